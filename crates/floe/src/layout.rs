@@ -1,0 +1,5 @@
+//! Layouts.
+
+/// A layout.
+#[derive(Debug)]
+pub struct Layout {}

@@ -1,0 +1,259 @@
+//! The ledger: the one durable operation that everything rests on, as a trait that a store implements.
+//!
+//! A ledger holds **marks**. `reserve` moves a mark up and hands out what lies below it, so no two calls on one
+//! key ever return overlapping ranges (I2), and a mark is written *before* anything under it is used. An
+//! implementation must be linearizable and durable for `reserve`; it decides nothing else. Run
+//! [`conformance::run`] over a new one.
+
+use std::fmt;
+
+use crate::name::Name;
+use crate::time::UnixMillis;
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod memory;
+
+pub use memory::Memory;
+
+/// Marks, starts and floors lie in `0..=MAX_MARK`, which is `2^63 - 1`.
+pub const MAX_MARK: u64 = (1 << 63) - 1;
+
+/// The longest owner note that a ledger has to hold, in bytes of UTF-8.
+pub const MAX_NOTE_BYTES: usize = 1024;
+
+/// The place of one mark in a ledger: `s/<worker bits>/<worker id>` for a slot, `n/<name>` for a name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Key(String);
+
+impl Key {
+    /// The prefix of all slots' keys.
+    pub const SLOTS: &'static str = "s/";
+    /// The prefix of all names' keys.
+    pub const NAMES: &'static str = "n/";
+
+    /// The slot of `worker` among the layouts with `worker_bits` bits for the worker id.
+    pub fn slot(worker_bits: u32, worker: u64) -> Self {
+        Self(format!("{}{worker_bits}/{worker}", Self::SLOTS))
+    }
+
+    /// The mark of a segment, a counter or a dated name.
+    pub fn name(name: &Name) -> Self {
+        Self(format!("{}{name}", Self::NAMES))
+    }
+
+    /// The key as text, as it is stored. It has no control characters and at most 130 bytes.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The worker bits and the worker id of a slot's key.
+    pub fn parse_slot(text: &str) -> Option<(u32, u64)> {
+        let (bits, worker) = text.strip_prefix(Self::SLOTS)?.split_once('/')?;
+        Some((bits.parse().ok()?, worker.parse().ok()?))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What makes one reservation recognisable: 128 bits from the operating system, drawn for every new attempt, so
+/// that a cloned process does not repeat them. Never zero.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token([u8; 16]);
+
+impl Token {
+    /// A token of these bytes, or `None` where all are zero (a record without a token is stored as zeros).
+    pub fn from_bytes(bytes: [u8; 16]) -> Option<Self> {
+        (bytes != [0; 16]).then_some(Self(bytes))
+    }
+
+    /// A fresh token from the operating system's randomness.
+    ///
+    /// # Errors
+    /// The operating system's own, where it has no randomness to give.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        loop {
+            let mut bytes = [0; 16];
+            getrandom::fill(&mut bytes)?;
+            if let Some(token) = Self::from_bytes(bytes) {
+                return Ok(token);
+            }
+        }
+    }
+
+    /// The bytes to store.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A request to move a mark up and to own what lies between.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reserve {
+    /// Which mark.
+    pub key: Key,
+    /// The range starts here or later.
+    pub floor: u64,
+    /// How many positions, at least 1.
+    pub count: u64,
+    /// Where the mark is above this, nothing is written and the answer is [`Reply::Refused`].
+    pub max_mark: u64,
+    /// The same token again gets the same range again, as long as nobody else has reserved in between.
+    pub token: Token,
+    /// Whether a missing record is made, with mark 0. Slots come into being this way; a name's record is made by
+    /// [`Ledger::bind`], and where it is missing later something ate it ([`LedgerError::Missing`]).
+    pub create: bool,
+    /// An owner note for people, at most [`MAX_NOTE_BYTES`] long; `None` keeps the one that is there.
+    pub note: Option<String>,
+}
+
+/// The answer to [`Reserve`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// `[start, end)` now belongs to the caller alone, for ever.
+    Got {
+        /// `max(mark, floor)` of the record as it was.
+        start: u64,
+        /// The new mark.
+        end: u64,
+        /// The mark before this reservation (the same one when the same token asks again).
+        previous_mark: u64,
+    },
+    /// The mark was above `max_mark`; nothing was written.
+    Refused {
+        /// The mark as it is.
+        mark: u64,
+        /// The owner note as it is.
+        note: Option<String>,
+    },
+}
+
+/// One record, for the operator's commands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// The key as text; see [`Key`].
+    pub key: String,
+    /// Everything below it may have been handed out.
+    pub mark: u64,
+    /// The owner note.
+    pub note: Option<String>,
+}
+
+/// Why a ledger did not do what it was asked.
+///
+/// Each variant is a different thing to do next; the text names the cause and the way out.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// Out of reach, busy, full, or no answer: whether the request took effect is unknown. Try again.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Not the ledger that it was, or not fit to be one (replaced, corrupt, written by a newer floe): uniqueness
+    /// is at stake, and every name on it stops.
+    #[error("{0}")]
+    Unfit(String),
+    /// The record of a name that was bound is gone: something ate it. The name stops.
+    #[error(
+        "the record of {0} is missing from the ledger, although its name is bound: restore it from a backup, then raise the mark above every ID in use"
+    )]
+    Missing(Key),
+    /// The range would pass `2^63 - 1`. Nothing was written.
+    #[error("{key} is used up: its mark {mark} leaves no room below 2^63")]
+    Overflow {
+        /// Which mark.
+        key: Key,
+        /// The mark as it is.
+        mark: u64,
+    },
+}
+
+/// A durable, linearizable store of marks.
+///
+/// Calls block, take `&self`, and may come from several threads at once. Two values of a ledger on one store (two
+/// processes, or two opens in one) see the same marks.
+pub trait Ledger: Send + Sync {
+    /// The one operation.
+    ///
+    /// ```text
+    /// record's token == token      -> the same range again
+    /// mark > max_mark              -> Refused, and nothing is written
+    /// max(mark, floor) + count > MAX_MARK -> Overflow, and nothing is written
+    /// otherwise                       start = max(mark, floor); record = { previous = mark, start, mark = start + count, token }
+    /// ```
+    /// When it returns `Got`, the record is on stable storage.
+    ///
+    /// # Errors
+    /// Any [`LedgerError`]; after `Unavailable` the caller may ask again with the same token.
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError>;
+
+    /// Gives the tail of a reservation back: where the record still holds `token` and `start <= from <= mark`, the
+    /// mark becomes `from`, the token is cleared, and the answer is true. Otherwise nothing is written: false.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Unfit`. A caller that does not know the outcome may ask again: the token is gone by then.
+    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError>;
+
+    /// Ties a name to its definition, once: stores `definition` if the name has none, and returns the one that is
+    /// stored. A new name with `marked` also gets its record, with mark 0, in the same step.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Unfit`.
+    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError>;
+
+    /// The definition that a name is bound to.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Unfit`.
+    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError>;
+
+    /// Up to `limit` bound names after `after` in byte order, each with its definition.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Unfit`.
+    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError>;
+
+    /// Moves a mark up to at least `at_least`, never down, clears the record's token if it moved, and returns the
+    /// mark before.
+    ///
+    /// # Errors
+    /// `Missing` where there is no such record; `Overflow` above [`MAX_MARK`]; `Unavailable` or `Unfit`.
+    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError>;
+
+    /// Up to `limit` records whose key starts with `prefix`, after the key `after`, in byte order.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Unfit`.
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError>;
+
+    /// The ledger's own clock, where it has one that is not this machine's.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Unfit`.
+    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        Ok(None)
+    }
+
+    /// The random id that was given to this realm when it was made, for logs and for telling realms apart.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Unfit`.
+    fn realm_id(&self) -> Result<String, LedgerError>;
+
+    /// What it is and where, in one line, without credentials: `sqlite:floe-data/floe.db`.
+    fn describe(&self) -> String;
+
+    /// Whether other machines may use it too. A shared ledger is worth keeping windows renewed for; an embedded one
+    /// should not be written to while idle.
+    fn is_shared(&self) -> bool {
+        true
+    }
+}

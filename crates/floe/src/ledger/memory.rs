@@ -1,0 +1,5 @@
+//! A ledger in memory.
+
+/// A ledger in memory.
+#[derive(Debug, Default)]
+pub struct Memory {}
