@@ -1,0 +1,329 @@
+//! The steady clock: wall and monotonic readings go in, one time that never goes back comes out.
+//!
+//! | the wall clock | the steady clock |
+//! |---|---|
+//! | runs | is equal to it |
+//! | goes back by up to `wait` | stands still until the wall clock is there again |
+//! | goes back by up to `max_hold` | **holds**: goes on at nineteen twentieths of the monotonic rate until they meet |
+//! | goes back further | refuses, until the wall clock is back in reach |
+//! | jumps ahead by up to 10 s | follows at once |
+//! | jumps ahead further | goes on at the monotonic rate, and follows once wall and monotonic have run level for 30 s |
+//!
+//! A wall clock that moves over 1 s against the monotonic one is also what a process sees that was restored from a
+//! snapshot or cloned: it begins a new **era**, in which nothing that was reserved before is used.
+
+use std::sync::Arc;
+
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use crate::time::{MonoMillis, Reading, UnixMillis};
+
+pub(crate) mod system;
+#[cfg(test)]
+mod tests;
+
+/// How long a rollback of the wall clock is waited for, and how far it is held through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClockPolicy {
+    /// Rollbacks up to this many milliseconds are waited for; the default is 5.
+    pub wait_ms: u64,
+    /// Rollbacks up to this many milliseconds are held through, and further ones refused; the default is an hour.
+    pub max_hold_ms: u64,
+}
+
+impl Default for ClockPolicy {
+    fn default() -> Self {
+        Self { wait_ms: 5, max_hold_ms: 3_600_000 }
+    }
+}
+
+/// How the steady clock stands to the wall clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClockState {
+    /// Equal.
+    Level,
+    /// The wall clock is this many milliseconds behind, few enough to wait for.
+    Waiting(u64),
+    /// The wall clock is this many milliseconds behind; the steady clock goes on without it.
+    Holding(u64),
+    /// The wall clock jumped this many milliseconds ahead and is not believed yet.
+    Doubting(u64),
+    /// The wall clock is this many milliseconds behind, more than is held through. Nothing is minted.
+    Refused(u64),
+    /// The wall clock is outside 1970 to 2500. Nothing is minted.
+    Insane(UnixMillis),
+}
+
+/// The largest step ahead that is followed at once.
+const FOLLOWED_MS: u64 = 10_000;
+/// How long a larger one has to stand still against the monotonic clock before it is followed.
+const LEVEL_MS: u64 = 30_000;
+/// A wall clock that moves more than this against the monotonic one begins a new era.
+const MOVED_MS: u64 = 1_000;
+/// While holding, the steady clock loses one part in this many.
+const SLEW: u64 = 20;
+/// A stamp has this many bits for the time: milliseconds to the year 2527, and 2^20 eras above them.
+const TIME_BITS: u32 = 44;
+const LAST_SANE: i64 = 16_725_225_600_000; // 2500-01-01
+
+/// The steady time and its era in one word, so that whoever reads the time also learns that an era has ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    pub(crate) fn new(era: u64, time: UnixMillis) -> Self {
+        let time = time.position().filter(|time| time >> TIME_BITS == 0);
+        assert!(era >> (64 - TIME_BITS) == 0, "the clock has moved over a million times: restart the process");
+        Self(era << TIME_BITS | time.unwrap_or_default())
+    }
+
+    pub(crate) fn era(self) -> u64 {
+        self.0 >> TIME_BITS
+    }
+
+    pub(crate) fn time(self) -> UnixMillis {
+        UnixMillis::from_position(self.millis())
+    }
+
+    pub(crate) fn millis(self) -> u64 {
+        self.0 & ((1 << TIME_BITS) - 1)
+    }
+
+    /// This stamp and `millis` more, still in its era.
+    pub(crate) fn plus(self, millis: u64) -> Self {
+        Self::new(self.era(), UnixMillis::from_position(self.millis().saturating_add(millis)))
+    }
+}
+
+/// The pure part: a function of what it was and what is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Steady {
+    policy: ClockPolicy,
+    time: UnixMillis,
+    last: Reading,
+    state: ClockState,
+    era: u64,
+    /// Twentieths of a millisecond that holding has not yet taken off.
+    slewed: u64,
+    /// Since when, and at which distance of wall and monotonic clock, a jump has been doubted.
+    doubted: Option<(MonoMillis, i64)>,
+}
+
+impl Steady {
+    pub(crate) fn new(policy: ClockPolicy, first: Reading) -> Self {
+        let mut steady = Self {
+            policy,
+            time: first.wall,
+            last: first,
+            state: ClockState::Level,
+            era: 0,
+            slewed: 0,
+            doubted: None,
+        };
+        if !sane(first.wall) {
+            steady.time = UnixMillis::EPOCH;
+            steady.state = ClockState::Insane(first.wall);
+        }
+        steady
+    }
+
+    /// Takes a look at the clocks.
+    pub(crate) fn observe(&mut self, reading: Reading) {
+        let Reading { wall, mono } = reading;
+        let elapsed = mono.since(self.last.mono);
+        let moved = wall.since(self.last.wall).abs_diff(i64::try_from(elapsed).unwrap_or(i64::MAX));
+        if moved > MOVED_MS {
+            self.invalidate();
+        }
+        self.last = reading;
+        if !sane(wall) {
+            self.state = ClockState::Insane(wall);
+            return;
+        }
+        if self.time == UnixMillis::EPOCH {
+            // It has been insane from the start: there is nothing to hold on to.
+            self.time = wall;
+        }
+        if wall < self.time {
+            self.doubted = None;
+            self.behind(self.time.since(wall).unsigned_abs(), elapsed);
+            return;
+        }
+        let level = self.time.plus(i64::try_from(elapsed).unwrap_or(i64::MAX));
+        let ahead = u64::try_from(wall.since(level)).unwrap_or(0);
+        if ahead <= FOLLOWED_MS || self.has_run_level(reading) {
+            self.doubted = None;
+            self.time = wall;
+            self.state = ClockState::Level;
+        } else {
+            self.time = level;
+            self.state = ClockState::Doubting(ahead);
+        }
+    }
+
+    fn behind(&mut self, behind: u64, elapsed: u64) {
+        if behind <= self.policy.wait_ms {
+            self.state = ClockState::Waiting(behind);
+        } else if behind <= self.policy.max_hold_ms {
+            self.slewed += elapsed;
+            let lost = (self.slewed / SLEW).min(elapsed);
+            self.slewed -= lost * SLEW;
+            self.time = self.time.plus(i64::try_from(elapsed - lost).unwrap_or(i64::MAX));
+            self.state = ClockState::Holding(behind);
+        } else {
+            self.state = ClockState::Refused(behind);
+        }
+    }
+
+    fn has_run_level(&mut self, Reading { wall, mono }: Reading) -> bool {
+        let distance = wall.get().saturating_sub(i64::try_from(mono.get()).unwrap_or(i64::MAX));
+        match self.doubted {
+            Some((since, doubted)) if distance.abs_diff(doubted) <= MOVED_MS => mono.since(since) >= LEVEL_MS,
+            _ => {
+                self.doubted = Some((mono, distance));
+                false
+            }
+        }
+    }
+
+    /// Begins a new era by hand.
+    pub(crate) fn invalidate(&mut self) {
+        self.era += 1;
+    }
+
+    /// Goes on from `mark`, where this process's predecessor may have minted up to it. False if that is further ahead
+    /// than is held through.
+    pub(crate) fn start_at(&mut self, mark: UnixMillis) -> bool {
+        let ahead = u64::try_from(mark.since(self.last.wall)).unwrap_or(0);
+        let allowed = ahead <= self.policy.max_hold_ms;
+        if allowed {
+            self.time = self.time.max(mark);
+        }
+        allowed
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        Now { stamp: Stamp::new(self.era, self.time), mono: self.last.mono, wall: self.last.wall, state: self.state }
+    }
+}
+
+fn sane(wall: UnixMillis) -> bool {
+    (1..LAST_SANE).contains(&wall.get())
+}
+
+/// One look at the steady clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Now {
+    pub(crate) stamp: Stamp,
+    pub(crate) mono: MonoMillis,
+    pub(crate) wall: UnixMillis,
+    pub(crate) state: ClockState,
+}
+
+impl Now {
+    /// Why nothing may be minted, if so.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        match self.state {
+            ClockState::Refused(behind) => Some(format!(
+                "the wall clock went back by {behind} ms, which is more than max_hold: set the clock right, or raise clock.max_hold"
+            )),
+            ClockState::Insane(wall) => {
+                Some(format!("the wall clock says {wall}, which is outside 1970 to 2500: set the clock right"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where readings come from.
+pub(crate) trait TimeSource: Send + Sync {
+    fn read(&self) -> Reading;
+}
+
+/// The steady clock as threads share it.
+pub(crate) struct Clock {
+    source: Box<dyn TimeSource>,
+    steady: Mutex<Steady>,
+    /// The stamp while the ticker keeps it fresh, and `STALE` while it is parked or the clock is refused.
+    cached: AtomicU64,
+    /// Set by whoever reads the cached stamp, cleared by the ticker.
+    read: AtomicBool,
+    /// How often the clock was read directly within one millisecond: many reads are worth a ticker.
+    direct: AtomicU64,
+    ticker: system::Ticker,
+}
+
+const STALE: u64 = 0;
+/// So many direct reads in one millisecond wake the ticker.
+const WORTH_A_TICKER: u64 = 16;
+
+impl Clock {
+    pub(crate) fn new(policy: ClockPolicy, source: Box<dyn TimeSource>) -> Arc<Self> {
+        let first = source.read();
+        Arc::new(Self {
+            source,
+            steady: Mutex::new(Steady::new(policy, first)),
+            cached: AtomicU64::new(STALE),
+            read: AtomicBool::new(false),
+            direct: AtomicU64::new(0),
+            ticker: system::Ticker::default(),
+        })
+    }
+
+    /// The stamp, at most about a millisecond old. The hot path: a load while the ticker runs.
+    ///
+    /// # Errors
+    /// Why nothing may be minted.
+    pub(crate) fn stamp(&self) -> Result<Stamp, String> {
+        let cached = self.cached.load(Ordering::Relaxed);
+        if cached == STALE {
+            return self.stamp_directly();
+        }
+        if !self.read.load(Ordering::Relaxed) {
+            self.read.store(true, Ordering::Relaxed);
+        }
+        Ok(Stamp(cached))
+    }
+
+    #[cold]
+    fn stamp_directly(&self) -> Result<Stamp, String> {
+        let before = lock(&self.steady).now().mono;
+        let now = self.look();
+        if now.mono != before {
+            self.direct.store(0, Ordering::Relaxed);
+        } else if self.direct.fetch_add(1, Ordering::Relaxed) == WORTH_A_TICKER {
+            self.ticker.wake();
+        }
+        now.refusal().map_or(Ok(now.stamp), Err)
+    }
+
+    /// Looks at the clocks.
+    pub(crate) fn look(&self) -> Now {
+        let mut steady = lock(&self.steady);
+        // Read under the lock: a reading that waited for it would look like a clock that went back.
+        let reading = self.source.read();
+        let era = steady.era;
+        steady.observe(reading);
+        let now = steady.now();
+        if self.cached.load(Ordering::Relaxed) != STALE {
+            self.cached.store(if now.refusal().is_some() { STALE } else { now.stamp.0 }, Ordering::Relaxed);
+        }
+        if era != now.stamp.era() {
+            self.ticker.era_ended();
+        }
+        now
+    }
+
+    /// Begins a new era: what was reserved before is not used again.
+    pub(crate) fn invalidate(&self) {
+        lock(&self.steady).invalidate();
+        self.look();
+        self.ticker.era_ended();
+    }
+
+    /// See [`Steady::start_at`].
+    pub(crate) fn start_at(&self, mark: UnixMillis) -> bool {
+        let allowed = lock(&self.steady).start_at(mark);
+        self.look();
+        allowed
+    }
+}

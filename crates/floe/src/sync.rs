@@ -1,0 +1,27 @@
+//! The one place where `std` is exchanged for `loom`, so that the models check the code that ships.
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
+};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
+};
+
+/// The guard of a mutex, also after a thread has panicked while it held it: what floe keeps under a mutex is
+/// consistent after every statement, or the process has already failed an assertion about uniqueness.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What one busy-wait step of the machine is.
+pub(crate) fn pause() {
+    #[cfg(not(loom))]
+    std::hint::spin_loop();
+    #[cfg(loom)]
+    loom::thread::yield_now();
+}
