@@ -28,6 +28,7 @@ mod error;
 mod field;
 mod parse;
 mod presets;
+mod proposals;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use error::LayoutError;
 pub use field::{Field, FieldKind};
 pub use parse::{parse_epoch, parse_tick};
 pub use presets::{PRESETS, Preset};
+pub use proposals::{Proposal, TooWide};
 pub use workers::Workers;
 
 /// How many bits the IDs of a layout may have.
@@ -128,7 +130,7 @@ impl Layout {
     pub const MAX_TICK_MILLIS: u64 = 86_400_000;
 
     /// The layout of these fields (`"time:41 worker:10 sequence:12"`, high to low), whose tick lasts `tick_millis`
-    /// (1 ms to one day) and begins to count at `epoch` (1970 to 9999).
+    /// (1 ms to one day) and begins to count at `epoch` (the years 1970 to 9998).
     ///
     /// # Errors
     /// [`LayoutError`] names the rule that the layout breaks; [`LayoutError::TooWide`] proposes the nearest

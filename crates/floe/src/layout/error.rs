@@ -2,6 +2,7 @@
 
 use super::parse::TickText;
 use super::presets::PRESETS;
+use super::proposals::{TooWide, spec};
 use super::rules::{Flaw, MAX_FIELD_BITS};
 use super::{Field, Layout, Width};
 use crate::time::{Tick, UnixMillis};
@@ -94,9 +95,9 @@ pub enum LayoutError {
         /// The text.
         text: String,
     },
-    /// An epoch before 1970 or after 9999.
+    /// An epoch before 1970 or in the year 9999 and later.
     #[error(
-        "the epoch {epoch} lies outside 1970 to 9999: take the day on which the first ID is minted, or earlier"
+        "the epoch {epoch} lies outside the years 1970 to 9998: take the day on which the first ID is minted, or earlier"
     )]
     Epoch {
         /// The epoch.
@@ -110,16 +111,9 @@ pub enum LayoutError {
         /// What is wrong with it.
         reason: String,
     },
-    /// More bits than the width has.
-    #[error("the layout `{spec}` has {total} bits, and at most {limit} fit")]
-    TooWide {
-        /// The fields of the layout.
-        spec: String,
-        /// Their bits together.
-        total: u32,
-        /// How many fit.
-        limit: u32,
-    },
+    /// More bits than the width has. The text proposes the nearest layouts that fit.
+    #[error("{0}")]
+    TooWide(Box<TooWide>),
     /// Too many bits for the time and the sequence together.
     #[error(
         "the time and sequence fields of `{spec}` have {bits} bits together, and at most {max} can be counted through: give one of them fewer",
@@ -151,6 +145,12 @@ pub enum LayoutError {
         tick: String,
         /// The epoch.
         epoch: UnixMillis,
+    },
+    /// A name of a time zone that there is not.
+    #[error("there is no time zone `{zone}`: write an IANA name such as UTC or Asia/Shanghai")]
+    Zone {
+        /// The name.
+        zone: String,
     },
     /// An epoch that is still to come.
     #[error(
@@ -283,8 +283,7 @@ impl LayoutError {
         epoch: UnixMillis,
         width: Width,
     ) -> Self {
-        let spec =
-            || fields.iter().map(|(name, bits)| format!("{name}:{bits}")).collect::<Vec<_>>().join(" ");
+        let spec = || spec(fields);
         let name = |at: usize| fields.get(at).map(|field| field.0.to_owned()).unwrap_or_default();
         let bits_of =
             |named: fn(&str) -> bool| fields.iter().filter(|f| named(f.0)).map(|f| f.1).sum::<u32>();
@@ -300,7 +299,7 @@ impl LayoutError {
             Flaw::NoSequence => Self::FieldMissing { field: "sequence", example: 12, spec: spec() },
             Flaw::Tick => Self::Tick { millis: tick_millis },
             Flaw::Epoch => Self::Epoch { epoch },
-            Flaw::Total => Self::TooWide { spec: spec(), total: bits_of(|_| true), limit: width.max_bits() },
+            Flaw::Total => Self::TooWide(Box::new(TooWide::new(fields, tick_millis, epoch, width))),
             Flaw::Position => {
                 Self::PositionBits { spec: spec(), bits: bits_of(|name| matches!(name, "time" | "sequence")) }
             }

@@ -30,8 +30,8 @@ pub(super) enum Flaw {
 /// The most bits that a field of either width can be asked for; the other rules narrow it down.
 pub(super) const MAX_FIELD_BITS: u32 = 128;
 
-/// 9999-12-31T00:00:00Z: the last day that RFC 3339 can write, and so that a text form can hold.
-const MAX_EPOCH: UnixMillis = UnixMillis::new(253_402_214_400_000);
+/// 9999-01-01T00:00:00Z: RFC 3339 writes four digits of a year, and jiff ends hours before the year does.
+const MAX_EPOCH: UnixMillis = UnixMillis::new(253_370_764_800_000);
 
 impl Width {
     /// The most bits that an ID of this width has.

@@ -1,7 +1,414 @@
+//! Layouts as their users see them: tiny ones completely, all others by their laws.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
 use super::*;
+use crate::{Id, IdRepr, WideId};
+
+mod errors;
+mod published;
+
+const EPOCH: UnixMillis = UnixMillis::new(1_000);
+
+/// Every order of `fields`.
+fn orders(fields: &[&'static str]) -> Vec<Vec<&'static str>> {
+    if fields.is_empty() {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for (at, first) in fields.iter().enumerate() {
+        let rest: Vec<_> =
+            fields.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, f)| *f).collect();
+        all.extend(orders(&rest).into_iter().map(|mut order| {
+            order.insert(0, first);
+            order
+        }));
+    }
+    all
+}
+
+/// Layouts so small that every ID of theirs can be looked at: fields of 1 and 2 bits in every order.
+fn tiny() -> Vec<Layout> {
+    let kinds: [&[&'static str]; 5] = [
+        &["time:2", "sequence:2"],
+        &["time:2", "a:2", "sequence:2"],
+        &["time:2", "a:2", "b:2", "sequence:2"],
+        &["time:1", "a:2", "b:1", "sequence:2"],
+        &["time:2", "a:1", "b:2", "c:1", "sequence:1"],
+    ];
+    let mut layouts = Vec::new();
+    for order in kinds.iter().flat_map(|fields| orders(fields)) {
+        for tick in [1, 10, 1_000] {
+            for width in [Width::Narrow, Width::Wide] {
+                layouts.push(Layout::new(&order.join(" "), tick, EPOCH, width).unwrap());
+            }
+        }
+    }
+    layouts
+}
 
 #[test]
-fn twitter_fields() {
-    let layout = Layout::TWITTER;
-    assert_eq!(layout.to_string().parse::<Layout>(), Ok(layout));
+fn tiny_layouts_compose_every_id_exactly_once() {
+    let mut scattered = 0;
+    for layout in tiny() {
+        let mut ids = BTreeSet::new();
+        for tick in 0..layout.ticks() {
+            for sequence in 0..layout.per_tick() {
+                let position = layout.position(tick, sequence);
+                assert_eq!((layout.tick_of(position), layout.sequence_of(position)), (tick, sequence));
+                for worker in 0..layout.workers() {
+                    let id = layout.compose(tick, worker, sequence).unwrap();
+                    assert!(ids.insert(id), "{layout}: {id} twice");
+                    assert_eq!(layout.place_wide(position, worker), id, "{layout}");
+                    if layout.width() == Width::Narrow {
+                        assert_eq!(u128::from(layout.place(position, worker)), id, "{layout}");
+                    }
+                    let parts = layout.split(id).unwrap();
+                    assert_eq!(
+                        (parts.tick, parts.worker, parts.sequence),
+                        (tick, worker, sequence),
+                        "{layout}: {id}"
+                    );
+                    let millis = i64::try_from(tick * layout.tick_millis()).unwrap();
+                    assert_eq!(parts.time, EPOCH.plus(millis));
+                }
+            }
+        }
+        // As many IDs as there are numbers of that many bits, and so all of them.
+        assert_eq!(ids.len(), 1 << layout.total_bits(), "{layout}");
+        assert_eq!(ids.last(), Some(&((1 << layout.total_bits()) - 1)));
+        scattered += usize::from(layout.worker_shift.is_none());
+    }
+    assert!(scattered > 100, "only {scattered} layouts have their node fields apart");
+}
+
+#[test]
+fn tiny_layouts_order_ids_as_their_fields_say() {
+    for layout in tiny() {
+        let names: Vec<_> = layout.fields().map(Field::kind).collect();
+        let ordered = names.first() == Some(&FieldKind::Time) && names.last() == Some(&FieldKind::Sequence);
+        let time_first = names.first() == Some(&FieldKind::Time);
+        for worker in 0..layout.workers() {
+            let ids: Vec<_> = (0..layout.end_position()).map(|at| layout.place_wide(at, worker)).collect();
+            if ordered {
+                assert!(ids.is_sorted(), "{layout}");
+            }
+            if time_first {
+                let ticks: Vec<_> = ids.iter().map(|id| layout.split(*id).unwrap().tick).collect();
+                assert!(ticks.is_sorted(), "{layout}");
+            }
+        }
+    }
+}
+
+#[test]
+fn fields_read_high_to_low() {
+    let fields: Vec<_> = Layout::SONYFLAKE
+        .fields()
+        .map(|field| (field.name().to_owned(), field.bits(), field.shift(), field.kind()))
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            ("time".to_owned(), 39, 24, FieldKind::Time),
+            ("sequence".to_owned(), 8, 16, FieldKind::Sequence),
+            ("machine".to_owned(), 16, 0, FieldKind::Node)
+        ]
+    );
+    let layout = &Layout::TWITTER;
+    assert_eq!((layout.time_bits(), layout.worker_bits(), layout.sequence_bits()), (41, 10, 12));
+    assert_eq!((layout.workers(), layout.per_tick(), layout.total_bits()), (1_024, 4_096, 63));
+    let parts = layout.split(1 << 22 | 3 << 17 | 7 << 12 | 9).unwrap();
+    let values: Vec<_> = parts.fields.iter().map(|part| (part.field.name(), part.value)).collect();
+    assert_eq!(values, [("time", 1), ("datacenter", 3), ("worker", 7), ("sequence", 9)]);
+}
+
+#[test]
+fn worker_ids_are_the_node_fields_high_to_low() {
+    let apart = Layout::new("rack:3 time:20 host:4 sequence:5 port:2", 1, EPOCH, Width::Narrow).unwrap();
+    assert_eq!(apart.worker_bits(), 9);
+    let worker = apart.worker_id(&[("port", 1), ("rack", 5), ("host", 9)]).unwrap();
+    assert_eq!(worker, 5 << 6 | 9 << 2 | 1);
+    let parts = apart.split(apart.compose(77, worker, 30).unwrap()).unwrap();
+    let values: Vec<_> = parts.fields.iter().map(|part| part.value).collect();
+    assert_eq!(values, [5, 77, 9, 30, 1]);
+
+    let pinned = apart.pinned(&[("host".to_owned(), 9)].into()).unwrap();
+    let expected: Vec<_> = (0..apart.workers()).filter(|worker| worker >> 2 & 15 == 9).collect();
+    assert_eq!(pinned.iter().collect::<Vec<_>>(), expected);
+    assert_eq!(pinned.len(), 32);
+    assert_eq!(pinned.nth(32), None);
+    for worker in 0..apart.workers() {
+        assert_eq!(pinned.contains(worker), expected.contains(&worker), "{worker}");
+    }
+    assert!(!pinned.contains(9 << 2 | 1 << 9));
+
+    let free = apart.pinned(&BTreeMap::new()).unwrap();
+    assert_eq!(free, Workers::all(9).unwrap());
+    assert_eq!(free.iter().collect::<Vec<_>>(), (0..512).collect::<Vec<_>>());
+    let one = Workers::one(9, 511).unwrap();
+    assert_eq!((one.len(), one.first(), one.nth(0), one.nth(1)), (1, 511, Some(511), None));
+    let all = Workers::all(32).unwrap();
+    assert_eq!((all.len(), all.nth(u64::from(u32::MAX))), (1 << 32, Some(u64::from(u32::MAX))));
+
+    let alone = Layout::MASTODON.pinned(&BTreeMap::new()).unwrap();
+    assert_eq!((alone.len(), alone.first(), alone.contains(0), alone.contains(1)), (1, 0, true, false));
+    assert_eq!(Layout::MASTODON.worker_id(&[]), Ok(0));
+    assert_eq!(Layout::MASTODON.workers(), 1);
+}
+
+#[test]
+fn ids_of_either_width_come_from_the_layout() {
+    let position = Layout::TWITTER.position(1, 2);
+    assert_eq!(Id::place(&Layout::TWITTER, position, 3).get(), 1 << 22 | 3 << 12 | 2);
+    assert_eq!(WideId::place(&Layout::TWITTER, position, 3).to_u128(), 1 << 22 | 3 << 12 | 2);
+    let wide = WideId::place(&Layout::GAME, Layout::GAME.end_position() - 1, Layout::GAME.workers() - 1);
+    assert_eq!(wide.get(), (1 << 73) - 1);
+    assert_eq!(Id::check(&Layout::TWITTER), Ok(()));
+    assert_eq!(WideId::check(&Layout::TWITTER), Ok(()));
+    assert_eq!(WideId::check(&Layout::GAME), Ok(()));
+    assert!(matches!(Id::check(&Layout::GAME), Err(LayoutError::NeedsWide { .. })));
+}
+
+#[test]
+#[should_panic(expected = "outside the layout")]
+fn placing_a_worker_out_of_range_crashes() {
+    Layout::TWITTER.place(0, 1_024);
+}
+
+#[test]
+#[should_panic(expected = "outside the layout")]
+fn placing_past_the_last_position_crashes() {
+    Layout::TWITTER.place(Layout::TWITTER.end_position(), 0);
+}
+
+#[test]
+#[should_panic(expected = "the layout is wide")]
+fn placing_a_wide_id_in_64_bits_crashes() {
+    Layout::GAME.place(0, 0);
+}
+
+#[test]
+#[should_panic(expected = "does not fit the sequence field")]
+fn a_position_of_a_sequence_out_of_range_crashes() {
+    Layout::TWITTER.position(0, 4_096);
+}
+
+#[test]
+fn presets_keep_the_rules_and_their_text() {
+    for preset in PRESETS {
+        let Preset { name, layout, about, source } = preset;
+        let spelled =
+            Layout::new(&layout.spec(), layout.tick_millis(), layout.epoch(), layout.width()).unwrap();
+        assert_eq!(&spelled, layout, "{name}");
+        assert_eq!(layout.to_string().parse::<Layout>().as_ref(), Ok(layout), "{name}");
+        assert_eq!(name.parse::<Layout>().as_ref(), Ok(layout), "{name}");
+        assert!(!about.is_empty() && !source.is_empty(), "{name}");
+    }
+    let names: BTreeSet<_> = PRESETS.iter().map(|preset| preset.name).collect();
+    assert_eq!(names.len(), PRESETS.len());
+    assert_eq!(PRESETS.len(), 16);
+    assert_eq!(Layout::JAVASCRIPT.total_bits(), 53);
+}
+
+#[test]
+fn the_text_form_is_canonical() {
+    for text in [
+        "time:41 datacenter:5 worker:5 sequence:12 tick=1ms epoch=2010-11-04T01:42:54.657Z",
+        "time:28 worker:22 sequence:13 tick=1s epoch=2016-05-19T16:00:00.000Z",
+        "time:37 server:20 sequence:16 tick=1ms epoch=2026-01-01T00:00:00.000Z wide",
+        "sequence:1 time:1 tick=86400s epoch=1970-01-01T00:00:00.000Z",
+        "time:20 a_b9:1 sequence:3 tick=1500ms epoch=9999-01-01T00:00:00.000Z",
+    ] {
+        assert_eq!(text.parse::<Layout>().map(|layout| layout.to_string()), Ok(text.to_owned()));
+    }
+    let same: Layout =
+        " time:28  worker:22\tsequence:13 epoch=2016-05-20T00:00:00+08:00 tick=1000ms".parse().unwrap();
+    assert_eq!(same, Layout::BAIDU);
+    assert_eq!(format!("{same:?}"), format!("Layout({same})"));
+}
+
+#[test]
+fn shardingsphere_begins_at_the_midnight_of_its_zone() {
+    assert_eq!(Layout::shardingsphere_in("UTC"), Ok(Layout::SHARDINGSPHERE));
+    let new_york = Layout::shardingsphere_in("America/New_York").unwrap();
+    assert_eq!(new_york.epoch().to_string(), "2016-11-01T04:00:00.000Z");
+    let error = Layout::shardingsphere_in("Asia/Atlantis").unwrap_err();
+    assert_eq!(error, LayoutError::Zone { zone: "Asia/Atlantis".to_owned() });
+}
+
+#[test]
+fn time_runs_from_the_epoch_to_the_horizon() {
+    let layout = Layout::new("time:2 sequence:1", 10, EPOCH, Width::Narrow).unwrap();
+    assert_eq!(layout.tick_at(EPOCH), Ok(0));
+    assert_eq!(layout.tick_at(EPOCH.plus(9)), Ok(0));
+    assert_eq!(layout.tick_at(EPOCH.plus(10)), Ok(1));
+    assert_eq!(layout.tick_at(EPOCH.plus(39)), Ok(3));
+    assert_eq!(layout.horizon(), EPOCH.plus(40));
+    let (horizon, time) = (EPOCH.plus(40), EPOCH.plus(40));
+    assert_eq!(layout.tick_at(time), Err(LayoutError::PastHorizon { horizon, time }));
+    let time = EPOCH.plus(-1);
+    assert_eq!(layout.tick_at(time), Err(LayoutError::BeforeEpoch { epoch: EPOCH, time }));
+    assert!(layout.tick_at(UnixMillis::new(i64::MIN)).is_err());
+    assert!(layout.tick_at(UnixMillis::new(i64::MAX)).is_err());
+    assert_eq!(layout.time_of(u64::MAX), UnixMillis::new(i64::MAX));
+
+    assert_eq!(layout.ticks_inside(EPOCH, EPOCH.plus(40)), 0..4);
+    assert_eq!(layout.ticks_inside(EPOCH.plus(1), EPOCH.plus(39)), 1..3);
+    assert_eq!(layout.ticks_inside(EPOCH.plus(1), EPOCH.plus(19)), 1..1);
+    assert_eq!(layout.ticks_inside(UnixMillis::new(i64::MIN), UnixMillis::new(i64::MAX)), 0..4);
+    assert!(layout.ticks_inside(EPOCH.plus(-50), EPOCH.plus(-10)).is_empty());
+    assert!(layout.ticks_inside(EPOCH.plus(50), EPOCH.plus(90)).is_empty());
+    assert!(layout.ticks_inside(EPOCH.plus(30), EPOCH.plus(10)).is_empty());
+    assert_eq!(layout.positions(&(1..4)), 2..8);
+
+    assert_eq!(layout.check_epoch(EPOCH), Ok(()));
+    let now = EPOCH.plus(-1);
+    assert_eq!(layout.check_epoch(now), Err(LayoutError::EpochAhead { epoch: EPOCH, now }));
+}
+
+/// Any layout that keeps the rules, of any order of fields.
+fn any_layout() -> impl Strategy<Value = Layout> {
+    let nodes = prop::collection::vec(1_u32..=8, 0..=4);
+    let tick = prop_oneof![Just(1), Just(10), Just(1_000), 1_u64..=Layout::MAX_TICK_MILLIS];
+    let bits = (1_u32..=45, 1_u32..=18);
+    let order = any::<prop::sample::Selector>();
+    (nodes, tick, bits, 0_i64..4_000_000_000_000, any::<bool>(), order)
+        .prop_map(|(nodes, tick, (time, sequence), epoch, wide, order)| {
+            let mut words: Vec<_> =
+                nodes.iter().zip('a'..).map(|(bits, name)| format!("{name}:{bits}")).collect();
+            words.push(format!("time:{time}"));
+            words.push(format!("sequence:{sequence}"));
+            // A shuffle: each word in turn, drawn from those that are left.
+            let mut fields = Vec::new();
+            while !words.is_empty() {
+                let at = order.select(0..words.len());
+                fields.push(words.remove(at));
+            }
+            let width = if wide { Width::Wide } else { Width::Narrow };
+            Layout::new(&fields.join(" "), tick, UnixMillis::new(epoch), width)
+        })
+        .prop_filter_map("over 63 bits", Result::ok)
+}
+
+/// A layout with a tick, a worker and a sequence of its own.
+fn any_parts() -> impl Strategy<Value = (Layout, u64, u64, u64)> {
+    (any_layout(), any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(layout, tick, worker, sequence)| {
+        let (tick, worker) = (tick % layout.ticks(), worker % layout.workers());
+        let sequence = sequence % layout.per_tick();
+        (layout, tick, worker, sequence)
+    })
+}
+
+proptest! {
+    #[test]
+    fn split_is_the_inverse_of_compose((layout, tick, worker, sequence) in any_parts()) {
+        let id = layout.compose(tick, worker, sequence).unwrap();
+        prop_assert_eq!(id >> layout.total_bits(), 0);
+        let parts = layout.split(id).unwrap();
+        prop_assert_eq!((parts.tick, parts.worker, parts.sequence), (tick, worker, sequence));
+        prop_assert_eq!(parts.time, layout.time_of(tick));
+        let whole = parts.fields.iter().fold(0, |id, part| id | u128::from(part.value) << part.field.shift());
+        prop_assert_eq!(whole, id);
+        let position = layout.position(tick, sequence);
+        prop_assert_eq!(layout.place_wide(position, worker), id);
+        if layout.width() == Width::Narrow {
+            prop_assert_eq!(u128::from(layout.place(position, worker)), id);
+        }
+        let named: Vec<_> = parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node)
+            .map(|part| (part.field.name(), part.value)).collect();
+        prop_assert_eq!(layout.worker_id(&named), Ok(worker));
+    }
+
+    #[test]
+    fn compose_is_the_inverse_of_split(layout in any_layout(), id: u128) {
+        let id = id & ((1 << layout.total_bits()) - 1);
+        let parts = layout.split(id).unwrap();
+        prop_assert_eq!(layout.compose(parts.tick, parts.worker, parts.sequence), Ok(id));
+        let foreign = id | 1 << layout.total_bits();
+        prop_assert!(layout.split(foreign).is_err());
+    }
+
+    #[test]
+    fn ids_follow_positions_where_time_is_on_top_and_the_sequence_below(
+        one: u64, other: u64, worker in 0_u64..1_024, preset in prop::sample::select(PRESETS),
+    ) {
+        let layout = &preset.layout;
+        prop_assume!(layout.fields().last().map(Field::kind) == Some(FieldKind::Sequence));
+        let worker = worker % layout.workers();
+        let (one, other) = (one % layout.end_position(), other % layout.end_position());
+        let order = layout.place_wide(one, worker).cmp(&layout.place_wide(other, worker));
+        prop_assert_eq!(order, one.cmp(&other));
+    }
+
+    #[test]
+    fn time_lies_in_its_tick((layout, tick, _, _) in any_parts(), within: u64) {
+        let start = layout.time_of(tick);
+        let time = start.plus(i64::try_from(within % layout.tick_millis()).unwrap());
+        prop_assert_eq!(layout.tick_at(time), Ok(tick));
+        prop_assert!(layout.horizon() > time);
+        let last = layout.horizon().plus(-1);
+        prop_assert_eq!(layout.tick_at(last), Ok(layout.ticks() - 1));
+        prop_assert!(layout.tick_at(layout.horizon()).is_err());
+        prop_assert!(layout.tick_at(layout.epoch().plus(-1)).is_err());
+    }
+
+    #[test]
+    fn ticks_inside_are_wholly_inside_and_no_more_would_be(
+        (layout, tick, _, _) in any_parts(), before in -5_000_i64..5_000, length in 0_i64..200_000,
+    ) {
+        let start = layout.time_of(tick).plus(before);
+        let end = start.plus(length);
+        let ticks = layout.ticks_inside(start, end);
+        prop_assert!(ticks.start <= ticks.end && ticks.end <= layout.ticks());
+        let inside = |tick: u64| {
+            tick < layout.ticks() && layout.time_of(tick) >= start && layout.time_of(tick + 1) <= end
+        };
+        if ticks.is_empty() {
+            // None near the start of the span is inside it.
+            let near = layout.tick_at(start).unwrap_or(0);
+            prop_assert!(!inside(near) && !inside(near + 1));
+        } else {
+            prop_assert!(inside(ticks.start) && inside(ticks.end - 1));
+            prop_assert!(ticks.start == 0 || !inside(ticks.start - 1));
+            prop_assert!(!inside(ticks.end));
+        }
+    }
+
+    #[test]
+    fn windows_that_touch_share_no_tick((layout, tick, _, _) in any_parts(), cut in 0_i64..100_000) {
+        let start = layout.time_of(tick);
+        let (middle, end) = (start.plus(cut), start.plus(100_000));
+        let (first, second) = (layout.ticks_inside(start, middle), layout.ticks_inside(middle, end));
+        prop_assert!(first.is_empty() || second.is_empty() || first.end <= second.start);
+    }
+
+    #[test]
+    fn text_reads_back(layout in any_layout()) {
+        let text = layout.to_string();
+        prop_assert_eq!(text.parse::<Layout>(), Ok(layout));
+    }
+
+    #[test]
+    fn what_reads_is_written_in_one_way(layout in any_layout(), at: prop::sample::Index, to in "[0-9a-z :=]") {
+        let mut text = layout.to_string();
+        let at = at.index(text.len());
+        text.replace_range(at..=at, &to);
+        if let Ok(read) = text.parse::<Layout>() {
+            prop_assert_eq!(read.to_string().parse::<Layout>(), Ok(read.clone()));
+            // A changed text is another layout, unless the change is one of spelling.
+            prop_assert!(read != layout || text.trim() == layout.to_string() || text.contains("  ") || to == " ", "{}", text);
+        }
+    }
+
+    #[test]
+    fn workers_hold_what_they_enumerate(bits in 0_u32..=12, one: u64, other: u64) {
+        let (one, other) = (one % (1 << bits), other % (1 << bits));
+        let (first, last) = (one.min(other), one.max(other));
+        let workers = Workers::range(bits, first..=last).unwrap();
+        prop_assert_eq!(workers.iter().collect::<Vec<_>>(), (first..=last).collect::<Vec<_>>());
+        prop_assert!(!workers.contains(last + 1) && (first == 0 || !workers.contains(first - 1)));
+    }
 }
