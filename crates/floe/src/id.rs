@@ -263,10 +263,41 @@ impl IdRepr for WideId {
     }
 }
 
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::Id {}
-    impl Sealed for super::WideId {}
+pub(crate) mod sealed {
+    //! What only a layout may do with an ID: another could make one that is not an ID.
+
+    use super::{Id, WideId};
+
+    /// Shows that the caller is in this crate.
+    #[derive(Debug)]
+    pub struct FromLayout(());
+
+    impl FromLayout {
+        pub(crate) const fn new() -> Self {
+            Self(())
+        }
+    }
+
+    pub trait Sealed {
+        /// This ID with `value` put into its free bits from `shift` on. A layout keeps the shift below the width of
+        /// the number, so the wrapping shift is the plain one without its check.
+        #[must_use]
+        fn with(self, value: u64, shift: u32, _: FromLayout) -> Self;
+    }
+
+    impl Sealed for Id {
+        #[inline]
+        fn with(self, value: u64, shift: u32, _: FromLayout) -> Self {
+            Self(self.0 | value.wrapping_shl(shift))
+        }
+    }
+
+    impl Sealed for WideId {
+        #[inline]
+        fn with(self, value: u64, shift: u32, _: FromLayout) -> Self {
+            Self(self.0 | u128::from(value).wrapping_shl(shift))
+        }
+    }
 }
 
 /// The rules that make one text per number, short of its size.

@@ -27,6 +27,7 @@ use crate::time::{Tick, UnixMillis};
 mod error;
 mod field;
 mod parse;
+mod place;
 mod presets;
 mod proposals;
 mod rules;
@@ -37,6 +38,7 @@ mod workers;
 pub use error::LayoutError;
 pub use field::{Field, FieldKind};
 pub use parse::{parse_epoch, parse_tick};
+pub use place::Placer;
 pub use presets::{PRESETS, Preset};
 pub use proposals::{Proposal, TooWide};
 pub use workers::Workers;
@@ -82,6 +84,7 @@ pub struct Layout {
     /// `end`, or 0 where the layout is wide: one comparison refuses both.
     narrow_end: u64,
     max_worker: u64,
+    sequence_mask: u64,
     time_bits: u8,
     sequence_bits: u8,
     worker_bits: u8,
@@ -162,6 +165,7 @@ impl Layout {
             end: 0,
             narrow_end: 0,
             max_worker: 0,
+            sequence_mask: 0,
             time_bits: 0,
             sequence_bits: 0,
             worker_bits: 0,
@@ -206,6 +210,7 @@ impl Layout {
             shift += bits;
         }
         layout.max_worker = (1 << layout.worker_bits) - 1;
+        layout.sequence_mask = (1 << layout.sequence_bits) - 1;
         layout.end = 1 << (layout.time_bits + layout.sequence_bits);
         layout.narrow_end = match width {
             Width::Narrow => layout.end,
@@ -371,63 +376,7 @@ impl Layout {
     /// The sequence number of a position.
     #[inline]
     pub const fn sequence_of(&self, position: u64) -> u64 {
-        position & (self.per_tick() - 1)
-    }
-
-    /// The ID at `position` of `worker`: the hot path of a generator.
-    ///
-    /// One position and one worker id make one ID, and no other pair makes it (I4).
-    ///
-    /// ```
-    /// use floe::Layout;
-    /// let layout = Layout::TWITTER;
-    /// assert_eq!(layout.place(layout.position(5, 3), 33), 5 << 22 | 33 << 12 | 3);
-    /// ```
-    ///
-    /// # Panics
-    /// Where `position` is not below [`end_position`](Self::end_position), `worker` not below
-    /// [`workers`](Self::workers), or the layout is wide. A generator's own positions and worker never are; should
-    /// they be, minting on would repeat IDs.
-    #[inline]
-    pub fn place(&self, position: u64, worker: u64) -> u64 {
-        assert!(
-            position < self.narrow_end && worker <= self.max_worker,
-            "the position or the worker id lies outside the layout, or the layout is wide"
-        );
-        let node = match self.worker_shift {
-            Some(shift) => worker << shift,
-            None => self.scattered(worker).fold(0, |node, (value, shift)| node | value << shift),
-        };
-        self.tick_of(position) << self.time_shift | self.sequence_of(position) << self.sequence_shift | node
-    }
-
-    /// [`place`](Self::place) for layouts of either width.
-    ///
-    /// # Panics
-    /// Where `position` or `worker` lies outside the layout.
-    #[inline]
-    pub fn place_wide(&self, position: u64, worker: u64) -> u128 {
-        assert!(
-            position < self.end && worker <= self.max_worker,
-            "the position or the worker id lies outside the layout"
-        );
-        let node = match self.worker_shift {
-            Some(shift) => u128::from(worker) << shift,
-            None => self.scattered(worker).fold(0, |node, (value, shift)| node | u128::from(value) << shift),
-        };
-        let tick = u128::from(self.tick_of(position));
-        let sequence = u128::from(self.sequence_of(position));
-        tick << self.time_shift | sequence << self.sequence_shift | node
-    }
-
-    /// The value and the shift of each node field for `worker`, low to high.
-    fn scattered(&self, worker: u64) -> impl Iterator<Item = (u64, u32)> {
-        let nodes = self.fields().rev().filter(|field| field.kind() == FieldKind::Node);
-        nodes.scan(worker, |rest, field| {
-            let value = *rest & field.max();
-            *rest >>= field.bits();
-            Some((value, field.shift()))
-        })
+        position & self.sequence_mask
     }
 
     /// The ID of these values, each of them checked.

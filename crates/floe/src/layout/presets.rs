@@ -182,7 +182,8 @@ impl Layout {
     pub const BEYONDFENGYU: Self =
         narrow(&[("time", 41), ("datacenter", 5), ("machine", 5), ("sequence", 12)], 1, 1_480_166_465_631);
 
-    /// jsnowflake, from 2020-01-01T00:00+08:00.
+    /// jsnowflake, from 2020-01-01T00:00+08:00. Its README takes one machine id and names no bits: 10 for the
+    /// machine and 12 for the sequence are the usual ones, so compare an ID of your own before you trust them.
     pub const JSNOWFLAKE: Self =
         narrow(&[("time", 41), ("machine", 10), ("sequence", 12)], 1, 1_577_808_000_000);
 

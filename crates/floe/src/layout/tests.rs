@@ -62,8 +62,11 @@ fn tiny_layouts_compose_every_id_exactly_once() {
                     let id = layout.compose(tick, worker, sequence).unwrap();
                     assert!(ids.insert(id), "{layout}: {id} twice");
                     assert_eq!(layout.place_wide(position, worker), id, "{layout}");
+                    assert_eq!(layout.placer::<WideId>(worker).unwrap().place(position).get(), id);
                     if layout.width() == Width::Narrow {
                         assert_eq!(u128::from(layout.place(position, worker)), id, "{layout}");
+                        let placer = layout.placer::<Id>(worker).unwrap();
+                        assert_eq!(u128::from(placer.place(position)), id, "{layout}");
                     }
                     let parts = layout.split(id).unwrap();
                     assert_eq!(
@@ -169,6 +172,10 @@ fn ids_of_either_width_come_from_the_layout() {
     assert_eq!(Id::check(&Layout::TWITTER), Ok(()));
     assert_eq!(WideId::check(&Layout::TWITTER), Ok(()));
     assert_eq!(WideId::check(&Layout::GAME), Ok(()));
+    let narrow = Layout::GAME.placer::<Id>(0).unwrap_err();
+    assert!(matches!(narrow, LayoutError::NeedsWide { .. }));
+    let worker = Layout::TWITTER.placer::<WideId>(1_024).unwrap_err();
+    assert!(matches!(worker, LayoutError::WorkerOutOfRange { worker: 1_024, max: 1_023, .. }));
     assert!(matches!(Id::check(&Layout::GAME), Err(LayoutError::NeedsWide { .. })));
 }
 
@@ -182,6 +189,12 @@ fn placing_a_worker_out_of_range_crashes() {
 #[should_panic(expected = "outside the layout")]
 fn placing_past_the_last_position_crashes() {
     Layout::TWITTER.place(Layout::TWITTER.end_position(), 0);
+}
+
+#[test]
+#[should_panic(expected = "outside the layout")]
+fn a_placer_crashes_past_the_last_position() {
+    Layout::GAME.placer::<WideId>(0).unwrap().place(Layout::GAME.end_position());
 }
 
 #[test]
@@ -302,6 +315,12 @@ fn any_parts() -> impl Strategy<Value = (Layout, u64, u64, u64)> {
     })
 }
 
+/// The presets with the sequence at the bottom; all have the time on top.
+fn sequence_below() -> Vec<Layout> {
+    let layouts = PRESETS.iter().map(|preset| preset.layout.clone());
+    layouts.filter(|layout| layout.fields().last().map(Field::kind) == Some(FieldKind::Sequence)).collect()
+}
+
 proptest! {
     #[test]
     fn split_is_the_inverse_of_compose((layout, tick, worker, sequence) in any_parts()) {
@@ -314,8 +333,10 @@ proptest! {
         prop_assert_eq!(whole, id);
         let position = layout.position(tick, sequence);
         prop_assert_eq!(layout.place_wide(position, worker), id);
+        prop_assert_eq!(layout.placer::<WideId>(worker).unwrap().place(position).get(), id);
         if layout.width() == Width::Narrow {
             prop_assert_eq!(u128::from(layout.place(position, worker)), id);
+            prop_assert_eq!(u128::from(layout.placer::<Id>(worker).unwrap().place(position)), id);
         }
         let named: Vec<_> = parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node)
             .map(|part| (part.field.name(), part.value)).collect();
@@ -333,10 +354,8 @@ proptest! {
 
     #[test]
     fn ids_follow_positions_where_time_is_on_top_and_the_sequence_below(
-        one: u64, other: u64, worker in 0_u64..1_024, preset in prop::sample::select(PRESETS),
+        one: u64, other: u64, worker: u64, layout in prop::sample::select(sequence_below()),
     ) {
-        let layout = &preset.layout;
-        prop_assume!(layout.fields().last().map(Field::kind) == Some(FieldKind::Sequence));
         let worker = worker % layout.workers();
         let (one, other) = (one % layout.end_position(), other % layout.end_position());
         let order = layout.place_wide(one, worker).cmp(&layout.place_wide(other, worker));
@@ -398,8 +417,6 @@ proptest! {
         text.replace_range(at..=at, &to);
         if let Ok(read) = text.parse::<Layout>() {
             prop_assert_eq!(read.to_string().parse::<Layout>(), Ok(read.clone()));
-            // A changed text is another layout, unless the change is one of spelling.
-            prop_assert!(read != layout || text.trim() == layout.to_string() || text.contains("  ") || to == " ", "{}", text);
         }
     }
 
