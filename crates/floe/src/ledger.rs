@@ -10,7 +10,7 @@ use std::fmt;
 use crate::name::Name;
 use crate::time::UnixMillis;
 
-#[cfg(feature = "conformance")]
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod memory;
 

@@ -1,5 +1,193 @@
-//! A ledger in memory.
+//! A ledger in memory: the contract and nothing else.
 
-/// A ledger in memory.
-#[derive(Debug, Default)]
-pub struct Memory {}
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
+use crate::name::Name;
+
+/// A ledger that lives and dies with the process, for tests and for those who accept that a restart forgets every
+/// mark, and so **repeats IDs of an earlier life**: segments and counters start again at their first number, and
+/// snowflake names rest on the clock alone.
+///
+/// A clone is the same store, as a second connection would be.
+///
+/// ```
+/// use floe::ledger::{Key, Ledger, Memory, Reply, Reserve, Token};
+///
+/// let ledger = Memory::default();
+/// let request = Reserve {
+///     key: Key::slot(10, 7),
+///     floor: 1_000,
+///     count: 500,
+///     max_mark: 1_000,
+///     token: Token::random()?,
+///     create: true,
+///     note: None,
+/// };
+/// let reply = ledger.reserve(&request)?;
+/// assert_eq!(reply, Reply::Got { start: 1_000, end: 1_500, previous_mark: 0 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    marks: BTreeMap<String, Mark>,
+    definitions: BTreeMap<String, String>,
+    realm_id: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Mark {
+    previous: u64,
+    start: u64,
+    mark: u64,
+    token: Option<Token>,
+    note: Option<String>,
+}
+
+impl Memory {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change below is made by assignments that cannot panic half way, so a poisoned state is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Faults that a test can put in: what a ledger on a disk or a server may suffer.
+#[cfg(any(test, feature = "conformance"))]
+impl Memory {
+    /// Loses one record, as something that eats keys would; returns whether it was there.
+    pub fn lose(&self, key: &Key) -> bool {
+        self.state().marks.remove(key.as_str()).is_some()
+    }
+
+    /// A backup: a store of its own that holds what this one holds now, realm id included.
+    #[must_use]
+    pub fn backup(&self) -> Self {
+        Self { state: Arc::new(Mutex::new(self.state().clone())) }
+    }
+
+    /// Goes back to what `backup` holds, under everybody who has this store open.
+    pub fn restore(&self, backup: &Self) {
+        let old = backup.state().clone();
+        *self.state() = old;
+    }
+}
+
+impl Ledger for Memory {
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        let mut state = self.state();
+        let key = request.key.as_str();
+        if !request.create && !state.marks.contains_key(key) {
+            return Err(LedgerError::Missing(request.key.clone()));
+        }
+        let old = state.marks.get(key).cloned().unwrap_or_default();
+        if old.token == Some(request.token) {
+            return Ok(Reply::Got { start: old.start, end: old.mark, previous_mark: old.previous });
+        }
+        if old.mark > request.max_mark {
+            return Ok(Reply::Refused { mark: old.mark, note: old.note });
+        }
+        let start = old.mark.max(request.floor);
+        let Some(end) = start.checked_add(request.count).filter(|end| *end <= MAX_MARK) else {
+            return Err(LedgerError::Overflow { key: request.key.clone(), mark: old.mark });
+        };
+        let new = Mark {
+            previous: old.mark,
+            start,
+            mark: end,
+            token: Some(request.token),
+            note: request.note.clone().or(old.note),
+        };
+        state.marks.insert(key.to_owned(), new);
+        Ok(Reply::Got { start, end, previous_mark: old.mark })
+    }
+
+    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
+        let mut state = self.state();
+        match state.marks.get_mut(key.as_str()) {
+            Some(mark) if mark.token == Some(token) && (mark.start..=mark.mark).contains(&from) => {
+                mark.mark = from;
+                mark.token = None;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
+        let mut state = self.state();
+        if let Some(stored) = state.definitions.get(name.as_str()) {
+            return Ok(stored.clone());
+        }
+        state.definitions.insert(name.as_str().to_owned(), definition.to_owned());
+        if marked {
+            state.marks.entry(Key::name(name).as_str().to_owned()).or_default();
+        }
+        Ok(definition.to_owned())
+    }
+
+    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
+        Ok(self.state().definitions.get(name.as_str()).cloned())
+    }
+
+    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        let state = self.state();
+        let rest = state.definitions.range::<str, _>((Excluded(after), Unbounded));
+        Ok(rest.take(limit).map(|(name, definition)| (name.clone(), definition.clone())).collect())
+    }
+
+    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
+        let mut state = self.state();
+        let Some(mark) = state.marks.get_mut(key.as_str()) else {
+            return Err(LedgerError::Missing(key.clone()));
+        };
+        let before = mark.mark;
+        if at_least > MAX_MARK {
+            return Err(LedgerError::Overflow { key: key.clone(), mark: before });
+        }
+        if at_least > before {
+            mark.mark = at_least;
+            mark.token = None;
+        }
+        Ok(before)
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let state = self.state();
+        let rest = state.marks.range::<str, _>((Excluded(after), Unbounded));
+        Ok(rest
+            .filter(|(key, _)| key.starts_with(prefix))
+            .take(limit)
+            .map(|(key, mark)| Record { key: key.clone(), mark: mark.mark, note: mark.note.clone() })
+            .collect())
+    }
+
+    fn realm_id(&self) -> Result<String, LedgerError> {
+        let mut state = self.state();
+        if let Some(id) = &state.realm_id {
+            return Ok(id.clone());
+        }
+        let random = Token::random().map_err(|error| {
+            LedgerError::Unavailable(format!(
+                "the operating system gave no randomness for a realm id: {error}; try again"
+            ))
+        })?;
+        let id: String = random.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        state.realm_id = Some(id.clone());
+        Ok(id)
+    }
+
+    fn describe(&self) -> String {
+        "memory:".to_owned()
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+}
