@@ -104,7 +104,7 @@ pub struct Reserve {
     pub key: Key,
     /// The range starts here or later.
     pub floor: u64,
-    /// How many positions, at least 1.
+    /// How many positions. 0 gets an empty range, as the formula says, and is of no use to anyone.
     pub count: u64,
     /// Where the mark is above this, nothing is written and the answer is [`Reply::Refused`].
     pub max_mark: u64,
@@ -186,7 +186,7 @@ pub trait Ledger: Send + Sync {
     /// ```text
     /// record's token == token      -> the same range again
     /// mark > max_mark              -> Refused, and nothing is written
-    /// max(mark, floor) + count > MAX_MARK -> Overflow, and nothing is written
+    /// max(mark, floor) + count > MAX_MARK -> Overflow, and nothing is written (no record is made either)
     /// otherwise                       start = max(mark, floor); record = { previous = mark, start, mark = start + count, token }
     /// ```
     /// When it returns `Got`, the record is on stable storage.
@@ -196,14 +196,16 @@ pub trait Ledger: Send + Sync {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError>;
 
     /// Gives the tail of a reservation back: where the record still holds `token` and `start <= from <= mark`, the
-    /// mark becomes `from`, the token is cleared, and the answer is true. Otherwise nothing is written: false.
+    /// mark becomes `from`, the token is cleared, and the answer is true. Otherwise nothing is written: false. The
+    /// note stays.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`. A caller that does not know the outcome may ask again: the token is gone by then.
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError>;
 
     /// Ties a name to its definition, once: stores `definition` if the name has none, and returns the one that is
-    /// stored. A new name with `marked` also gets its record, with mark 0, in the same step.
+    /// stored. A new name with `marked` also gets its record, with mark 0, in the same step (a record that is there
+    /// already keeps its mark). A name that is bound gets no record: one that was eaten stays missed.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
@@ -215,20 +217,23 @@ pub trait Ledger: Send + Sync {
     /// `Unavailable` or `Unfit`.
     fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError>;
 
-    /// Up to `limit` bound names after `after` in byte order, each with its definition.
+    /// Up to `limit` bound names after `after` in byte order, each with its definition; fewer only where there are
+    /// no more.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
     fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError>;
 
     /// Moves a mark up to at least `at_least`, never down, clears the record's token if it moved, and returns the
-    /// mark before.
+    /// mark before. The note stays.
     ///
     /// # Errors
-    /// `Missing` where there is no such record; `Overflow` above [`MAX_MARK`]; `Unavailable` or `Unfit`.
+    /// `Missing` where there is no such record, which is not made; `Overflow` above [`MAX_MARK`]; `Unavailable` or
+    /// `Unfit`.
     fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError>;
 
-    /// Up to `limit` records whose key starts with `prefix`, after the key `after`, in byte order.
+    /// Up to `limit` records whose key starts with `prefix`, after the key `after`, in byte order; fewer only where
+    /// there are no more.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.

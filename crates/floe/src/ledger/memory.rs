@@ -36,23 +36,23 @@ pub struct Memory {
 }
 
 #[derive(Clone, Debug, Default)]
-struct State {
-    marks: BTreeMap<String, Mark>,
-    definitions: BTreeMap<String, String>,
-    realm_id: Option<String>,
+pub(super) struct State {
+    pub(super) marks: BTreeMap<String, Mark>,
+    pub(super) definitions: BTreeMap<String, String>,
+    pub(super) realm_id: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Mark {
-    previous: u64,
-    start: u64,
-    mark: u64,
-    token: Option<Token>,
-    note: Option<String>,
+pub(super) struct Mark {
+    pub(super) previous: u64,
+    pub(super) start: u64,
+    pub(super) mark: u64,
+    pub(super) token: Option<Token>,
+    pub(super) note: Option<String>,
 }
 
 impl Memory {
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // Every change below is made by assignments that cannot panic half way, so a poisoned state is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
