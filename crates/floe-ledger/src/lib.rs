@@ -1,1 +1,115 @@
-//! floe-ledger
+//! Ledgers that keep floe's marks outside the process, each behind a cargo feature of its own.
+//!
+//! This crate translates [`floe::ledger::Ledger`] to a store and holds no policy. It knows nothing of wires or
+//! servers.
+//!
+//! | URL | feature | shared by |
+//! |---|---|---|
+//! | `memory:` | (always there) | nobody; a restart forgets it |
+//! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
+//!
+//! ```
+//! # let dir = tempfile::tempdir()?;
+//! # let url = format!("sqlite:{}", dir.path().join("ids.db").display());
+//! use floe::ledger::Ledger;
+//!
+//! // url = "sqlite:ids.db"
+//! let ledger = floe_ledger::open(&url, floe_ledger::DEFAULT_REALM)?;
+//! assert!(!ledger.is_shared());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+use floe::ledger::{Ledger, LedgerError, Memory};
+
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Sqlite, open_dir};
+
+/// The realm of those who name none.
+pub const DEFAULT_REALM: &str = "default";
+
+/// The schemes that this build opens.
+const SCHEMES: &[&str] = &[
+    "memory:",
+    #[cfg(feature = "sqlite")]
+    "sqlite:PATH",
+];
+
+/// Schemes of ledgers that floe is to have, and that this version or build has not.
+const NOT_HERE: &[&str] = &[
+    #[cfg(not(feature = "sqlite"))]
+    "sqlite",
+    "postgres",
+    "postgresql",
+    "mysql",
+    "mariadb",
+    "redis",
+    "rediss",
+    "etcd",
+    "zookeeper",
+];
+
+/// Why a ledger could not be opened.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The URL, an option in it, or the realm is not right. Nothing was touched.
+    #[error("{0}")]
+    Asked(String),
+    /// The ledger itself: after [`LedgerError::Unavailable`] it is worth another try, after
+    /// [`LedgerError::Unfit`] a person has to look first.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Opens the ledger at `url` for the key space `realm` (1 to 128 bytes of printable text without white space, `/`
+/// and `*`).
+///
+/// - `memory:` is a fresh ledger that lives and dies with the process.
+/// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`, after which
+///   options may stand: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
+///
+/// # Errors
+/// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
+pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
+    let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
+    match scheme {
+        "memory" if rest.is_empty() => {
+            realm_name(realm)?;
+            Ok(Box::new(Memory::default()))
+        }
+        "memory" => Err(OpenError::Asked(format!("`{url}`: memory: takes no path; write `memory:`"))),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => sqlite::open_url(rest, realm),
+        _ if NOT_HERE.contains(&scheme) => Err(OpenError::Asked(format!(
+            "this build of floe has no ledger on {scheme}: use one of {}",
+            SCHEMES.join(", ")
+        ))),
+        _ => Err(OpenError::Asked(format!(
+            "`{}` is not the URL of a ledger: use one of {} (a file is written sqlite:PATH)",
+            without_credentials(url),
+            SCHEMES.join(", ")
+        ))),
+    }
+}
+
+/// A realm is named by the rules for names.
+fn realm_name(realm: &str) -> Result<(), OpenError> {
+    match floe::Name::new(realm) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            Err(OpenError::Asked(format!("`{realm}` cannot be a realm, by the rules for names: {error}")))
+        }
+    }
+}
+
+/// A URL of an unknown kind may hold a password, and errors end up in logs.
+fn without_credentials(url: &str) -> String {
+    match (url.find("//"), url.rfind('@')) {
+        (Some(start), Some(end)) if start + 2 < end => format!("{}…{}", &url[..start + 2], &url[end..]),
+        _ => url.to_owned(),
+    }
+}

@@ -47,7 +47,8 @@ pub(super) fn only_the_token_and_only_within_bounds(fresh: &dyn Fn() -> Realm) {
 
 pub(super) fn clears_the_token(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "give_back clears the token";
-    let ledger = fresh().connect();
+    let realm = fresh();
+    let ledger = realm.connect();
     let key = Key::name(&name("orders"));
     let request = ask(&key, 100);
     got(&*ledger, &request);
@@ -167,7 +168,8 @@ pub(super) fn raise_moves_up_only(fresh: &dyn Fn() -> Realm) {
 
 pub(super) fn raise_clears_the_token(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "raise clears the token when it moves the mark";
-    let ledger = fresh().connect();
+    let realm = fresh();
+    let ledger = realm.connect();
     let key = Key::name(&name("orders"));
     let request = ask(&key, 100);
     got(&*ledger, &request);

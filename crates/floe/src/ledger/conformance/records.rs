@@ -298,7 +298,8 @@ pub(super) fn ten_thousand_names(fresh: &dyn Fn() -> Realm) {
 pub(super) fn list_is_exact_about_its_prefix(fresh: &dyn Fn() -> Realm) {
     const RULE: &str =
         "list returns the keys that start with the prefix, byte for byte, after `after`, and no other";
-    let ledger = fresh().connect();
+    let realm = fresh();
+    let ledger = realm.connect();
     let mut keys: Vec<String> = Vec::new();
     let slots = [(1, 0), (1, 1), (10, 0), (10, 1), (10, 2), (10, 10), (10, 1023), (2, 0), (9, 3)];
     let names = ["a", "A", "ab", "a%", "a%b", "a_", "a_b", "a\\", "á", "b", "s", "\u{10ffff}", "\u{10ffff}a"];

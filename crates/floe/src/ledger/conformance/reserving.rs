@@ -5,7 +5,8 @@ use crate::ledger::{Key, LedgerError, MAX_MARK, Reply, Reserve};
 
 pub(super) fn follows_the_formula(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "start = max(mark, floor), end = start + count, previous_mark = the mark before";
-    let ledger = fresh().connect();
+    let realm = fresh();
+    let ledger = realm.connect();
     let key = Key::slot(10, 3);
     let steps = [
         // floor, count, expected
@@ -26,7 +27,8 @@ pub(super) fn follows_the_formula(fresh: &dyn Fn() -> Realm) {
 pub(super) fn keeps_keys_apart(fresh: &dyn Fn() -> Realm) {
     const RULE: &str =
         "keys are compared byte by byte: one that differs in case, accent or length is another";
-    let ledger = fresh().connect();
+    let realm = fresh();
+    let ledger = realm.connect();
     let names =
         ["orders", "Orders", "ORDERS", "órders", "o\u{301}rders", "order", "orders.", "orders-", "ß", "ss"];
     let slots = [(1, 1), (1, 11), (11, 1), (10, 1), (1, 0), (5, 16), (51, 6)];
@@ -141,7 +143,8 @@ pub(super) fn refusal_writes_nothing(fresh: &dyn Fn() -> Realm) {
 
 pub(super) fn edges_of_max_mark(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "only a mark strictly above max_mark is refused";
-    let ledger = fresh().connect();
+    let realm = fresh();
+    let ledger = realm.connect();
     let key = Key::slot(4, 2);
     equal(
         got(&*ledger, &Reserve { max_mark: 0, ..ask(&key, 10) }),
@@ -256,7 +259,8 @@ pub(super) fn values_are_exact_to_the_last_bit(fresh: &dyn Fn() -> Realm) {
 
 pub(super) fn overflow_writes_nothing(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "a range past 2^63 - 1 is an Overflow that names the mark, and nothing is written";
-    let ledger = fresh().connect();
+    let realm = fresh();
+    let ledger = realm.connect();
     let key = Key::slot(10, 0);
     let too_much = [
         (0, MAX_MARK + 1),
@@ -299,7 +303,8 @@ pub(super) fn overflow_writes_nothing(fresh: &dyn Fn() -> Realm) {
 
 pub(super) fn edges_of_count(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "a range holds exactly count positions";
-    let ledger = fresh().connect();
+    let realm = fresh();
+    let ledger = realm.connect();
     let key = Key::name(&name("orders"));
     for (count, start) in [(1, 0), (1, 1), (2, 2), (1 << 40, 4)] {
         let expected = Range { start, end: start + count, previous_mark: start };

@@ -1,0 +1,332 @@
+//! The embedded ledger: one SQLite file, shared by the processes of one machine.
+//!
+//! # What it promises
+//! When `reserve` returns `Got`, the range is in the file and the file is on the disk: kill -9, a crash of the
+//! system and a loss of power leave it there (WAL with `synchronous=FULL`). A reserve is one `BEGIN IMMEDIATE`
+//! transaction, so any number of processes and threads may share the file, and the lock is held by nobody between
+//! calls. A refused reserve writes nothing, and nothing at all is written while nobody calls. There is no thread
+//! behind it.
+//!
+//! `database is locked` is never an answer: a call waits for the others, up to [`Builder::max_wait`], and then says
+//! [`LedgerError::Unavailable`] and how to find who holds the file.
+//!
+//! # On what that depends
+//! - **The disk tells the truth about flushing.** A drive or a hypervisor that acknowledges a flush without doing it
+//!   can lose the last ranges with the power.
+//! - **A file system of this machine.** NFS, SMB, 9p and the like do not keep the locks and the shared memory that
+//!   SQLite needs between machines: they are refused (on Linux, where they can be told) unless the setting
+//!   `sqlite:PATH?network_filesystem=allow` says that only one machine ever uses the file.
+//! - **The file stays itself.** Before each write, and again after it and before the caller hears of it, the path has
+//!   to lead to the very file that was opened, and so have its `-wal` and `-shm`. Where one was replaced or removed,
+//!   the answer is [`LedgerError::Unfit`]. In a data directory ([`Builder::in_dir`]) a small file `realm` witnesses
+//!   that there was a ledger, so that a lost one is noticed at the next start as well.
+//! - **A backup is old.** A file that is restored has the marks of its day, and what was reserved since would be
+//!   reserved again: raise every mark above every ID in use before anything is minted. Copy the file with
+//!   `sqlite3 floe.db ".backup copy.db"`: `floe.db` alone, without its `-wal`, lacks the last ranges. Before a copy is
+//!   put in place, stop every floe and move the old `-wal` and `-shm` away, or SQLite applies them to the copy.
+//! - **No fork.** A process that forks without exec must not use a `Sqlite` in the child: SQLite's locks belong to the
+//!   parent. Open it again in the child.
+//! - **No other opener inside the process.** Opening and closing the file by any way but this drops SQLite's locks
+//!   (POSIX locks belong to the process); leave the file to this module.
+//!
+//! The file is at most [`Builder::max_bytes`] long, its WAL about a mebibyte. Creation writes a whole ledger beside
+//! the path and links it into place, so a crash at any point leaves either no ledger or a complete one (and perhaps
+//! a file `.floe.db.new-…`, which may be removed).
+
+use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use floe::ledger::{Ledger, LedgerError};
+use rusqlite::{Connection, OpenFlags};
+
+use self::file::{Place, Watch};
+use self::patience::patiently;
+use self::trouble::Trouble;
+use crate::{DEFAULT_REALM, OpenError, realm_name};
+
+mod data_dir;
+mod file;
+mod marks;
+mod patience;
+mod schema;
+mod trouble;
+mod url;
+
+pub use self::data_dir::{DATABASE, WITNESS};
+pub(crate) use self::url::open_url;
+
+/// A ledger in a SQLite file.
+///
+/// Threads may share it; each process opens its own. Several in one process on one file are fine too.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("ids.db");
+/// use floe::ledger::{Key, Ledger, Reply, Reserve, Token};
+/// use floe_ledger::Sqlite;
+///
+/// // path = "ids.db"
+/// let ledger = Sqlite::at(&path)?;
+/// let request = Reserve {
+///     key: Key::slot(10, 7),
+///     floor: 1_000,
+///     count: 500,
+///     max_mark: 1_000,
+///     token: Token::random()?,
+///     create: true,
+///     note: None,
+/// };
+/// let expected = Reply::Got { start: 1_000, end: 1_500, previous_mark: 0 };
+/// assert_eq!(ledger.reserve(&request)?, expected);
+/// drop(ledger);
+/// assert_eq!(Sqlite::at(&path)?.reserve(&request)?, expected); // the same token again
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Sqlite {
+    /// SQLite's connection may move between threads, and may not be used by two at once. A mutex alone has no
+    /// bounded wait, so `busy` goes first.
+    connection: Mutex<Connection>,
+    busy: Mutex<bool>,
+    free: Condvar,
+    watch: Watch,
+    realm: i64,
+    realm_id: String,
+    ledger_id: String,
+    max_wait: Duration,
+}
+
+/// How to open a [`Sqlite`].
+#[derive(Clone, Debug)]
+pub struct Builder {
+    realm: String,
+    max_wait: Duration,
+    max_bytes: u64,
+    network_filesystem: bool,
+}
+
+/// Opens the ledger of a data directory; the same as [`Builder::in_dir`] with the defaults.
+///
+/// # Errors
+/// As [`Builder::in_dir`].
+pub fn open_dir(dir: impl AsRef<Path>, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
+    Ok(Box::new(Sqlite::builder().realm(realm).in_dir(dir)?))
+}
+
+impl Sqlite {
+    /// The ledger in the file at `path`, made if there is none, with the defaults of [`Builder`].
+    ///
+    /// # Errors
+    /// As [`Builder::at`].
+    pub fn at(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::builder().at(path)
+    }
+
+    /// Other settings than the defaults.
+    pub fn builder() -> Builder {
+        Builder {
+            realm: DEFAULT_REALM.to_owned(),
+            max_wait: Duration::from_secs(10),
+            max_bytes: 1 << 30,
+            network_filesystem: false,
+        }
+    }
+}
+
+impl Builder {
+    /// The key space inside the file; `default` unless told. Realms in one file share nothing but the file.
+    #[must_use]
+    pub fn realm(self, realm: &str) -> Self {
+        Self { realm: realm.to_owned(), ..self }
+    }
+
+    /// How long a call waits for other processes, and for other threads, that are using the file; 10 s unless told.
+    /// The time that SQLite itself takes comes on top.
+    #[must_use]
+    pub fn max_wait(self, max_wait: Duration) -> Self {
+        Self { max_wait, ..self }
+    }
+
+    /// How long the file may become, in bytes; 1 GiB unless told, which holds some millions of marks. At the limit a
+    /// new record is refused with `Unavailable`.
+    #[must_use]
+    pub fn max_bytes(self, max_bytes: u64) -> Self {
+        Self { max_bytes, ..self }
+    }
+
+    /// Whether a network file system is accepted under the file; no unless told. Say yes only where one machine
+    /// alone ever opens it.
+    #[must_use]
+    pub fn network_filesystem(self, allow: bool) -> Self {
+        Self { network_filesystem: allow, ..self }
+    }
+
+    /// The ledger in the file at `path`, made if there is none. The directory has to be there. A path that ends in
+    /// `floe.db` is the ledger of a data directory, and is opened as [`Builder::in_dir`] opens it.
+    ///
+    /// # Errors
+    /// `Unavailable` where other processes hold the file for too long or the disk fails. `Unfit` where the file is
+    /// no ledger, damaged, empty, of a newer version, read-only, a directory, out of permission, or on a network
+    /// file system.
+    pub fn at(&self, path: impl AsRef<Path>) -> Result<Sqlite, OpenError> {
+        let path = path.as_ref();
+        match path.parent() {
+            Some(dir) if path.file_name().is_some_and(|name| name == DATABASE) => {
+                self.in_dir(if dir.as_os_str().is_empty() { Path::new(".") } else { dir })
+            }
+            _ => self.open(path, true),
+        }
+    }
+
+    /// Opens (and with `create` makes) the one file, and looks at nothing around it.
+    fn open(&self, path: &Path, create: bool) -> Result<Sqlite, OpenError> {
+        realm_name(&self.realm)?;
+        let place = Place::new(path)?;
+        if !self.network_filesystem {
+            place.refuse_network_filesystem()?;
+        }
+        if create && place.is_vacant()? {
+            schema::create(&place)?;
+        }
+        let before = place.identity()?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(place.real(), flags)
+            .map_err(|error| trouble::at_open(&place, &error))?;
+        if place.identity()? != before {
+            return Err(place.was_replaced().into());
+        }
+        let opened = patiently(self.max_wait, || {
+            schema::prepare(&connection, &place, self.max_bytes)?;
+            schema::enter(&connection, &self.realm, &place)
+        });
+        let entered = opened.map_err(|trouble| match trouble {
+            Trouble::Ledger(error) => error,
+            Trouble::Sql(error) if trouble::is_busy(&error) => trouble::held(place.shown(), self.max_wait),
+            Trouble::Sql(error) => trouble::at_open(&place, &error),
+        })?;
+        let watch = place.watch(before)?;
+        Ok(Sqlite {
+            connection: Mutex::new(connection),
+            busy: Mutex::new(false),
+            free: Condvar::new(),
+            watch,
+            realm: entered.realm,
+            realm_id: entered.realm_id,
+            ledger_id: entered.ledger_id,
+            max_wait: self.max_wait,
+        })
+    }
+}
+
+/// What the work of a transaction comes to: an answer, and whether anything was written for it.
+struct Done<T> {
+    answer: T,
+    written: bool,
+}
+
+impl<T> Done<T> {
+    fn written(answer: T) -> Self {
+        Self { answer, written: true }
+    }
+
+    fn read(answer: T) -> Self {
+        Self { answer, written: false }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Begin {
+    Read,
+    Write,
+}
+
+impl Sqlite {
+    /// The id of the file, which the witness of a data directory repeats.
+    fn ledger_id(&self) -> &str {
+        &self.ledger_id
+    }
+
+    /// Runs `work` in a transaction of its own, as often as it takes to get the file, up to the bound.
+    fn transact<T>(
+        &self,
+        begin: Begin,
+        work: impl Fn(&Connection) -> Result<Done<T>, Trouble>,
+    ) -> Result<T, LedgerError> {
+        let answer = {
+            let _turn = self.turn()?;
+            let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            patiently(self.max_wait, || self.attempt(&connection, begin, &work))
+        };
+        // What went into a file that is no longer at the path is lost to everybody else: the range is not ours.
+        self.watch.check()?;
+        answer.map_err(|trouble| trouble::at_work(self.watch.shown(), self.max_wait, trouble))
+    }
+
+    fn attempt<T>(
+        &self,
+        connection: &Connection,
+        begin: Begin,
+        work: impl Fn(&Connection) -> Result<Done<T>, Trouble>,
+    ) -> Result<T, Trouble> {
+        self.watch.check()?;
+        let run = |sql: &str| connection.prepare_cached(sql)?.execute([]).map(drop);
+        if !connection.is_autocommit() {
+            // An earlier call ended in trouble, and its rollback as well.
+            run("ROLLBACK")?;
+        }
+        run(match begin {
+            Begin::Read => "BEGIN",
+            Begin::Write => "BEGIN IMMEDIATE",
+        })?;
+        let done = self.check_realm(connection).and_then(|()| work(connection));
+        let end = match &done {
+            Ok(Done { written: true, .. }) => run("COMMIT"),
+            _ => run("ROLLBACK"),
+        };
+        if end.is_err() && !connection.is_autocommit() {
+            // The error of the commit is what counts; if this fails too, the next call begins with it.
+            drop(run("ROLLBACK"));
+        }
+        let done = done?;
+        end?;
+        Ok(done.answer)
+    }
+
+    /// A file whose content was exchanged keeps its inode, and loses its id.
+    fn check_realm(&self, connection: &Connection) -> Result<(), Trouble> {
+        let mut statement = connection.prepare_cached("SELECT id FROM realm WHERE realm = ?1")?;
+        let mut rows = statement.query([self.realm])?;
+        match rows.next()? {
+            Some(row) if row.get_ref(0)?.as_str().is_ok_and(|id| id == self.realm_id) => Ok(()),
+            _ => Err(self.watch.content_was_replaced().into()),
+        }
+    }
+
+    /// Waits for other threads' calls to end.
+    fn turn(&self) -> Result<Turn<'_>, LedgerError> {
+        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut busy, _) = self
+            .free
+            .wait_timeout_while(busy, self.max_wait, |busy| *busy)
+            .unwrap_or_else(PoisonError::into_inner);
+        if *busy {
+            return Err(trouble::held(self.watch.shown(), self.max_wait));
+        }
+        *busy = true;
+        Ok(Turn(self))
+    }
+}
+
+/// The right to use the connection, for the length of one call.
+struct Turn<'a>(&'a Sqlite);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.busy.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.free.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! The data directory: the file, and a witness that it was there.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use floe::ledger::LedgerError;
+
+use super::file::flush_dir;
+use super::schema::{draft_path, link_into_place, random_id};
+use super::trouble::RAISE;
+use super::{Builder, Sqlite};
+use crate::OpenError;
+
+/// The ledger's file in a data directory.
+pub const DATABASE: &str = "floe.db";
+
+/// The witness in a data directory: a line of text with the id of the ledger that lives there.
+pub const WITNESS: &str = "realm";
+
+/// What stands before the id in the witness.
+const LABEL: &str = "ledger ";
+
+const EXPLANATION: &str = "\
+The id of the ledger in floe.db, kept here so that floe notices when floe.db is lost or exchanged:
+a fresh ledger would repeat IDs. Leave this file where it is.
+";
+
+impl Builder {
+    /// The ledger of the data directory `dir`, which is made (for this user alone) if it is missing and its parent
+    /// is there. It holds the ledger, `floe.db`, and its witness, `realm`.
+    ///
+    /// The ledger comes first and its witness second, and nothing is served before both are on the disk; so a crash at
+    /// any point of a first start leaves nothing that the next start does not mend, and a ledger that was ever used
+    /// has its witness.
+    ///
+    /// # Errors
+    /// As [`Builder::at`]; and `Unfit` where the witness says that a ledger was here, and `floe.db` is missing, empty
+    /// or another one.
+    pub fn in_dir(&self, dir: impl AsRef<Path>) -> Result<Sqlite, OpenError> {
+        let dir = dir.as_ref();
+        crate::realm_name(&self.realm)?;
+        make(dir)?;
+        let (path, witness) = (dir.join(DATABASE), dir.join(WITNESS));
+        // In this order: a witness is only ever written beside a ledger that is there.
+        let Some(witnessed) = read_witness(&witness)? else {
+            let ledger = self.open(&path, true)?;
+            return match write_witness(&witness, ledger.ledger_id())? {
+                None => Ok(ledger),
+                // Another process was first, and its ledger may have been exchanged since.
+                Some(witnessed) => same(dir, &witnessed, ledger),
+            };
+        };
+        let bytes = fs::metadata(&path).map(|metadata| metadata.len());
+        match bytes {
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(lost(dir, &witnessed, "missing").into()),
+            Ok(0) => Err(lost(dir, &witnessed, "empty").into()),
+            _ => same(dir, &witnessed, self.open(&path, false)?),
+        }
+    }
+}
+
+fn same(dir: &Path, witnessed: &str, ledger: Sqlite) -> Result<Sqlite, OpenError> {
+    if ledger.ledger_id() == witnessed {
+        return Ok(ledger);
+    }
+    Err(lost(dir, witnessed, &format!("another one, {}", ledger.ledger_id())).into())
+}
+
+fn lost(dir: &Path, witnessed: &str, how: &str) -> LedgerError {
+    let dir = dir.display();
+    LedgerError::Unfit(format!(
+        "{dir}/{WITNESS} says that the ledger {witnessed} lives in {dir}, but {dir}/{DATABASE} is {how}, and a fresh ledger would \
+         repeat IDs: put {DATABASE} back (with its {DATABASE}-wal, if it has one), or restore the backup and {RAISE}; if no ID \
+         of that ledger is in use anywhere, remove {DATABASE} and {WITNESS}, and floe begins afresh"
+    ))
+}
+
+fn make(dir: &Path) -> Result<(), LedgerError> {
+    let unfit = |what: &str, error: &io::Error| {
+        LedgerError::Unfit(format!(
+            "the data directory {} cannot be {what} ({error}): look at the path, its parent and their permissions",
+            dir.display()
+        ))
+    };
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Ok(()) => {
+            let absolute = std::path::absolute(dir).map_err(|error| unfit("found", &error))?;
+            absolute.parent().map_or(Ok(()), flush_dir).map_err(|error| unfit("made durable", &error))
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => match fs::metadata(dir) {
+            Ok(metadata) if metadata.is_dir() => Ok(()),
+            Ok(_) => Err(LedgerError::Unfit(format!(
+                "{} is not a directory: give floe a directory for its data",
+                dir.display()
+            ))),
+            Err(error) => Err(unfit("entered", &error)),
+        },
+        Err(error) => Err(unfit("made", &error)),
+    }
+}
+
+/// The id in the witness, or `None` where there is no witness.
+fn read_witness(path: &Path) -> Result<Option<String>, LedgerError> {
+    let shown = path.display();
+    let text = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(LedgerError::Unfit(format!(
+                "{shown} cannot be read ({error}): it says which ledger lives here; look at its permissions"
+            )));
+        }
+    };
+    let id = std::str::from_utf8(&text).ok().and_then(|text| text.lines().next()?.strip_prefix(LABEL));
+    match id.filter(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+        Some(id) => Ok(Some(id.to_owned())),
+        None => Err(LedgerError::Unfit(format!(
+            "{shown} does not say which ledger lives here: it was changed or damaged; if {DATABASE} beside it is known to be the \
+             right one and up to date, remove {shown}, and floe writes it anew"
+        ))),
+    }
+}
+
+/// Writes the witness, unless there is one: then the id in it.
+fn write_witness(path: &Path, id: &str) -> Result<Option<String>, LedgerError> {
+    let draft = draft_path(path, &random_id()?);
+    let written = File::create_new(&draft).and_then(|mut file| {
+        file.write_all(format!("{LABEL}{id}\n\n{EXPLANATION}").as_bytes())?;
+        file.sync_all()
+    });
+    let linked = written.and_then(|()| link_into_place(&draft, path));
+    match linked {
+        Ok(true) => Ok(None),
+        Ok(false) => read_witness(path),
+        Err(error) => {
+            drop(fs::remove_file(&draft));
+            Err(LedgerError::Unfit(format!(
+                "{} cannot be written ({error}): look at the permissions of its directory and the room on its file system",
+                path.display()
+            )))
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The file under the ledger: where it is, that it stays the one that was opened, and on what file system.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use floe::ledger::LedgerError;
+
+use super::trouble::{RAISE, damaged};
+use crate::OpenError;
+
+/// No ledger is shorter than its first page.
+const SHORTEST: u64 = 512;
+
+/// Which file a path leads to. An inode is not given to another file while somebody has it open, as SQLite has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
+/// Where a ledger is, or is to be.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// As the user wrote it, for texts.
+    shown: String,
+    /// Absolute, so that a later change of the working directory does not lead elsewhere.
+    path: PathBuf,
+    /// With every symbolic link followed: SQLite puts its `-wal` and `-shm` beside this one.
+    real: PathBuf,
+}
+
+impl Place {
+    pub(super) fn new(given: &Path) -> Result<Self, OpenError> {
+        let shown = given.display().to_string();
+        let absolute = std::path::absolute(given);
+        let path = absolute.map_err(|error| OpenError::Asked(format!("`{shown}` is not a path: {error}")))?;
+        let unfit = |text| OpenError::Ledger(LedgerError::Unfit(text));
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(unfit(format!("{shown} is a directory: a ledger is a file, such as {shown}/ids.db")));
+        };
+        let real = match fs::canonicalize(&path) {
+            Ok(real) => real,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if fs::symlink_metadata(&path).is_ok() {
+                    return Err(unfit(format!(
+                        "{shown} is a symbolic link that leads nowhere: a ledger that was there is gone, or not mounted; \
+                         mend the link or remove it"
+                    )));
+                }
+                let dir = fs::canonicalize(dir).map_err(|error| {
+                    unfit(format!(
+                        "the directory of {shown} cannot be entered ({error}): create it, or mount it, first"
+                    ))
+                })?;
+                dir.join(name)
+            }
+            Err(error) => {
+                return Err(unfit(format!(
+                    "{shown} cannot be reached ({error}): look at the path and its permissions"
+                )));
+            }
+        };
+        if real.is_dir() {
+            return Err(unfit(format!("{shown} is a directory: a ledger is a file, such as {shown}/ids.db")));
+        }
+        Ok(Self { shown, path, real })
+    }
+
+    pub(super) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    pub(super) fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// The path of one of SQLite's files beside the ledger.
+    pub(super) fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.real.as_os_str().to_owned();
+        name.push(suffix);
+        name.into()
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        self.real.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// Whether a ledger may be made here: there is none, and no remains of one.
+    pub(super) fn is_vacant(&self) -> Result<bool, LedgerError> {
+        // In this order: a WAL is only ever made beside a ledger that is there.
+        let remains = ["-wal", "-journal"].into_iter().find(|suffix| self.beside(suffix).exists());
+        match (fs::metadata(&self.real), remains) {
+            (Err(error), None) if error.kind() == ErrorKind::NotFound => Ok(true),
+            (Err(error), Some(suffix)) if error.kind() == ErrorKind::NotFound => {
+                Err(LedgerError::Unfit(format!(
+                    "{shown} is gone, and its {shown}{suffix} is still there: somebody has removed or moved a ledger that was \
+                 in use, and a fresh one would repeat its IDs; put it back beside that file, or restore the backup and \
+                 {RAISE}; if no ID of it is in use anywhere, remove {shown}{suffix} too",
+                    shown = self.shown,
+                )))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The file that the path leads to now.
+    pub(super) fn identity(&self) -> Result<Identity, LedgerError> {
+        let metadata = fs::metadata(&self.path).map_err(|error| self.lost(&self.shown, &error))?;
+        if !metadata.is_file() {
+            return Err(LedgerError::Unfit(format!(
+                "{} is not a regular file: a ledger is one; give floe another path",
+                self.shown
+            )));
+        }
+        if metadata.len() < SHORTEST {
+            return Err(LedgerError::Unfit(format!(
+                "{shown} is no ledger, it holds {len} bytes: it was cut off, or made by hand; restore the backup and {RAISE}; if \
+                 no ID of it is in use anywhere, remove it, and floe makes a fresh one",
+                shown = self.shown,
+                len = metadata.len(),
+            )));
+        }
+        Ok(Identity::of(&metadata))
+    }
+
+    /// Begins to watch the file and what SQLite has put beside it.
+    pub(super) fn watch(self, identity: Identity) -> Result<Watch, LedgerError> {
+        let beside = |suffix: &str| {
+            let path = self.beside(suffix);
+            let metadata =
+                fs::metadata(&path).map_err(|error| self.lost(&path.display().to_string(), &error))?;
+            Ok((path, Identity::of(&metadata)))
+        };
+        let (wal, shm) = (beside("-wal")?, beside("-shm")?);
+        Ok(Watch { place: self, identity, beside: [wal, shm] })
+    }
+
+    fn lost(&self, what: &str, error: &io::Error) -> LedgerError {
+        let cause = match error.kind() {
+            ErrorKind::NotFound => "was removed or moved".to_owned(),
+            _ => format!("cannot be looked at any more ({error})"),
+        };
+        LedgerError::Unfit(format!(
+            "{what} {cause}: what would be written now, others would not see; stop every floe that uses {shown}, put the file \
+             back, or restore the backup and {RAISE}",
+            shown = self.shown,
+        ))
+    }
+
+    pub(super) fn was_replaced(&self) -> LedgerError {
+        self.other_file(&self.shown)
+    }
+
+    fn other_file(&self, what: &str) -> LedgerError {
+        LedgerError::Unfit(format!(
+            "{what} was replaced: another file is at its path than the one that was opened; stop every floe that uses \
+             {shown}, and find out which file is the right one; if it is a backup, {RAISE}; then start again",
+            shown = self.shown,
+        ))
+    }
+
+    /// Why a file cannot be opened for writing.
+    pub(super) fn not_writable(&self, error: &dyn std::fmt::Display) -> LedgerError {
+        use rustix::fs::{Access, access};
+
+        let shown = &self.shown;
+        let denied = |path: &Path| access(path, Access::WRITE_OK).err();
+        let text = if let Some(denied) = denied(&self.real).filter(|_| self.real.exists()) {
+            format!(
+                "{shown} is read-only for this user ({denied}): a ledger is written before any ID is minted; give this user \
+                 the right to write it (`ls -l`, `id`), and look whether its file system is mounted read-only"
+            )
+        } else if let Some(denied) = denied(self.dir()) {
+            format!(
+                "the directory of {shown} is read-only for this user ({denied}): SQLite keeps {shown}-wal there; give this user \
+                 the right to write the directory (`ls -ld`, `id`), and look whether its file system is mounted read-only"
+            )
+        } else {
+            format!(
+                "{shown} cannot be opened for writing ({error}): look at the file, its directory and its file system"
+            )
+        };
+        LedgerError::Unfit(text)
+    }
+
+    /// Refuses file systems that do not keep SQLite's locks between machines.
+    pub(super) fn refuse_network_filesystem(&self) -> Result<(), LedgerError> {
+        match network_filesystem(self.dir()) {
+            None => Ok(()),
+            Some(kind) => Err(LedgerError::Unfit(format!(
+                "{shown} is on {kind}, which does not keep SQLite's locks between machines, so that IDs could repeat: put it on \
+                 a disk of this machine, or use a ledger that is made for sharing; if this machine alone ever opens the \
+                 file, say so with `sqlite:{shown}?network_filesystem=allow`",
+                shown = self.shown,
+            ))),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn network_filesystem(dir: &Path) -> Option<&'static str> {
+    let stat = rustix::fs::statfs(dir).ok()?;
+    // The field's type differs between architectures; the numbers have 32 bits.
+    kind_of(i128::from(stat.f_type) & 0xffff_ffff)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn network_filesystem(_: &Path) -> Option<&'static str> {
+    None
+}
+
+/// The network file systems among the magic numbers of statfs(2), and FUSE, which may be one and does not tell.
+#[cfg(any(target_os = "linux", test))]
+fn kind_of(magic: i128) -> Option<&'static str> {
+    Some(match magic {
+        0x6969 => "NFS",
+        0x517b => "SMB",
+        0xff53_4d42 => "CIFS",
+        0xfe53_4d42 => "SMB2",
+        0x0102_1997 => "9p",
+        0x6573_5546 => "FUSE (which may be a network file system)",
+        0x5346_414f | 0x6b41_4653 => "AFS",
+        0x7375_7245 => "Coda",
+        0x564c => "NCP",
+        0x00c3_6400 => "Ceph",
+        0x0116_1970 => "GFS2",
+        0x7461_636f => "OCFS2",
+        0x0bd0_0bd0 => "Lustre",
+        _ => return None,
+    })
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn flush_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// The files of an open ledger, as they were when it was opened.
+#[derive(Debug)]
+pub(super) struct Watch {
+    place: Place,
+    identity: Identity,
+    /// The WAL holds the last ranges, and the locks are on the shared memory: without either, two processes would
+    /// each go on alone.
+    beside: [(PathBuf, Identity); 2],
+}
+
+impl Watch {
+    pub(super) fn shown(&self) -> &str {
+        self.place.shown()
+    }
+
+    /// Whether every path still leads to the file that was opened.
+    pub(super) fn check(&self) -> Result<(), LedgerError> {
+        if self.place.identity()? != self.identity {
+            return Err(self.place.was_replaced());
+        }
+        for (path, identity) in &self.beside {
+            match fs::metadata(path) {
+                Ok(metadata) if Identity::of(&metadata) == *identity => (),
+                Ok(_) => return Err(self.place.other_file(&path.display().to_string())),
+                Err(error) => return Err(self.place.lost(&path.display().to_string(), &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Same file, other content.
+    pub(super) fn content_was_replaced(&self) -> LedgerError {
+        damaged(self.shown(), &"the id of its realm is not the one that was there when it was opened")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_told_by_their_numbers() {
+        // Numbers from statfs(2).
+        assert_eq!(kind_of(0x6969), Some("NFS"));
+        assert_eq!(kind_of(0xff53_4d42), Some("CIFS"));
+        assert_eq!(kind_of(0x0102_1997), Some("9p"));
+        for local in [0xef53, 0x9123_683e, 0x5846_5342, 0x0102_1994, 0x794c_7630, 0x2fc1_2fc1, 0xf2f5_2010] {
+            assert_eq!(kind_of(local), None, "{local:x}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The tables: how they are made, told from others', and entered.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use floe::ledger::{LedgerError, Token};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::file::{Place, flush_dir};
+use super::trouble::{self, Trouble, damaged};
+
+/// `floe` in ASCII, in the header of the file (`file` and `sqlite3` show it).
+const APPLICATION_ID: i32 = 0x666c_6f65;
+
+/// The version of the tables, in the header of the file.
+const VERSION: i32 = 1;
+
+/// SQLite's page; a commit writes one or two of them.
+const PAGE_BYTES: u64 = 4096;
+
+/// Up to here the whole file is read through when it is opened, which takes some ten milliseconds; beyond, damage is
+/// found when a damaged page is read.
+const CHECKED_PAGES: i64 = 8192;
+
+/// Text is compared byte by byte (SQLite's default collation), and integers are 64 bits with a sign, so 0..2^63 is
+/// exact.
+const TABLES: &str = "
+    CREATE TABLE ledger (id TEXT NOT NULL) STRICT;
+    CREATE TABLE realm (
+        realm INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        id TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE mark (
+        realm INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        previous INTEGER NOT NULL CHECK (previous >= 0),
+        start INTEGER NOT NULL CHECK (start >= 0),
+        mark INTEGER NOT NULL CHECK (mark >= start),
+        token BLOB CHECK (length(token) = 16),
+        note TEXT,
+        PRIMARY KEY (realm, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE definition (
+        realm INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        definition TEXT NOT NULL,
+        PRIMARY KEY (realm, name)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// Makes a ledger at a vacant place, unless somebody else is first.
+///
+/// It is made whole under another name and linked into place, so whoever finds a ledger there finds a complete one,
+/// already in WAL mode.
+pub(super) fn create(place: &Place) -> Result<(), LedgerError> {
+    let id = random_id()?;
+    let draft = draft_path(place.real(), &id);
+    let made = write(&draft, &id).map_err(|error| match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::ReadOnly) => place.not_writable(&error),
+        _ => trouble::at_open(place, &error),
+    });
+    let linked = made.and_then(|()| {
+        link_into_place(&draft, place.real()).map(drop).map_err(|error| {
+            LedgerError::Unfit(format!(
+                "a ledger cannot be made at {} ({error}): look at the permissions and the room on its file system",
+                place.shown()
+            ))
+        })
+    });
+    if linked.is_err() {
+        // What is left of the draft is worth nothing; if it cannot be removed either, it does no harm.
+        for suffix in ["", "-journal", "-wal", "-shm"] {
+            let mut path = draft.clone().into_os_string();
+            path.push(suffix);
+            drop(fs::remove_file(path));
+        }
+    }
+    linked
+}
+
+/// The name under which a file is made before it is linked into place.
+pub(super) fn draft_path(path: &Path, id: &str) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".new-{id}"));
+    path.with_file_name(name)
+}
+
+/// Gives a complete file its name, durably, unless the name is taken: whether it did.
+pub(super) fn link_into_place(draft: &Path, path: &Path) -> io::Result<bool> {
+    let linked = match fs::hard_link(draft, path) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(error),
+    };
+    fs::remove_file(draft)?;
+    flush_dir(path.parent().unwrap_or(Path::new("/")))?;
+    Ok(linked)
+}
+
+fn write(draft: &Path, id: &str) -> rusqlite::Result<()> {
+    let connection = Connection::open(draft)?;
+    connection.pragma_update(None, "page_size", i64::try_from(PAGE_BYTES).unwrap_or(4096))?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    durable(&connection)?;
+    connection.execute_batch(&format!(
+        "BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
+    ))?;
+    connection.execute("INSERT INTO ledger (id) VALUES (?1)", [id])?;
+    connection.execute_batch("COMMIT")?;
+    // Moves everything from the WAL to the file, flushes it, and removes the WAL.
+    connection.close().map_err(|(_, error)| error)
+}
+
+/// Every commit is flushed, on macOS down to the platter.
+fn durable(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true)
+}
+
+/// 128 bits from the operating system, in hex.
+pub(super) fn random_id() -> Result<String, LedgerError> {
+    let random = Token::random().map_err(|error| {
+        LedgerError::Unavailable(format!(
+            "the operating system gave no randomness for an id ({error}): try again"
+        ))
+    })?;
+    Ok(random.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Makes sure that this is a whole ledger of a version that this floe knows, and sets the connection up.
+pub(super) fn prepare(connection: &Connection, place: &Place, max_bytes: u64) -> Result<(), Trouble> {
+    // The waiting is done in one place (`patience`).
+    connection.busy_timeout(std::time::Duration::ZERO)?;
+    let shown = place.shown();
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    if number("application_id")? != i64::from(APPLICATION_ID) {
+        return Err(unfit(format!(
+            "{shown} is a SQLite database of another program, not a ledger: give floe a path of its own"
+        )));
+    }
+    let version = number("user_version")?;
+    if version > i64::from(VERSION) {
+        return Err(unfit(format!(
+            "{shown} was written by a newer floe: it has version {version}, and this floe knows versions up to {VERSION}; \
+             run the newer floe"
+        )));
+    }
+    // A migration is a step from each older version, all in one transaction, here. There is no older version yet.
+    if version < i64::from(VERSION) {
+        return Err(damaged(shown, &format!("it has version {version}, which no floe has written")).into());
+    }
+    if connection.is_readonly("main")? {
+        return Err(place.not_writable(&"it was opened for reading only").into());
+    }
+    let journal: String =
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if !journal.eq_ignore_ascii_case("wal") {
+        return Err(unfit(format!(
+            "{shown} cannot be put into WAL mode (it stays in {journal} mode): its file system does not share memory; put it \
+             on another"
+        )));
+    }
+    durable(connection)?;
+    // Small on purpose: a ledger touches one page at a time.
+    connection.pragma_update(None, "cache_size", -256)?;
+    connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 256, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_size_limit", 1 << 20, |_| Ok(()))?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    let pages = i64::try_from(max_bytes / PAGE_BYTES).unwrap_or(i64::MAX).clamp(1, 0xffff_fffe);
+    connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+    if number("page_count")? <= CHECKED_PAGES {
+        let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Err(damaged(shown, &verdict).into());
+        }
+    }
+    Ok(())
+}
+
+/// A realm inside the file.
+pub(super) struct Entered {
+    pub(super) realm: i64,
+    pub(super) realm_id: String,
+    pub(super) ledger_id: String,
+}
+
+/// Looks a realm up, and makes it where it is new.
+pub(super) fn enter(connection: &Connection, name: &str, place: &Place) -> Result<Entered, Trouble> {
+    let ledger_id: Option<String> =
+        connection.query_row("SELECT id FROM ledger", [], |row| row.get(0)).optional()?;
+    let Some(ledger_id) = ledger_id else {
+        return Err(damaged(place.shown(), &"its id is gone").into());
+    };
+    let find = || {
+        let sql = "SELECT realm, id FROM realm WHERE name = ?1";
+        connection.query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    };
+    if let Some((realm, realm_id)) = find()? {
+        return Ok(Entered { realm, realm_id, ledger_id });
+    }
+    let fresh = random_id()?;
+    connection
+        .execute("INSERT INTO realm (name, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", [name, &fresh])?;
+    match find()? {
+        Some((realm, realm_id)) => Ok(Entered { realm, realm_id, ledger_id }),
+        None => Err(damaged(place.shown(), &"a realm that was just made is not there").into()),
+    }
+}
+
+fn unfit(text: String) -> Trouble {
+    Trouble::Ledger(LedgerError::Unfit(text))
+}

@@ -1,0 +1,122 @@
+//! From SQLite's errors to the ledger's, each with its cause and the way out.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use floe::ledger::LedgerError;
+use rusqlite::{Error, ErrorCode};
+
+use super::file::Place;
+
+/// What may go wrong inside a transaction.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Sql(Error),
+    Ledger(LedgerError),
+}
+
+impl Trouble {
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self, Self::Sql(error) if is_busy(error))
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<LedgerError> for Trouble {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+/// Whether another connection is in the way. SQLite says "locking protocol" after ten seconds of trying to begin to
+/// read against others.
+pub(super) fn is_busy(error: &Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed)
+    )
+}
+
+/// What a restored or remade ledger needs before anything is minted.
+pub(super) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
+
+/// The file was in use for longer than a call waits.
+pub(super) fn held(shown: &str, max_wait: Duration) -> LedgerError {
+    LedgerError::Unavailable(format!(
+        "another process has held {shown} for {max_wait:?}: find it with `fuser -v {shown}` or `lsof {shown}` (one that \
+         is stopped, or an open transaction in `sqlite3`), and let it go on or end it"
+    ))
+}
+
+/// An error while the file is opened: what a person has to mend is `Unfit`, since no later try will help.
+pub(super) fn at_open(place: &Place, error: &Error) -> LedgerError {
+    let shown = place.shown();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            place.not_writable(error)
+        }
+        Some(ErrorCode::NotADatabase) => LedgerError::Unfit(format!(
+            "{shown} is not a ledger (SQLite: {error}): if it was one, it is damaged; restore it from the backup and \
+             {RAISE}; if it never was, give floe another path"
+        )),
+        _ => at_work(shown, Duration::ZERO, Trouble::from(sql(error))),
+    }
+}
+
+/// A copy to pass on: rusqlite's errors are not `Clone`.
+fn sql(error: &Error) -> Error {
+    match error {
+        Error::SqliteFailure(code, text) => Error::SqliteFailure(*code, text.clone()),
+        other => Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ERROR),
+            Some(other.to_string()),
+        ),
+    }
+}
+
+/// An error of a call on an open ledger.
+pub(super) fn at_work(shown: &str, max_wait: Duration, trouble: Trouble) -> LedgerError {
+    let error = match trouble {
+        Trouble::Ledger(error) => return error,
+        Trouble::Sql(error) => error,
+    };
+    if is_busy(&error) {
+        return held(shown, max_wait);
+    }
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => LedgerError::Unavailable(format!(
+            "disk full: {shown} cannot grow (SQLite: {error}); make room on its file system (`df -h`), or raise \
+             `max_mib` if the file has reached its limit; nothing was lost, and floe goes on to the end of its windows"
+        )),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(shown, &error),
+        Some(ErrorCode::SystemIoFailure) => LedgerError::Unavailable(format!(
+            "the disk under {shown} failed (SQLite: {error}, code {code}): look for a full disk, a quota or a limit on \
+             file sizes (`df -h`, `ulimit -f`), and for errors of the device (`dmesg`)",
+            code = error.sqlite_error().map_or(0, |code| code.extended_code),
+        )),
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            LedgerError::Unavailable(format!(
+                "{shown} can no longer be written (SQLite: {error}): look whether its file system was mounted \
+                 read-only, and at the permissions of the file and its directory"
+            ))
+        }
+        Some(ErrorCode::OutOfMemory) => LedgerError::Unavailable(format!(
+            "the process has no memory left for {shown} (SQLite: {error}): give it more, or less to do"
+        )),
+        // Tables that are not there, columns of another type: whatever this is, floe did not write it.
+        _ => damaged(shown, &error),
+    }
+}
+
+/// The file is a ledger no more.
+pub(super) fn damaged(shown: &str, what: &dyn Display) -> LedgerError {
+    LedgerError::Unfit(format!(
+        "{shown} is damaged ({what}): stop every floe that uses it, keep a copy, restore the backup (or what `sqlite3 \
+         {shown} .recover` saves), and {RAISE}"
+    ))
+}

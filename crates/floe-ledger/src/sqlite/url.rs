@@ -1,0 +1,64 @@
+//! What follows `sqlite:` in a URL.
+
+use std::time::Duration;
+
+use floe::ledger::Ledger;
+
+use super::{Builder, Sqlite};
+use crate::OpenError;
+
+/// Opens `PATH[?key=value[&key=value…]]`.
+pub(crate) fn open_url(rest: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
+    let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let asked = |text: String| Err(OpenError::Asked(text));
+    if path.is_empty() {
+        return asked("`sqlite:` needs a path: write `sqlite:ids.db`".to_owned());
+    }
+    if path.starts_with(':') {
+        return asked(format!("`sqlite:{path}` is no file: for a ledger in memory, write `memory:`"));
+    }
+    if let Some(host) = path.strip_prefix("//").filter(|rest| !rest.starts_with('/')) {
+        return asked(format!(
+            "`sqlite:{path}` names a host, and a SQLite ledger is a file of this machine: write `sqlite:{host}` or `sqlite:/{host}`"
+        ));
+    }
+    let mut builder = Sqlite::builder().realm(realm);
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        builder = set(builder, key, value)?;
+    }
+    Ok(Box::new(builder.at(path)?))
+}
+
+fn set(builder: Builder, key: &str, value: &str) -> Result<Builder, OpenError> {
+    let expected = match key {
+        "network_filesystem" => match value {
+            "allow" => return Ok(builder.network_filesystem(true)),
+            "refuse" => return Ok(builder.network_filesystem(false)),
+            _ => "allow or refuse",
+        },
+        "max_wait" => match duration(value) {
+            Some(max_wait) => return Ok(builder.max_wait(max_wait)),
+            None => "a time such as 500ms or 10s, at most 1h",
+        },
+        "max_mib" => match value.parse::<u32>() {
+            Ok(mib) if mib > 0 => return Ok(builder.max_bytes(u64::from(mib) << 20)),
+            _ => "a number of mebibytes from 1 on",
+        },
+        _ => {
+            return Err(OpenError::Asked(format!(
+                "`sqlite:` has no option `{key}`: it has network_filesystem, max_wait and max_mib"
+            )));
+        }
+    };
+    Err(OpenError::Asked(format!("`{key}={value}`: the option takes {expected}")))
+}
+
+/// A whole number of milliseconds, seconds or minutes, at most an hour.
+fn duration(text: &str) -> Option<Duration> {
+    let (number, unit_ms) = [("ms", 1), ("s", 1_000), ("m", 60_000)]
+        .into_iter()
+        .find_map(|(unit, ms)| text.strip_suffix(unit).map(|number| (number, ms)))?;
+    let ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;
+    (ms <= 3_600_000).then(|| Duration::from_millis(ms))
+}

@@ -1,0 +1,143 @@
+//! The data directory and its witness.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use floe::ledger::{Ledger, LedgerError};
+use floe_ledger::{OpenError, Sqlite, open, open_dir};
+use tempfile::TempDir;
+
+use crate::{ask, entries, got, says};
+
+#[track_caller]
+fn unfit(dir: &Path, parts: &[&str]) {
+    for opened in [
+        Sqlite::builder().in_dir(dir).map(drop),
+        Sqlite::at(dir.join("floe.db")).map(drop),
+        open(&format!("sqlite:{}/floe.db", dir.display()), "default").map(drop),
+        open_dir(dir, "shop").map(drop),
+    ] {
+        match opened {
+            Err(OpenError::Ledger(LedgerError::Unfit(text))) => says(&text, parts),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A data directory whose ledger was used and closed.
+fn used() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(100)), (0, 100));
+    assert_eq!(entries(dir.path()), ["floe.db", "realm"]);
+    dir
+}
+
+#[test]
+fn a_directory_is_made_for_its_user_alone() {
+    let parent = TempDir::new().unwrap();
+    let dir = parent.path().join("floe-data");
+    let ledger = open_dir(&dir, "shop").unwrap();
+    assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(got(&*ledger, &ask(10)), (0, 10));
+    assert_eq!(entries(&dir), ["floe.db", "floe.db-shm", "floe.db-wal", "realm"]);
+    let witness = fs::read_to_string(dir.join("realm")).unwrap();
+    says(&witness, &["ledger ", "a fresh ledger would repeat IDs"]);
+    // The same by every way in.
+    assert_eq!(got(&Sqlite::builder().realm("shop").at(dir.join("floe.db")).unwrap(), &ask(10)), (10, 20));
+    let url = format!("sqlite:{}/floe.db", dir.display());
+    assert_eq!(got(&*open(&url, "shop").unwrap(), &ask(10)), (20, 30));
+    let elsewhere = parent.path().join("no/such");
+    unfit(&elsewhere, &["the data directory", "cannot be made", "its parent"]);
+}
+
+#[test]
+fn a_ledger_that_was_removed_is_missed() {
+    let dir = used();
+    let kept = dir.path().join("kept");
+    fs::rename(dir.path().join("floe.db"), &kept).unwrap();
+    unfit(
+        dir.path(),
+        &[
+            "floe.db is missing",
+            "would repeat IDs",
+            "restore the backup",
+            "floe marks raise",
+            "remove floe.db and realm",
+        ],
+    );
+    assert_eq!(entries(dir.path()), ["kept", "realm"], "nothing was made in its place");
+    fs::rename(&kept, dir.path().join("floe.db")).unwrap();
+    assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (100, 101));
+}
+
+#[test]
+fn a_ledger_that_was_emptied_or_damaged_is_missed() {
+    let dir = used();
+    let path = dir.path().join("floe.db");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, "").unwrap();
+    unfit(dir.path(), &["floe.db is empty", "restore the backup"]);
+    fs::write(&path, vec![7; 9_000]).unwrap();
+    unfit(dir.path(), &["is not a ledger", "restore it from the backup"]);
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (100, 101));
+}
+
+#[test]
+fn a_ledger_that_was_exchanged_is_noticed() {
+    let (dir, other) = (used(), used());
+    fs::rename(other.path().join("floe.db"), dir.path().join("floe.db")).unwrap();
+    unfit(dir.path(), &["floe.db is another one", "restore the backup"]);
+}
+
+#[test]
+fn a_witness_that_is_missing_is_written_anew() {
+    let dir = used();
+    let witness = fs::read_to_string(dir.path().join("realm")).unwrap();
+    // Also what a crash between the two steps of a first start leaves.
+    fs::remove_file(dir.path().join("realm")).unwrap();
+    assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (100, 101));
+    assert_eq!(fs::read_to_string(dir.path().join("realm")).unwrap(), witness);
+}
+
+#[test]
+fn a_witness_that_says_nothing_is_not_overruled() {
+    let dir = used();
+    for text in ["", "ledger\n", "ledger xyz\n", "something else", "\u{0}"] {
+        fs::write(dir.path().join("realm"), text).unwrap();
+        unfit(dir.path(), &["does not say which ledger lives here", "remove"]);
+    }
+    fs::remove_file(dir.path().join("realm")).unwrap();
+    fs::create_dir(dir.path().join("realm")).unwrap();
+    unfit(dir.path(), &["realm cannot be read"]);
+}
+
+#[test]
+fn removing_both_begins_afresh() {
+    let dir = used();
+    let before = Sqlite::builder().in_dir(dir.path()).unwrap().realm_id().unwrap();
+    fs::remove_file(dir.path().join("floe.db")).unwrap();
+    fs::remove_file(dir.path().join("realm")).unwrap();
+    let ledger = Sqlite::builder().in_dir(dir.path()).unwrap();
+    assert_ne!(ledger.realm_id().unwrap(), before);
+    assert_eq!(got(&ledger, &ask(1)), (0, 1));
+}
+
+#[test]
+fn what_an_interrupted_start_leaves_is_in_nobodys_way() {
+    let dir = TempDir::new().unwrap();
+    // A draft of the ledger that was killed half way, and a draft of the witness.
+    fs::write(dir.path().join(".floe.db.new-00"), "half").unwrap();
+    fs::write(dir.path().join(".floe.db.new-00-journal"), "half").unwrap();
+    fs::write(dir.path().join(".realm.new-00"), "ledger ").unwrap();
+    assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (0, 1));
+}
+
+#[test]
+fn a_directory_that_is_a_file_is_refused() {
+    let parent = TempDir::new().unwrap();
+    let file = parent.path().join("file");
+    fs::write(&file, "x").unwrap();
+    unfit(&file, &["is not a directory"]);
+}

@@ -1,0 +1,286 @@
+//! What may be wrong with the file, at the start and while it is in use.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use floe::Name;
+use floe::ledger::{Ledger, LedgerError};
+use floe_ledger::{OpenError, Sqlite};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::{ask, entries, got, orders, says};
+
+/// A directory and the path of a ledger in it.
+fn place() -> (TempDir, PathBuf) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    (dir, path)
+}
+
+/// A closed ledger with one reservation in it.
+fn used(path: &Path) {
+    assert_eq!(got(&Sqlite::at(path).unwrap(), &ask(100)), (0, 100));
+}
+
+#[track_caller]
+fn unfit_to_open(path: &Path, parts: &[&str]) {
+    match Sqlite::at(path) {
+        Err(OpenError::Ledger(LedgerError::Unfit(text))) => says(&text, parts),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Every operation answers `Unfit`.
+#[track_caller]
+fn unfit_to_use(ledger: &Sqlite, parts: &[&str]) {
+    let (request, name) = (ask(10), Name::new("orders").unwrap());
+    let errors = [
+        ledger.reserve(&request).err(),
+        ledger.give_back(&orders(), request.token, 5).err(),
+        ledger.bind(&name, "kind=segment", true).err(),
+        ledger.definition(&name).err(),
+        ledger.names("", 10).err(),
+        ledger.raise(&orders(), 1_000).err(),
+        ledger.list("", "", 10).err(),
+    ];
+    for error in errors {
+        match error {
+            Some(LedgerError::Unfit(text)) => says(&text, parts),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Other bytes at a place in a file, the way a broken disk does it.
+fn scribble(path: &Path, offset: u64, bytes: &[u8]) {
+    let mut file = OpenOptions::new().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(offset)).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+#[test]
+fn a_file_that_was_removed_under_a_ledger_stops_it() {
+    let (_dir, path) = place();
+    let ledger = Sqlite::at(&path).unwrap();
+    got(&ledger, &ask(100));
+    fs::remove_file(&path).unwrap();
+    unfit_to_use(&ledger, &["ids.db was removed or moved", "stop every floe", "raise its marks"]);
+    // Its WAL is still there, so nobody makes a fresh ledger at that path by mistake.
+    unfit_to_open(&path, &["is gone", "ids.db-wal is still there", "restore the backup"]);
+    drop(ledger);
+}
+
+#[test]
+fn a_directory_that_was_moved_away_stops_the_ledger() {
+    let dir = TempDir::new().unwrap();
+    let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+    fs::create_dir(&before).unwrap();
+    let ledger = Sqlite::at(before.join("ids.db")).unwrap();
+    fs::rename(&before, &after).unwrap();
+    unfit_to_use(&ledger, &["was removed or moved"]);
+    fs::rename(&after, &before).unwrap();
+    assert_eq!(got(&ledger, &ask(5)), (0, 5), "the same file at the same path is the same ledger");
+}
+
+#[test]
+fn a_file_that_was_replaced_under_a_ledger_stops_it() {
+    let (dir, path) = place();
+    let ledger = Sqlite::at(&path).unwrap();
+    got(&ledger, &ask(100));
+    let other = dir.path().join("other.db");
+    used(&other);
+    fs::rename(&other, &path).unwrap();
+    unfit_to_use(&ledger, &["ids.db was replaced", "if it is a backup, raise its marks"]);
+}
+
+#[test]
+fn a_symbolic_link_that_was_turned_elsewhere_stops_the_ledger() {
+    let dir = TempDir::new().unwrap();
+    let (a, b, link) = (dir.path().join("a.db"), dir.path().join("b.db"), dir.path().join("ids.db"));
+    used(&a);
+    used(&b);
+    symlink(&a, &link).unwrap();
+    let ledger = Sqlite::at(&link).unwrap();
+    assert_eq!(got(&ledger, &ask(1)), (100, 101));
+    fs::remove_file(&link).unwrap();
+    symlink(&b, &link).unwrap();
+    unfit_to_use(&ledger, &["ids.db was replaced"]);
+}
+
+#[test]
+fn a_wal_or_its_index_that_was_removed_or_replaced_stops_the_ledger() {
+    for suffix in ["-wal", "-shm"] {
+        let (dir, path) = place();
+        let ledger = Sqlite::at(&path).unwrap();
+        got(&ledger, &ask(100));
+        let beside = dir.path().join(format!("ids.db{suffix}"));
+        let moved = dir.path().join("moved");
+        fs::rename(&beside, &moved).unwrap();
+        unfit_to_use(&ledger, &[&format!("ids.db{suffix} was removed or moved")]);
+        fs::copy(&moved, &beside).unwrap();
+        unfit_to_use(&ledger, &[&format!("ids.db{suffix} was replaced")]);
+        fs::rename(&moved, &beside).unwrap();
+        assert_eq!(got(&ledger, &ask(1)), (100, 101));
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_off_under_a_ledger_stops_it() {
+    let (_dir, path) = place();
+    let ledger = Sqlite::at(&path).unwrap();
+    got(&ledger, &ask(100));
+    OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+    unfit_to_use(&ledger, &["it holds 0 bytes", "restore the backup"]);
+}
+
+#[test]
+fn other_content_in_the_same_file_stops_the_ledger() {
+    let (_dir, path) = place();
+    let ledger = Sqlite::at(&path).unwrap();
+    got(&ledger, &ask(100));
+    // As if a backup of another ledger had been copied over it.
+    let foreign = Connection::open(&path).unwrap();
+    foreign.execute("UPDATE realm SET id = 'another'", []).unwrap();
+    unfit_to_use(&ledger, &["is damaged", "the id of its realm is not the one"]);
+}
+
+#[test]
+fn a_file_of_something_else_is_no_ledger() {
+    let (_dir, path) = place();
+    fs::write(&path, "name,count\n".repeat(1_000)).unwrap();
+    unfit_to_open(&path, &["is not a ledger", "give floe another path"]);
+    assert_eq!(fs::read(&path).unwrap(), "name,count\n".repeat(1_000).into_bytes(), "it is left alone");
+}
+
+#[test]
+fn an_empty_or_short_file_is_no_ledger() {
+    for bytes in [0, 1, 511] {
+        let (_dir, path) = place();
+        fs::write(&path, vec![0; bytes]).unwrap();
+        unfit_to_open(&path, &[&format!("it holds {bytes} bytes"), "restore the backup", "remove it"]);
+        assert_eq!(fs::metadata(&path).unwrap().len(), bytes as u64, "it is left alone");
+    }
+}
+
+#[test]
+fn a_database_of_another_program_is_no_ledger() {
+    let (dir, path) = place();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE mark (x); INSERT INTO mark VALUES (1)").unwrap();
+    drop(other);
+    let before = fs::read(&path).unwrap();
+    unfit_to_open(&path, &["of another program", "a path of its own"]);
+    assert_eq!(fs::read(&path).unwrap(), before, "it is left alone");
+    assert_eq!(entries(dir.path()), ["ids.db"]);
+}
+
+#[test]
+fn a_ledger_of_a_newer_version_is_refused_with_both_versions() {
+    let (_dir, path) = place();
+    used(&path);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 7).unwrap();
+    unfit_to_open(&path, &["written by a newer floe", "version 7", "up to 1", "run the newer floe"]);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 0).unwrap();
+    unfit_to_open(&path, &["is damaged", "version 0"]);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 1).unwrap();
+    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (100, 101), "nothing was changed in it");
+}
+
+#[test]
+fn a_damaged_file_is_refused() {
+    let (_dir, path) = place();
+    used(&path);
+    // The header of each page but the first.
+    let pages = fs::metadata(&path).unwrap().len() / 4096;
+    for page in 1..pages {
+        scribble(&path, page * 4096, &[0xff; 64]);
+    }
+    unfit_to_open(&path, &["is damaged", "restore the backup", "raise its marks"]);
+    let (_dir, path) = place();
+    used(&path);
+    OpenOptions::new().write(true).open(&path).unwrap().set_len(4096 * 2).unwrap();
+    unfit_to_open(&path, &["is damaged", "restore the backup", "raise its marks"]);
+}
+
+#[test]
+fn rows_that_floe_did_not_write_are_damage() {
+    for change in
+        ["UPDATE mark SET mark = -5", "UPDATE mark SET token = 'text'", "UPDATE mark SET token = x'00'"]
+    {
+        let (_dir, path) = place();
+        let ledger = Sqlite::at(&path).unwrap();
+        got(&ledger, &ask(100));
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA writable_schema = ON; PRAGMA cell_size_check = OFF").unwrap();
+        match other.execute_batch(change) {
+            // A strict table holds what floe wrote, or nothing.
+            Err(error) => says(&error, &["cannot store TEXT value in BLOB column"]),
+            Ok(()) => match ledger.reserve(&ask(1)) {
+                Err(LedgerError::Unfit(text)) => says(&text, &["is damaged", "restore the backup"]),
+                other => panic!("{change}: {other:?}"),
+            },
+        }
+    }
+}
+
+#[test]
+fn damage_that_is_met_later_stops_the_ledger() {
+    let (_dir, path) = place();
+    let ledger = Sqlite::at(&path).unwrap();
+    for number in 0..400 {
+        // About two pages' worth for each ten.
+        ledger.bind(&Name::new(&format!("name-{number}")).unwrap(), &"x".repeat(2_000), false).unwrap();
+    }
+    drop(ledger);
+    let ledger = Sqlite::at(&path).unwrap();
+    let pages = fs::metadata(&path).unwrap().len() / 4096;
+    assert!(pages > 100, "more than its cache of 64 pages: {pages}");
+    for page in 8..pages {
+        scribble(&path, page * 4096, &[0xff; 64]);
+    }
+    match ledger.names("", usize::MAX) {
+        Err(LedgerError::Unfit(text)) => {
+            says(&text, &["is damaged", "restore the backup", "raise its marks"])
+        }
+        other => panic!("{:?}", other.map(|names| names.len())),
+    }
+}
+
+#[test]
+fn paths_that_lead_to_no_file_are_refused() {
+    let dir = TempDir::new().unwrap();
+    unfit_to_open(dir.path(), &["is a directory", "a ledger is a file"]);
+    unfit_to_open(Path::new("/"), &["is a directory"]);
+    unfit_to_open(&dir.path().join("no/such/ids.db"), &["the directory of", "create it"]);
+    symlink(dir.path().join("nowhere"), dir.path().join("link.db")).unwrap();
+    unfit_to_open(&dir.path().join("link.db"), &["leads nowhere"]);
+    File::create(dir.path().join("file")).unwrap();
+    unfit_to_open(&dir.path().join("file/ids.db"), &["cannot be reached", "permissions"]);
+    unfit_to_open(Path::new("/dev/null"), &["is not a regular file"]);
+}
+
+#[test]
+fn a_ledger_at_its_limit_says_disk_full_and_loses_nothing() {
+    let (_dir, path) = place();
+    let ledger = Sqlite::builder().max_bytes(256 << 10).at(&path).unwrap();
+    let first = ask(100);
+    got(&ledger, &first);
+    let error = (0..).find_map(|number| {
+        let name = Name::new(&format!("name-{number}")).unwrap();
+        ledger.bind(&name, &"x".repeat(2_000), true).err()
+    });
+    match error {
+        Some(LedgerError::Unavailable(text)) => says(&text, &["disk full", "df -h", "max_mib"]),
+        other => panic!("{other:?}"),
+    }
+    assert!(fs::metadata(&path).unwrap().len() <= 256 << 10);
+    assert_eq!(got(&ledger, &first), (0, 100), "what is there goes on");
+    assert_eq!(got(&ledger, &ask(5)), (100, 105), "what needs no room goes on");
+    drop(ledger);
+    let roomier = Sqlite::at(&path).unwrap();
+    roomier.bind(&Name::new("one-more").unwrap(), &"x".repeat(20_000), true).unwrap();
+    assert_eq!(got(&roomier, &ask(5)), (105, 110));
+}

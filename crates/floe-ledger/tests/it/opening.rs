@@ -1,0 +1,87 @@
+//! URLs, realms, and what is refused before anything is touched.
+
+use floe_ledger::{DEFAULT_REALM, OpenError, Sqlite, open};
+use tempfile::TempDir;
+
+use crate::{ask, entries, got, says};
+
+/// The error of a URL or a realm that cannot be right.
+#[track_caller]
+fn refused(url: &str, realm: &str) -> String {
+    match open(url, realm) {
+        Err(OpenError::Asked(text)) => text,
+        Err(error) => panic!("{error:?}"),
+        Ok(ledger) => panic!("{url} opened {}", ledger.describe()),
+    }
+}
+
+#[test]
+fn a_scheme_that_is_not_here_gets_the_list_of_those_that_are() {
+    for scheme in ["postgres", "mysql", "redis", "etcd", "zookeeper"] {
+        let text = refused(&format!("{scheme}://floe:secret@db/ids"), DEFAULT_REALM);
+        says(&text, &[scheme, "this build of floe has no ledger on", "memory:", "sqlite:PATH"]);
+        assert!(!text.contains("secret"), "{text}");
+    }
+    for url in ["", "ids.db", "floe-data/floe.db", "oracle://floe:secret@db", "SQLITE:ids.db"] {
+        let text = refused(url, DEFAULT_REALM);
+        says(&text, &["is not the URL of a ledger", "memory:", "sqlite:PATH"]);
+        assert!(!text.contains("secret"), "{text}");
+    }
+}
+
+#[test]
+fn a_url_that_cannot_be_right_is_refused() {
+    for (url, part) in [
+        ("sqlite:", "needs a path"),
+        ("sqlite:?max_wait=1s", "needs a path"),
+        ("sqlite::memory:", "write `memory:`"),
+        ("sqlite://db/ids.db", "names a host"),
+        ("memory:x", "takes no path"),
+        ("sqlite:ids.db?mode=ro", "has network_filesystem, max_wait and max_mib"),
+        ("sqlite:ids.db?max_wait=soon", "500ms or 10s"),
+        ("sqlite:ids.db?max_wait=-1s", "500ms or 10s"),
+        ("sqlite:ids.db?max_wait=2000h", "at most 1h"),
+        ("sqlite:ids.db?max_wait=99999999999999999999s", "at most 1h"),
+        ("sqlite:ids.db?max_mib=0", "from 1 on"),
+        ("sqlite:ids.db?network_filesystem=yes", "allow or refuse"),
+    ] {
+        says(&refused(url, DEFAULT_REALM), &[part]);
+    }
+}
+
+#[test]
+fn a_realm_follows_the_rules_for_names() {
+    let dir = TempDir::new().unwrap();
+    let url = format!("sqlite:{}", dir.path().join("ids.db").display());
+    for realm in ["", "two words", "a/b", "new\nline", &"x".repeat(300)] {
+        says(&refused(&url, realm), &["cannot be a realm"]);
+        says(&refused("memory:", realm), &["cannot be a realm"]);
+    }
+    assert_eq!(entries(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn options_in_the_url_and_absolute_paths_work() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    let url = format!("sqlite://{}?network_filesystem=allow&max_wait=2s&max_mib=16", path.display());
+    let ledger = open(&url, "shop").unwrap();
+    assert_eq!(got(&*ledger, &ask(10)), (0, 10));
+    says(&ledger.describe(), &["sqlite:", "ids.db"]);
+    assert!(!ledger.is_shared());
+    assert_eq!(ledger.clock(), Ok(None));
+    let same = Sqlite::builder().realm("shop").at(&path).unwrap();
+    assert_eq!(got(&same, &ask(10)), (10, 20));
+    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(10)), (0, 10), "another realm");
+    assert_eq!(open("memory:", "shop").unwrap().describe(), "memory:");
+}
+
+#[test]
+fn odd_file_names_are_taken_literally() {
+    let dir = TempDir::new().unwrap();
+    for name in ["a b.db", "100%.db", "订单.db", "file:x.db", "a&b=c", "-x"] {
+        let ledger = open(&format!("sqlite:{}", dir.path().join(name).display()), DEFAULT_REALM).unwrap();
+        got(&*ledger, &ask(1));
+        assert!(dir.path().join(name).is_file(), "{name}");
+    }
+}

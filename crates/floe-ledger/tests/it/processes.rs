@@ -1,0 +1,271 @@
+//! Several processes on one ledger, some of them killed, some without the right to write.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use floe::ledger::Ledger;
+use floe_ledger::Sqlite;
+use tempfile::TempDir;
+
+use crate::{ask, got, orders, says};
+
+/// The example `reserve`, which cargo builds beside the tests.
+fn program() -> PathBuf {
+    let deps = std::env::current_exe().unwrap();
+    let path = deps.parent().unwrap().parent().unwrap().join("examples/reserve");
+    assert!(path.is_file(), "build it first: cargo build -p floe-ledger --example reserve");
+    path
+}
+
+fn url(dir: &Path) -> String {
+    format!("sqlite:{}/floe.db", dir.display())
+}
+
+/// Starts `reserve` on the data directory.
+fn start(dir: &Path, count: u64, times: u64) -> Child {
+    Command::new(program())
+        .args([&url(dir), "orders", &count.to_string(), &times.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn lines(child: &mut Child) -> Lines<BufReader<ChildStdout>> {
+    BufReader::new(child.stdout.take().unwrap()).lines()
+}
+
+/// A number below `end`. The tests that use it hold for every number.
+fn random(end: u64) -> u64 {
+    RandomState::new().hash_one(0) % end
+}
+
+/// A line `START END`, whole or cut off by a kill.
+fn range(line: &str) -> Option<(u64, u64)> {
+    let (start, end) = line.split_once(' ')?;
+    Some((start.parse().ok()?, end.parse().ok()?))
+}
+
+/// Asserts that no two ranges overlap, and returns the last end.
+#[track_caller]
+fn disjoint(ranges: impl IntoIterator<Item = (u64, u64)>) -> u64 {
+    let mut by_start = BTreeMap::new();
+    for (start, end) in ranges {
+        assert_eq!(by_start.insert(start, end), None, "two ranges start at {start}");
+    }
+    let mut last = 0;
+    for (start, end) in by_start {
+        assert!(start >= last && end > start, "{start}..{end} overlaps what ends at {last}");
+        last = end;
+    }
+    last
+}
+
+#[test]
+fn processes_that_are_killed_at_random_moments_leave_no_overlap() {
+    const WORKERS: u64 = 4;
+    const LIVES: u64 = 8;
+    let dir = TempDir::new().unwrap();
+    let ranges: Vec<(u64, u64)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|worker| {
+                let dir = dir.path();
+                scope.spawn(move || {
+                    let mut ranges = Vec::new();
+                    for life in 0..LIVES {
+                        let mut child = start(dir, 1 + worker, u64::MAX);
+                        let mut lines = lines(&mut child);
+                        lines.next().unwrap().unwrap();
+                        for _ in 0..random(100) {
+                            ranges.push(range(&lines.next().unwrap().unwrap()).unwrap());
+                        }
+                        child.kill().unwrap();
+                        // What it said between the decision and its end counts as well; its last line may be cut
+                        // off.
+                        for line in lines.map_while(Result::ok) {
+                            ranges.extend(range(&line));
+                        }
+                        let output = child.wait_with_output().unwrap();
+                        let errors = String::from_utf8(output.stderr).unwrap();
+                        assert_eq!(errors, "", "life {life} of {worker}");
+                    }
+                    ranges
+                })
+            })
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert!(ranges.len() > 100, "{}", ranges.len());
+    let last = disjoint(ranges);
+    let ledger = Sqlite::builder().in_dir(dir.path()).unwrap();
+    let mark = ledger.list(orders().as_str(), "", 1).unwrap()[0].mark;
+    assert!(mark >= last, "the mark {mark} is below {last}, which was handed out");
+}
+
+#[test]
+fn processes_that_start_at_once_make_one_ledger() {
+    const PROCESSES: usize = 8;
+    const TIMES: u64 = 20;
+    for _ in 0..3 {
+        let parent = TempDir::new().unwrap();
+        let dir = parent.path().join("floe-data");
+        let children: Vec<Child> = (0..PROCESSES).map(|_| start(&dir, 3, TIMES)).collect();
+        let (mut realms, mut ranges) = (Vec::new(), Vec::new());
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+            let text = String::from_utf8(output.stdout).unwrap();
+            let mut lines = text.lines();
+            realms.push(lines.next().unwrap().to_owned());
+            ranges.extend(lines.map(|line| range(line).unwrap()));
+        }
+        realms.dedup();
+        assert_eq!(realms.len(), 1, "{realms:?}");
+        assert_eq!(ranges.len() as u64, TIMES * PROCESSES as u64);
+        assert_eq!(disjoint(ranges), TIMES * PROCESSES as u64 * 3, "and no gap");
+    }
+}
+
+#[test]
+fn a_first_start_that_is_killed_at_any_moment_leaves_a_directory_that_starts() {
+    let (mut unfinished, mut finished) = (0, 0);
+    let (_never, nothing) = mpsc::channel::<()>();
+    for round in 0..40 {
+        let parent = TempDir::new().unwrap();
+        let dir = parent.path().join("floe-data");
+        let mut child = start(&dir, 1, 1);
+        // A random moment of the first milliseconds; whichever it is, the rest has to hold.
+        let waited = nothing.recv_timeout(Duration::from_micros(random(250) * (round + 1)));
+        assert!(waited.is_err(), "nobody sends");
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let ranges: Vec<_> = text.lines().skip(1).filter_map(range).collect();
+        if dir.join("realm").exists() {
+            finished += 1;
+        } else {
+            unfinished += 1;
+        }
+        let ledger = Sqlite::builder().in_dir(&dir).unwrap();
+        disjoint(ranges.into_iter().chain([got(&ledger, &ask(1))]));
+    }
+    assert!(unfinished > 0 && finished > 0, "moments on both sides: {unfinished} and {finished}");
+}
+
+/// The user `nobody`, for tests that run as root, whom no permission stops.
+const NOBODY: u32 = 65_534;
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0).unwrap()
+}
+
+/// The errors of `reserve` run by a user who owns nothing of `dir` but what was given to them.
+fn errors_without_rights(dir: &Path) -> String {
+    // The tests may have been built where nobody else may look.
+    let copy = TempDir::new().unwrap();
+    fs::set_permissions(copy.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = {
+        let to = copy.path().join("reserve");
+        fs::copy(program(), &to).unwrap();
+        to
+    };
+    let mut command = Command::new(program);
+    command.args([&format!("sqlite:{}/ids.db", dir.display()), "orders", "1", "1"]).current_dir("/");
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let output = command.output().unwrap();
+    assert!(!output.status.success(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// A directory with a used ledger.
+fn used() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    got(&Sqlite::at(dir.path().join("ids.db")).unwrap(), &ask(100));
+    dir
+}
+
+fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn give_away(path: &Path) {
+    if is_root() {
+        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_is_read_only_is_refused() {
+    let dir = used();
+    give_away(dir.path());
+    allow(&dir.path().join("ids.db"), 0o444);
+    says(&errors_without_rights(dir.path()), &["ids.db is read-only for this user", "ls -l"]);
+    assert_eq!(got(&reopened(&dir), &ask(1)), (100, 101), "nothing was changed");
+}
+
+#[test]
+fn a_directory_that_is_read_only_is_refused() {
+    let dir = used();
+    give_away(&dir.path().join("ids.db"));
+    allow(dir.path(), 0o555);
+    says(&errors_without_rights(dir.path()), &["the directory of", "is read-only for this user", "ls -ld"]);
+    fs::remove_file(dir.path().join("ids.db")).ok();
+    allow(dir.path(), 0o755);
+}
+
+#[test]
+fn a_directory_in_which_nothing_can_be_made_is_refused() {
+    let dir = TempDir::new().unwrap();
+    allow(dir.path(), 0o555);
+    says(&errors_without_rights(dir.path()), &["the directory of", "is read-only for this user", "ls -ld"]);
+    allow(dir.path(), 0o755);
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_refused() {
+    let dir = used();
+    give_away(dir.path());
+    allow(&dir.path().join("ids.db"), 0o000);
+    says(&errors_without_rights(dir.path()), &["ids.db is read-only for this user", "ls -l"]);
+    allow(dir.path(), 0o700);
+    allow(&dir.path().join("ids.db"), 0o644);
+    assert_eq!(got(&reopened(&dir), &ask(1)), (100, 101), "nothing was changed");
+}
+
+fn reopened(dir: &TempDir) -> Sqlite {
+    allow(&dir.path().join("ids.db"), 0o644);
+    Sqlite::at(dir.path().join("ids.db")).unwrap()
+}
+
+#[test]
+fn a_limit_on_file_sizes_is_unavailable_and_loses_nothing() {
+    let dir = TempDir::new().unwrap();
+    drop(Sqlite::builder().in_dir(dir.path()).unwrap());
+    // In units of 512 or 1024 bytes, depending on the shell; the WAL gets there either way.
+    let script = "trap '' XFSZ; ulimit -f 128; exec \"$@\"";
+    let output = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(program())
+        .args([&url(dir.path()), "orders", "1", "5000"])
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    says(&String::from_utf8(output.stderr).unwrap(), &["the disk under", "failed", "ulimit -f"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let last = disjoint(text.lines().skip(1).map(|line| range(line).unwrap()));
+    assert!(last > 5, "{last}");
+    let ledger = Sqlite::builder().in_dir(dir.path()).unwrap();
+    let (start, _) = got(&ledger, &ask(1));
+    assert!(start >= last, "{start} was handed out, up to {last}");
+}
