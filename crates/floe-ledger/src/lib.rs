@@ -20,6 +20,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+use std::path::Path;
+
 use floe::ledger::{Ledger, LedgerError, Memory};
 
 #[cfg(feature = "sqlite")]
@@ -94,6 +96,19 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
             SCHEMES.join(", ")
         ))),
     }
+}
+
+/// The file behind the URL of an embedded ledger, for those who want to know whether it is there before they open
+/// it (which would make it). `None` for any other URL.
+///
+/// ```
+/// use std::path::Path;
+/// assert_eq!(floe_ledger::file_of("sqlite:ids.db?max_wait=1s"), Some(Path::new("ids.db")));
+/// assert_eq!(floe_ledger::file_of("memory:"), None);
+/// ```
+pub fn file_of(url: &str) -> Option<&Path> {
+    let rest = url.strip_prefix("sqlite:")?;
+    Some(Path::new(rest.split_once('?').map_or(rest, |(path, _)| path)))
 }
 
 /// A realm is named by the rules for names.

@@ -10,6 +10,7 @@ use std::fmt;
 use crate::name::Name;
 use crate::time::UnixMillis;
 
+mod boxed;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod memory;
