@@ -12,7 +12,8 @@
 //! A wall clock that moves over 1 s against the monotonic one is also what a process sees that was restored from a
 //! snapshot or cloned: it begins a new **era**, in which nothing that was reserved before is used.
 
-use std::sync::Arc;
+use std::sync::OnceLock;
+use std::thread::Thread;
 
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::{MonoMillis, Reading, UnixMillis};
@@ -66,13 +67,16 @@ const TIME_BITS: u32 = 44;
 const LAST_SANE: i64 = 16_725_225_600_000; // 2500-01-01
 
 /// The steady time and its era in one word, so that whoever reads the time also learns that an era has ended.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Stamp(u64);
 
 impl Stamp {
     pub(crate) fn new(era: u64, time: UnixMillis) -> Self {
         let time = time.position().filter(|time| time >> TIME_BITS == 0);
-        assert!(era >> (64 - TIME_BITS) == 0, "the clock has moved over a million times: restart the process");
+        assert!(
+            era >> (64 - TIME_BITS) == 0,
+            "the clock has moved over a million times: restart the process"
+        );
         Self(era << TIME_BITS | time.unwrap_or_default())
     }
 
@@ -202,7 +206,12 @@ impl Steady {
     }
 
     pub(crate) fn now(&self) -> Now {
-        Now { stamp: Stamp::new(self.era, self.time), mono: self.last.mono, wall: self.last.wall, state: self.state }
+        Now {
+            stamp: Stamp::new(self.era, self.time),
+            mono: self.last.mono,
+            wall: self.last.wall,
+            state: self.state,
+        }
     }
 }
 
@@ -226,9 +235,9 @@ impl Now {
             ClockState::Refused(behind) => Some(format!(
                 "the wall clock went back by {behind} ms, which is more than max_hold: set the clock right, or raise clock.max_hold"
             )),
-            ClockState::Insane(wall) => {
-                Some(format!("the wall clock says {wall}, which is outside 1970 to 2500: set the clock right"))
-            }
+            ClockState::Insane(wall) => Some(format!(
+                "the wall clock says {wall}, which is outside 1970 to 2500: set the clock right"
+            )),
             _ => None,
         }
     }
@@ -243,13 +252,13 @@ pub(crate) trait TimeSource: Send + Sync {
 pub(crate) struct Clock {
     source: Box<dyn TimeSource>,
     steady: Mutex<Steady>,
-    /// The stamp while the ticker keeps it fresh, and `STALE` while it is parked or the clock is refused.
+    /// The stamp while the ticker keeps it fresh; `STALE` while it is parked, and while nothing may be minted.
     cached: AtomicU64,
     /// Set by whoever reads the cached stamp, cleared by the ticker.
-    read: AtomicBool,
+    used: AtomicBool,
     /// How often the clock was read directly within one millisecond: many reads are worth a ticker.
     direct: AtomicU64,
-    ticker: system::Ticker,
+    ticker: OnceLock<Thread>,
 }
 
 const STALE: u64 = 0;
@@ -257,41 +266,50 @@ const STALE: u64 = 0;
 const WORTH_A_TICKER: u64 = 16;
 
 impl Clock {
-    pub(crate) fn new(policy: ClockPolicy, source: Box<dyn TimeSource>) -> Arc<Self> {
+    pub(crate) fn new(policy: ClockPolicy, source: Box<dyn TimeSource>) -> Self {
         let first = source.read();
-        Arc::new(Self {
+        Self {
             source,
             steady: Mutex::new(Steady::new(policy, first)),
             cached: AtomicU64::new(STALE),
-            read: AtomicBool::new(false),
+            used: AtomicBool::new(false),
             direct: AtomicU64::new(0),
-            ticker: system::Ticker::default(),
-        })
+            ticker: OnceLock::new(),
+        }
     }
 
-    /// The stamp, at most about a millisecond old. The hot path: a load while the ticker runs.
+    /// The stamp if it is at hand, at most about a millisecond old.
+    #[inline]
+    pub(crate) fn at_hand(&self) -> Option<Stamp> {
+        let cached = self.cached.load(Ordering::Relaxed);
+        if cached == STALE {
+            return None;
+        }
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+        Some(Stamp(cached))
+    }
+
+    /// The stamp, at hand or read.
     ///
     /// # Errors
     /// Why nothing may be minted.
+    #[inline]
     pub(crate) fn stamp(&self) -> Result<Stamp, String> {
-        let cached = self.cached.load(Ordering::Relaxed);
-        if cached == STALE {
-            return self.stamp_directly();
-        }
-        if !self.read.load(Ordering::Relaxed) {
-            self.read.store(true, Ordering::Relaxed);
-        }
-        Ok(Stamp(cached))
+        self.at_hand().map_or_else(|| self.read(), Ok)
     }
 
     #[cold]
-    fn stamp_directly(&self) -> Result<Stamp, String> {
-        let before = lock(&self.steady).now().mono;
+    fn read(&self) -> Result<Stamp, String> {
+        let before = lock(&self.steady).last.mono;
         let now = self.look();
         if now.mono != before {
             self.direct.store(0, Ordering::Relaxed);
-        } else if self.direct.fetch_add(1, Ordering::Relaxed) == WORTH_A_TICKER {
-            self.ticker.wake();
+        } else if self.direct.fetch_add(1, Ordering::Relaxed) == WORTH_A_TICKER
+            && let Some(ticker) = self.ticker.get()
+        {
+            ticker.unpark();
         }
         now.refusal().map_or(Ok(now.stamp), Err)
     }
@@ -300,24 +318,37 @@ impl Clock {
     pub(crate) fn look(&self) -> Now {
         let mut steady = lock(&self.steady);
         // Read under the lock: a reading that waited for it would look like a clock that went back.
-        let reading = self.source.read();
-        let era = steady.era;
-        steady.observe(reading);
+        steady.observe(self.source.read());
         let now = steady.now();
         if self.cached.load(Ordering::Relaxed) != STALE {
-            self.cached.store(if now.refusal().is_some() { STALE } else { now.stamp.0 }, Ordering::Relaxed);
-        }
-        if era != now.stamp.era() {
-            self.ticker.era_ended();
+            self.keep_at_hand(&now);
         }
         now
+    }
+
+    /// One round of the ticker: whether the stamp was used since the last one. It is at hand from the first round on,
+    /// until [`Clock::put_away`].
+    fn tick(&self) -> bool {
+        let used = self.used.swap(false, Ordering::Relaxed);
+        let mut steady = lock(&self.steady);
+        steady.observe(self.source.read());
+        self.keep_at_hand(&steady.now());
+        used
+    }
+
+    fn keep_at_hand(&self, now: &Now) {
+        self.cached.store(if now.refusal().is_some() { STALE } else { now.stamp.0 }, Ordering::Relaxed);
+    }
+
+    fn put_away(&self) {
+        let _steady = lock(&self.steady);
+        self.cached.store(STALE, Ordering::Relaxed);
     }
 
     /// Begins a new era: what was reserved before is not used again.
     pub(crate) fn invalidate(&self) {
         lock(&self.steady).invalidate();
         self.look();
-        self.ticker.era_ended();
     }
 
     /// See [`Steady::start_at`].
@@ -325,5 +356,13 @@ impl Clock {
         let allowed = lock(&self.steady).start_at(mark);
         self.look();
         allowed
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        if let Some(ticker) = self.ticker.get() {
+            ticker.unpark();
+        }
     }
 }

@@ -95,7 +95,14 @@ impl Cursor {
 
     /// Draws up to `count` positions that follow one another: from `wish(cursor)`, moved up to where a range is
     /// owned, and below `limit`. At least one, and all of `count` where `whole`.
-    pub(crate) fn draw(&self, era: u64, count: u64, whole: bool, limit: u64, wish: impl Fn(u64) -> u64) -> Draw {
+    pub(crate) fn draw(
+        &self,
+        era: u64,
+        count: u64,
+        whole: bool,
+        limit: u64,
+        wish: impl Fn(u64) -> u64,
+    ) -> Draw {
         let mut pauses = FIRST_PAUSES;
         loop {
             let version = self.version.0.load(Ordering::Acquire);
@@ -147,6 +154,11 @@ impl Cursor {
         Some(self.next.0.load(Ordering::Acquire)).filter(|&next| next != CLOSED)
     }
 
+    /// Where a closed cursor will open at the earliest: above every position that was ever drawn.
+    pub(crate) fn floor(&self) -> u64 {
+        lock(&self.writer).floor
+    }
+
     /// Says which ranges are owned from now on. The caller keeps owning what it said before, or has closed first.
     /// Where the cursor is closed it opens, strictly above `floor` and all that was drawn before.
     pub(crate) fn publish(&self, owned: &Owned, floor: u64) {
@@ -182,7 +194,10 @@ impl Cursor {
     pub(crate) fn left(&self) -> u64 {
         let writer = lock(&self.writer);
         let Some(next) = self.next() else { return 0 };
-        [&writer.owned.current, &writer.owned.spare].iter().map(|r| r.end.saturating_sub(next.max(r.start))).sum()
+        [&writer.owned.current, &writer.owned.spare]
+            .iter()
+            .map(|r| r.end.saturating_sub(next.max(r.start)))
+            .sum()
     }
 
     fn write(&self, writer: &mut Writer, owned: &Owned) {

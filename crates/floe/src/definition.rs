@@ -74,7 +74,9 @@ pub enum DefinitionError {
     #[error("unknown kind {0:?}: floe mints snowflake, segment, counter and dated")]
     UnknownKind(String),
     /// The kind's name is kept for a later version.
-    #[error("the kind {0:?} is reserved, and this version of floe does not mint it yet: it mints snowflake, segment, counter and dated")]
+    #[error(
+        "the kind {0:?} is reserved, and this version of floe does not mint it yet: it mints snowflake, segment, counter and dated"
+    )]
     ReservedKind(String),
     /// The layout cannot be.
     #[error(transparent)]
@@ -86,8 +88,8 @@ pub enum DefinitionError {
 
 /// Kinds and forms that later versions mint: a name so called never becomes anything else by itself.
 const RESERVED: &[&str] = &[
-    "uuid", "uuid1", "uuid3", "uuid4", "uuid5", "uuid6", "uuid7", "uuid8", "ulid", "objectid", "ksuid", "nanoid", "typeid",
-    "hashids", "sqids", "sealed", "cuid", "cuid2", "xid", "tsid", "guid",
+    "uuid", "uuid1", "uuid3", "uuid4", "uuid5", "uuid6", "uuid7", "uuid8", "ulid", "objectid", "ksuid",
+    "nanoid", "typeid", "hashids", "sqids", "sealed", "cuid", "cuid2", "xid", "tsid", "guid",
 ];
 
 /// Whether `name` is the name of a kind that no caller may get a number under.
@@ -121,10 +123,14 @@ impl Definition {
         match *self {
             Self::Segment { increment, offset } => {
                 if increment == 0 || increment > MAX_INCREMENT {
-                    return Err(DefinitionError::Value(format!("increment {increment} is outside 1..={MAX_INCREMENT}")));
+                    return Err(DefinitionError::Value(format!(
+                        "increment {increment} is outside 1..={MAX_INCREMENT}"
+                    )));
                 }
                 if offset > MAX_INCREMENT {
-                    return Err(DefinitionError::Value(format!("offset {offset} is outside 0..={MAX_INCREMENT}")));
+                    return Err(DefinitionError::Value(format!(
+                        "offset {offset} is outside 0..={MAX_INCREMENT}"
+                    )));
                 }
                 Ok(())
             }
@@ -148,12 +154,19 @@ impl DatedShape {
     /// white space or control characters.
     pub fn new(zone: &str, digits: u8, prefix: &str, overflow: Overflow) -> Result<Self, DefinitionError> {
         let time_zone = TimeZone::get(zone).map_err(|_| {
-            DefinitionError::Value(format!("unknown time zone {zone:?}: give an IANA name such as \"Asia/Shanghai\", or \"UTC\""))
+            DefinitionError::Value(format!(
+                "unknown time zone {zone:?}: give an IANA name such as \"Asia/Shanghai\", or \"UTC\""
+            ))
         })?;
         if !(1..=Self::MAX_DIGITS).contains(&digits) {
-            return Err(DefinitionError::Value(format!("digits {digits} is outside 1..={}", Self::MAX_DIGITS)));
+            return Err(DefinitionError::Value(format!(
+                "digits {digits} is outside 1..={}",
+                Self::MAX_DIGITS
+            )));
         }
-        if prefix.len() > Self::MAX_PREFIX_BYTES || prefix.contains(|c: char| c.is_control() || c.is_whitespace()) {
+        if prefix.len() > Self::MAX_PREFIX_BYTES
+            || prefix.contains(|c: char| c.is_control() || c.is_whitespace())
+        {
             return Err(DefinitionError::Value(format!(
                 "the prefix {prefix:?} must have at most {} bytes, without white space or control characters",
                 Self::MAX_PREFIX_BYTES
@@ -233,7 +246,11 @@ impl fmt::Display for Definition {
                     Overflow::Refuse => "refuse",
                     Overflow::Widen => "widen",
                 };
-                write!(f, "dated zone={} digits={} overflow={overflow} prefix={}", shape.zone, shape.digits, shape.prefix)
+                write!(
+                    f,
+                    "dated zone={} digits={} overflow={overflow} prefix={}",
+                    shape.zone, shape.digits, shape.prefix
+                )
             }
         }
     }
@@ -245,7 +262,9 @@ impl FromStr for Definition {
     /// Reads the canonical text back, and nothing else.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let foreign = || DefinitionError::Value(format!("{text:?} is not a definition that this version of floe can read"));
+        let foreign = || {
+            DefinitionError::Value(format!("{text:?} is not a definition that this version of floe can read"))
+        };
         let mut values = rest.split(' ');
         let mut value = |key: &str| values.next().and_then(|v| v.strip_prefix(key)).ok_or_else(foreign);
         let definition = match Kind::from_str(kind)? {

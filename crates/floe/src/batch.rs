@@ -1,0 +1,73 @@
+//! Many IDs as one run of positions.
+
+use crate::cursor::Drawn;
+use crate::id::{Id, IdRepr};
+use crate::layout::{Layout, Placer};
+
+/// IDs that were minted in one step: an iterator that holds a run of positions and makes each ID when it is asked.
+///
+/// The IDs are increasing. Those that are not taken are wasted, never minted again.
+#[derive(Clone, Debug)]
+pub struct Batch<I = Id> {
+    next: u64,
+    end: u64,
+    places: Places<I>,
+}
+
+#[derive(Clone, Debug)]
+enum Places<I> {
+    Layout(Placer<I>),
+    Numbers { increment: u64, offset: u64, make: fn(u64) -> I },
+}
+
+impl<I: IdRepr> Batch<I> {
+    pub(crate) fn of_layout(layout: &Layout, drawn: Drawn) -> Self {
+        #[expect(
+            clippy::expect_used,
+            reason = "a window's worker id fits the layout, or it would not have been reserved"
+        )]
+        let placer = layout.placer(drawn.tag).expect("the worker id of a window fits its layout");
+        Self { next: drawn.start, end: drawn.start + drawn.count, places: Places::Layout(placer) }
+    }
+}
+
+impl Batch<Id> {
+    /// The numbers `offset + increment * n` for n in `start..start + count`, all of which are at most 2^63 - 1.
+    pub(crate) fn of_numbers(start: u64, count: u64, increment: u64, offset: u64) -> Self {
+        Self { next: start, end: start + count, places: Places::Numbers { increment, offset, make: number } }
+    }
+}
+
+/// The ID of a number that a ledger has handed out.
+#[expect(
+    clippy::expect_used,
+    reason = "ranges end below the largest ID; minting on past it would repeat IDs"
+)]
+fn number(number: u64) -> Id {
+    Id::try_from(number).expect("a reserved number has at most 63 bits")
+}
+
+impl<I: IdRepr> Iterator for Batch<I> {
+    type Item = I;
+
+    #[inline]
+    fn next(&mut self) -> Option<I> {
+        if self.next >= self.end {
+            return None;
+        }
+        let position = self.next;
+        self.next += 1;
+        Some(match &self.places {
+            Places::Layout(placer) => placer.place(position),
+            Places::Numbers { increment, offset, make } => make(offset + increment * position),
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.end - self.next);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+impl<I: IdRepr> ExactSizeIterator for Batch<I> {}
+impl<I: IdRepr> std::iter::FusedIterator for Batch<I> {}

@@ -1,0 +1,315 @@
+//! Counters and dated names: every call is one with the ledger, and many calls share one reservation.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::civil::Date;
+
+use crate::batch::Batch;
+use crate::definition::DatedShape;
+use crate::driver::Shared;
+use crate::error::MintError;
+use crate::id::Id;
+use crate::name::Name;
+use crate::segment::check_count;
+use crate::sync::{Mutex, lock};
+use crate::wait::{self, Attempt, Bell, Step};
+
+/// Mints 1, 2, 3, … strictly increasing over the whole cluster: a call that begins after another has returned gets a
+/// larger number.
+///
+/// Every call needs the ledger; calls that come at once share a trip to it.
+#[derive(Clone)]
+pub struct Counter(Counting);
+
+/// Mints IDs of a date and a counter that begins at 1 each day, increasing over the whole cluster.
+#[derive(Clone)]
+pub struct Dated {
+    counting: Counting,
+    shape: Arc<DatedShape>,
+}
+
+/// The most numbers that one call mints.
+const MAX_BATCH: u64 = 1 << 32;
+/// A dated position is `day * 2^40 + counter - 1`.
+pub(crate) const DAY_BITS: u32 = 40;
+
+#[derive(Clone)]
+struct Counting {
+    name: Name,
+    shared: Arc<Shared>,
+}
+
+/// One caller's place in a name's queue.
+#[derive(Default)]
+pub(crate) struct Ticket {
+    pub(crate) count: u64,
+    answer: Mutex<Answer>,
+    bell: Bell,
+}
+
+#[derive(Default)]
+enum Answer {
+    #[default]
+    Open,
+    Done(Result<u64, MintError>),
+    /// The caller has gone. What was reserved for it is discarded.
+    Gone,
+}
+
+impl Ticket {
+    /// Whether somebody still waits for the answer.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(*lock(&self.answer), Answer::Open)
+    }
+
+    /// Answers: the first of the caller's positions, or why there is none.
+    pub(crate) fn answer(&self, result: Result<u64, MintError>) {
+        let mut answer = lock(&self.answer);
+        if matches!(*answer, Answer::Open) {
+            *answer = Answer::Done(result);
+            drop(answer);
+            self.bell.ring();
+        }
+    }
+}
+
+/// Waits for a ticket's answer, and lets the node know when nobody waits any more.
+struct Queued {
+    ticket: Arc<Ticket>,
+    counting: Counting,
+}
+
+impl Attempt for Queued {
+    type Output = u64;
+
+    fn attempt(&mut self) -> Result<Step<u64>, MintError> {
+        match &*lock(&self.ticket.answer) {
+            Answer::Done(result) => result.clone().map(Step::Ready),
+            Answer::Open | Answer::Gone => Ok(Step::Wait { millis: None }),
+        }
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.ticket.bell
+    }
+
+    fn give_up(&mut self) -> MintError {
+        self.counting.shared.why_not_counted(&self.counting.name)
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        *lock(&self.ticket.answer) = Answer::Gone;
+    }
+}
+
+impl Counting {
+    fn queue(&self, count: u64) -> Result<Queued, MintError> {
+        check_count(count, MAX_BATCH)?;
+        let ticket = Arc::new(Ticket { count, ..Ticket::default() });
+        self.shared.enqueue(&self.name, &ticket)?;
+        Ok(Queued { ticket, counting: self.clone() })
+    }
+
+    fn mint(&self, count: u64) -> Result<u64, MintError> {
+        wait::block(self.queue(count)?, &*self.shared, self.shared.max_wait_ms)
+    }
+
+    async fn mint_async(&self, count: u64) -> Result<u64, MintError> {
+        wait::wait(self.queue(count)?, &*self.shared, self.shared.max_wait_ms).await
+    }
+}
+
+impl Counter {
+    pub(crate) fn new(name: Name, shared: Arc<Shared>) -> Self {
+        Self(Counting { name, shared })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &Name {
+        &self.0.name
+    }
+
+    /// Mints the next number, waiting at most `max_wait`.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn mint(&self) -> Result<Id, MintError> {
+        self.mint_many(1)?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
+    }
+
+    /// [`Counter::mint`] in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_async(&self) -> Result<Id, MintError> {
+        self.mint_many_async(1).await?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
+    }
+
+    /// Mints the next `count` numbers, 1 to 2^32, which follow one another.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn mint_many(&self, count: u64) -> Result<Batch, MintError> {
+        Ok(Batch::of_numbers(self.0.mint(count)?, count, 1, 1))
+    }
+
+    /// [`Counter::mint_many`] in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_many_async(&self, count: u64) -> Result<Batch, MintError> {
+        Ok(Batch::of_numbers(self.0.mint_async(count).await?, count, 1, 1))
+    }
+}
+
+impl Dated {
+    pub(crate) fn new(name: Name, shape: Arc<DatedShape>, shared: Arc<Shared>) -> Self {
+        Self { counting: Counting { name, shared }, shape }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &Name {
+        &self.counting.name
+    }
+
+    /// Zone, digits, prefix and overflow.
+    pub fn shape(&self) -> &DatedShape {
+        &self.shape
+    }
+
+    /// Mints the day's next ID, waiting at most `max_wait`.
+    ///
+    /// # Errors
+    /// [`MintError`]; `Exhausted` when the day's digits are used up.
+    pub fn mint(&self) -> Result<DatedId, MintError> {
+        self.mint_many(1)?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
+    }
+
+    /// [`Dated::mint`] in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_async(&self) -> Result<DatedId, MintError> {
+        self.mint_many_async(1).await?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
+    }
+
+    /// Mints `count` IDs of one day, which follow one another.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn mint_many(&self, count: u64) -> Result<DatedBatch, MintError> {
+        let start = self.counting.mint(count)?;
+        Ok(DatedBatch { next: start, end: start + count, shape: Arc::clone(&self.shape) })
+    }
+
+    /// [`Dated::mint_many`] in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_many_async(&self, count: u64) -> Result<DatedBatch, MintError> {
+        let start = self.counting.mint_async(count).await?;
+        Ok(DatedBatch { next: start, end: start + count, shape: Arc::clone(&self.shape) })
+    }
+}
+
+impl fmt::Debug for Counter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Counter({})", self.0.name)
+    }
+}
+
+impl fmt::Debug for Dated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Dated({}, {:?})", self.counting.name, self.shape)
+    }
+}
+
+/// A date and the day's counter. Its text is `prefix + yyyyMMdd + counter`, the counter padded with zeros.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DatedId {
+    date: Date,
+    counter: u64,
+    shape: Arc<DatedShape>,
+}
+
+impl DatedId {
+    fn at(position: u64, shape: Arc<DatedShape>) -> Self {
+        Self { date: date_of(position >> DAY_BITS), counter: (position & ((1 << DAY_BITS) - 1)) + 1, shape }
+    }
+
+    /// The day.
+    pub fn date(&self) -> Date {
+        self.date
+    }
+
+    /// The day's count, from 1.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// `yyyyMMdd * 10^digits + counter` as one number. A counter that outgrew its digits has a power of ten more for
+    /// each; `None` where that passes 63 bits.
+    pub fn number(&self) -> Option<Id> {
+        let digits = self.counter.ilog10() + 1;
+        let scale = 10_u64.checked_pow(digits.max(u32::from(self.shape.digits())))?;
+        let number = yyyymmdd(self.date).checked_mul(scale)?.checked_add(self.counter)?;
+        Id::try_from(number).ok()
+    }
+}
+
+impl fmt::Display for DatedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = usize::from(self.shape.digits());
+        write!(f, "{}{:08}{:0digits$}", self.shape.prefix(), yyyymmdd(self.date), self.counter)
+    }
+}
+
+/// IDs of one day that were minted in one step.
+#[derive(Clone, Debug)]
+pub struct DatedBatch {
+    next: u64,
+    end: u64,
+    shape: Arc<DatedShape>,
+}
+
+impl Iterator for DatedBatch {
+    type Item = DatedId;
+
+    fn next(&mut self) -> Option<DatedId> {
+        let position = self.next;
+        (position < self.end).then(|| {
+            self.next += 1;
+            DatedId::at(position, Arc::clone(&self.shape))
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.end - self.next);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+impl ExactSizeIterator for DatedBatch {}
+
+/// The date so many days after 1970-01-01.
+pub(crate) fn date_of(day: u64) -> Date {
+    let days = i32::try_from(day).unwrap_or(i32::MAX);
+    let first = jiff::civil::date(1970, 1, 1);
+    first.checked_add(jiff::Span::new().try_days(days).unwrap_or_default()).unwrap_or(Date::MAX)
+}
+
+/// The day of an instant in a zone, counted from 1970-01-01; `None` before it or outside the calendar.
+pub(crate) fn day_at(shape: &DatedShape, time: crate::time::UnixMillis) -> Option<u64> {
+    let time = jiff::Timestamp::from_millisecond(time.get()).ok()?;
+    let date = shape.time_zone().to_datetime(time).date();
+    let days = date.since(jiff::civil::date(1970, 1, 1)).ok()?.get_days();
+    u64::try_from(days).ok()
+}
+
+fn yyyymmdd(date: Date) -> u64 {
+    let part = |value: i16| u64::try_from(value).unwrap_or(0);
+    part(date.year()) * 10_000 + part(date.month().into()) * 100 + part(date.day().into())
+}

@@ -1,0 +1,307 @@
+//! The blocking driver: a thread that runs the [`Node`], a few that talk to the ledger, and the alarms of futures.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::clock::system::Stopwatch;
+use crate::clock::{Clock, Stamp};
+use crate::counter::Ticket;
+use crate::error::MintError;
+use crate::ledger::{Ledger, LedgerError, Reply};
+use crate::line::{Line, Signal};
+use crate::name::Name;
+use crate::node::{Call, Node, Op};
+use crate::status::{Calls, LedgerCalls};
+use crate::time::MonoMillis;
+use crate::wait::Alarms;
+
+/// What every generator, counter and thread of one floe shares.
+pub(crate) struct Shared {
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) max_wait_ms: u64,
+    pub(crate) window_ms: u64,
+    pub(crate) signal: Arc<Signal>,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) calls: Calls,
+    node: Mutex<Node>,
+    alarms: Mutex<BinaryHeap<Alarm>>,
+    work: Mutex<Work>,
+    work_is_there: Condvar,
+}
+
+#[derive(Default)]
+struct Work {
+    calls: VecDeque<Call>,
+    over: bool,
+}
+
+/// Wakes a future. The earliest is on top of the heap.
+struct Alarm(Reverse<MonoMillis>, Waker);
+
+impl PartialEq for Alarm {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+impl Eq for Alarm {}
+impl PartialOrd for Alarm {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Alarm {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(
+        clock: Arc<Clock>,
+        ledger: Arc<dyn Ledger>,
+        node: Node,
+        signal: Arc<Signal>,
+        max_wait_ms: u64,
+        window_ms: u64,
+    ) -> Self {
+        Self {
+            clock,
+            max_wait_ms,
+            window_ms,
+            signal,
+            ledger,
+            calls: Calls::default(),
+            node: Mutex::new(node),
+            alarms: Mutex::default(),
+            work: Mutex::default(),
+            work_is_there: Condvar::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn stamp(&self) -> Result<Stamp, MintError> {
+        self.clock.stamp().map_err(MintError::Stopped)
+    }
+
+    /// A stamp that was read now.
+    pub(crate) fn look(&self) -> Result<Stamp, MintError> {
+        let now = self.clock.look();
+        now.refusal().map_or(Ok(now.stamp), |refusal| Err(MintError::Stopped(refusal)))
+    }
+
+    pub(crate) fn invalidate(&self) {
+        self.clock.invalidate();
+        self.signal.raise();
+    }
+
+    pub(crate) fn node(&self) -> MutexGuard<'_, Node> {
+        lock(&self.node)
+    }
+
+    pub(crate) fn enqueue(&self, name: &Name, ticket: &Arc<Ticket>) -> Result<(), MintError> {
+        let mut node = self.node();
+        let tally = node.tallies.get_mut(name);
+        tally.map_or_else(
+            || Err(MintError::Stopped("floe was closed".to_owned())),
+            |tally| tally.enqueue(ticket),
+        )?;
+        drop(node);
+        self.signal.raise();
+        Ok(())
+    }
+
+    /// What to tell a caller whose patience is at its end.
+    pub(crate) fn too_late(&self, line: &Line) -> MintError {
+        line.check().err().unwrap_or(MintError::Busy { retry: Duration::from_millis(10) })
+    }
+
+    pub(crate) fn why_not_counted(&self, name: &Name) -> MintError {
+        let mut node = self.node();
+        match node.desk().down() {
+            Some((since, cause)) => MintError::Unavailable { since, cause },
+            None if node.tallies.contains_key(name) => MintError::Busy { retry: Duration::from_millis(100) },
+            None => MintError::Stopped("floe was closed".to_owned()),
+        }
+    }
+
+    /// Hands the node's questions on and says when to come back.
+    fn turn(&self) -> Option<u64> {
+        let mut node = self.node();
+        node.step(&self.clock);
+        let mut calls = VecDeque::new();
+        while let Some(call) = node.poll_call() {
+            calls.push_back(call);
+        }
+        let now = self.clock.look();
+        let deadline = node.deadline(&now);
+        drop(node);
+        if !calls.is_empty() {
+            lock(&self.work).calls.append(&mut calls);
+            self.work_is_there.notify_all();
+        }
+        let alarm = self.ring_alarms(now.mono);
+        [deadline, alarm].into_iter().flatten().min().map(|at| at.since(now.mono))
+    }
+
+    fn ring_alarms(&self, now: MonoMillis) -> Option<MonoMillis> {
+        let mut due = Vec::new();
+        let mut alarms = lock(&self.alarms);
+        while alarms.peek().is_some_and(|alarm| alarm.0.0 <= now) {
+            due.extend(alarms.pop().map(|alarm| alarm.1));
+        }
+        let next = alarms.peek().map(|alarm| alarm.0.0);
+        drop(alarms);
+        due.into_iter().for_each(Waker::wake);
+        next
+    }
+
+    fn run(&self) {
+        loop {
+            let millis = self.turn();
+            let over = lock(&self.work).over;
+            if over {
+                // Futures that still wait learn that floe was closed.
+                self.ring_alarms(MonoMillis::new(u64::MAX));
+                return;
+            }
+            self.signal.wait(millis);
+        }
+    }
+
+    fn talk(&self) {
+        loop {
+            let mut work = lock(&self.work);
+            let call = loop {
+                if let Some(call) = work.calls.pop_front() {
+                    break call;
+                }
+                if work.over {
+                    return;
+                }
+                work = self.work_is_there.wait(work).unwrap_or_else(PoisonError::into_inner);
+            };
+            drop(work);
+            self.answer(call);
+        }
+    }
+
+    fn answer(&self, Call { id, op }: Call) {
+        let watch = Stopwatch::start();
+        match op {
+            Op::Reserve(request) => {
+                let answer = self.ledger.reserve(&request);
+                self.calls.record(&answer, watch.micros());
+                let answer = answer.and_then(|reply| sound(reply, request.floor, request.count));
+                self.node().handle_answer(id, answer, &self.clock);
+            }
+            Op::GiveBack { key, token, from } => {
+                // An unknown outcome costs at most the tail.
+                let _ = self.ledger.give_back(&key, token, from);
+                self.node().handle_given_back(id);
+            }
+        }
+        self.signal.raise();
+    }
+
+    pub(crate) fn ledger_calls(&self) -> LedgerCalls {
+        self.calls.snapshot()
+    }
+}
+
+/// A ledger that answers with another range than was asked for is not one to mint from.
+fn sound(reply: Reply, floor: u64, count: u64) -> Result<Reply, LedgerError> {
+    match reply {
+        Reply::Got { start, end, .. } if start.checked_add(count) != Some(end) && end <= start => {
+            Err(LedgerError::Unfit(format!(
+                "the ledger answered [{start}, {end}) to a request for {count} from {floor}: it is not fit for use"
+            )))
+        }
+        reply => Ok(reply),
+    }
+}
+
+impl Alarms for Shared {
+    fn mono(&self) -> MonoMillis {
+        self.clock.look().mono
+    }
+
+    fn wake_at(&self, at: MonoMillis, waker: &Waker) {
+        let mut alarms = lock(&self.alarms);
+        let first = alarms.peek().is_none_or(|alarm| at < alarm.0.0);
+        alarms.push(Alarm(Reverse(at), waker.clone()));
+        drop(alarms);
+        if first {
+            self.signal.raise();
+        }
+    }
+}
+
+/// The threads. Dropping them closes: generators stop first, then tails go back, then the threads end.
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// How long closing waits for the ledger to take tails back. What it has not by then is left to pass.
+const CLOSE_MS: u64 = 5_000;
+
+impl Driver {
+    pub(crate) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
+        let driver = Self { shared: Arc::clone(shared), threads: Mutex::default() };
+        let spawn = |name: &str, run: fn(&Shared)| {
+            let shared = Arc::clone(shared);
+            thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared))
+        };
+        // Calls to an embedded ledger queue for its file anyway; a shared one answers several at once.
+        let talkers = if shared.ledger.is_shared() { 4 } else { 1 };
+        for _ in 0..talkers {
+            lock(&driver.threads).push(spawn("floe-ledger", Shared::talk)?);
+        }
+        lock(&driver.threads).push(spawn("floe-node", Shared::run)?);
+        Ok(driver)
+    }
+
+    /// Stops minting, gives tails back, and ends the threads. Waits at most five seconds for the ledger.
+    pub(crate) fn close(&self) {
+        let mut threads = lock(&self.threads);
+        if threads.is_empty() {
+            return;
+        }
+        self.shared.node().close();
+        self.shared.signal.raise();
+        let until = self.shared.mono().plus(CLOSE_MS);
+        let drained = loop {
+            let drained = self.shared.node().is_drained();
+            let now = self.shared.mono();
+            if drained || now >= until {
+                break drained;
+            }
+            // The driver's thread takes the signal, too: look again soon, whoever got it.
+            thread::park_timeout(Duration::from_millis(1));
+        };
+        lock(&self.shared.work).over = true;
+        self.shared.work_is_there.notify_all();
+        self.shared.signal.raise();
+        let handles = std::mem::take(&mut *threads);
+        if drained {
+            for handle in handles {
+                // A thread that panicked has nothing more to say.
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,611 @@
+//! [`Floe`]: a ledger, a clock and the names that are minted from them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::clock::{ClockPolicy, Stamp, system};
+use crate::counter::{Counter, Dated};
+use crate::definition::{DatedShape, Definition, DefinitionError};
+use crate::driver::{Driver, Shared};
+use crate::error::{DefineError, OpenError};
+use crate::generator::Generator;
+use crate::handle::Handle;
+use crate::id::{Id, IdRepr, WideId};
+use crate::layout::{Layout, Width, Workers};
+use crate::ledger::{Key, Ledger, LedgerError};
+use crate::line::{Line, Signal, Trouble};
+use crate::name::{Name, NameError};
+use crate::node::{Group, Node, NodeSettings, Refill, Steps, Tally};
+use crate::owner::Owner;
+use crate::segment::{Numbers, Segment};
+use crate::status::{ClockStatus, NameState, NameStatus, SlotStatus, State, Status};
+use crate::stream::{Start, Stream};
+use crate::time::{UnixMillis, millis};
+
+/// A ledger, a clock, and the names that are minted from them.
+///
+/// Cheap to clone. When the last clone is dropped the generators stop, what they have not minted goes back to the
+/// ledger, and the threads end.
+///
+/// ```
+/// use floe::{Floe, ledger::Memory};
+/// let floe = Floe::open(Memory::default())?;
+/// let tickets = floe.segment("tickets")?;
+/// assert_eq!(tickets.mint()?.get(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Floe {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    driver: Driver,
+    workers: WorkerChoice,
+    realm_id: String,
+    names: Mutex<HashMap<Name, Handle>>,
+    /// The streams that names of one layout share.
+    streams: Mutex<HashMap<Layout, Arc<Stream>>>,
+}
+
+/// Which worker ids a node may take.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum WorkerChoice {
+    /// Any that is free.
+    #[default]
+    Auto,
+    /// This one. A crash hands it on to the next start at once; another live node that has it keeps it.
+    Fixed(u64),
+    /// Any with these node fields of the layout.
+    Pinned(BTreeMap<String, u64>),
+    /// Any of these.
+    Pool(RangeInclusive<u64>),
+}
+
+/// How one process mints a name. Unlike a [`Definition`] it may differ from node to node and from day to day.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Taste {
+    /// Where a tick's sequence begins. By default rolling, or random where a tick is longer than `max_ahead`.
+    pub start: Option<Start>,
+    /// How far minted ticks may run ahead of the steady clock in a burst.
+    pub max_ahead: Duration,
+    /// The fewest numbers that a segment reserves at once.
+    pub min_step: u64,
+    /// The most numbers that a segment reserves at once.
+    pub max_step: u64,
+    /// The interval between two reservations that a segment's step is made to fit (Leaf: 15 minutes).
+    pub refill: Duration,
+}
+
+impl Default for Taste {
+    fn default() -> Self {
+        Self {
+            start: None,
+            max_ahead: Duration::from_millis(10),
+            min_step: 1_000,
+            max_step: 1_000_000,
+            refill: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+impl FromStr for WorkerChoice {
+    type Err = String;
+
+    /// `auto`, `7`, `512..1023` (both ends included), or `datacenter=3,worker=1`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || {
+            format!(
+                "worker {text:?} is none of \"auto\", a number, a pool such as \"512..1023\", and fields such as \"datacenter=3\""
+            )
+        };
+        let number = |digits: &str| digits.parse::<u64>().map_err(|_| wrong());
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        if let Some((first, last)) = text.split_once("..") {
+            let (first, last) = (number(first)?, number(last.strip_prefix('=').unwrap_or(last))?);
+            return if first <= last { Ok(Self::Pool(first..=last)) } else { Err(wrong()) };
+        }
+        if text.contains('=') {
+            let field = |part: &str| {
+                let (name, value) = part.split_once('=').ok_or_else(wrong)?;
+                Ok((name.trim().to_owned(), number(value.trim())?))
+            };
+            return text.split(',').map(field).collect::<Result<_, String>>().map(Self::Pinned);
+        }
+        number(text).map(Self::Fixed)
+    }
+}
+
+impl fmt::Display for WorkerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Fixed(worker) => write!(f, "{worker}"),
+            Self::Pool(pool) => write!(f, "{}..{}", pool.start(), pool.end()),
+            Self::Pinned(fields) => {
+                let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                f.write_str(&fields.join(","))
+            }
+        }
+    }
+}
+
+/// The settings of a [`Floe`].
+#[derive(Clone, Debug)]
+pub struct Builder {
+    window: Option<Duration>,
+    keep: Option<bool>,
+    worker: WorkerChoice,
+    instance: String,
+    max_wait: Duration,
+    clock: ClockPolicy,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            window: None,
+            keep: None,
+            worker: WorkerChoice::Auto,
+            instance: String::new(),
+            max_wait: Duration::from_secs(1),
+            clock: ClockPolicy::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// How long a window is: 100 ms to 30 days. It is how long a node mints on when the ledger is gone. By default 3 s
+    /// on an embedded ledger and 30 s on a shared one.
+    #[must_use]
+    pub fn window(self, window: Duration) -> Self {
+        Self { window: Some(window), ..self }
+    }
+
+    /// Whether windows are renewed while nobody mints: by default on a shared ledger, and not on an embedded one.
+    #[must_use]
+    pub fn keep(self, keep: bool) -> Self {
+        Self { keep: Some(keep), ..self }
+    }
+
+    /// Which worker ids this node may take; any by default.
+    #[must_use]
+    pub fn worker(self, worker: WorkerChoice) -> Self {
+        Self { worker, ..self }
+    }
+
+    /// A name for this instance, at most 128 bytes, under which never two run at a time: a node with a fixed worker id
+    /// that is restarted on another host takes it over at once.
+    #[must_use]
+    pub fn instance(self, instance: impl Into<String>) -> Self {
+        Self { instance: instance.into(), ..self }
+    }
+
+    /// How long a call waits at most; one second by default.
+    #[must_use]
+    pub fn max_wait(self, max_wait: Duration) -> Self {
+        Self { max_wait, ..self }
+    }
+
+    /// The largest rollback of the wall clock that is held through; an hour by default.
+    #[must_use]
+    pub fn max_hold(self, max_hold: Duration) -> Self {
+        Self { clock: ClockPolicy { max_hold_ms: millis(max_hold), ..self.clock }, ..self }
+    }
+
+    /// The largest rollback of the wall clock that is waited for; 5 ms by default.
+    #[must_use]
+    pub fn rollback_wait(self, wait: Duration) -> Self {
+        Self { clock: ClockPolicy { wait_ms: millis(wait), ..self.clock }, ..self }
+    }
+
+    /// Opens a floe on `ledger`. Nothing is reserved before the first mint.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(self, ledger: impl Ledger + 'static) -> Result<Floe, OpenError> {
+        const SHORTEST: u64 = 100;
+        const LONGEST: u64 = 30 * 24 * 3_600_000;
+        let shared_ledger = ledger.is_shared();
+        let window_ms = self.window.map_or(if shared_ledger { 30_000 } else { 3_000 }, millis);
+        if !(SHORTEST..=LONGEST).contains(&window_ms) {
+            return Err(OpenError::Setting(format!("window {window_ms} ms is outside 100 ms to 30 days")));
+        }
+        if self.instance.len() > 128 {
+            return Err(OpenError::Setting("the instance's name has more than 128 bytes".to_owned()));
+        }
+        let realm_id = ledger.realm_id()?;
+        // Asked once here, so that a system without randomness is found out before anything is minted.
+        let random = || -> Result<[u8; 16], OpenError> {
+            let mut bytes = [0; 16];
+            getrandom::fill(&mut bytes)
+                .map_err(|error| OpenError::System(format!("no randomness: {error}")))?;
+            Ok(bytes)
+        };
+        random()?;
+        let owner = Owner::this_process(&self.instance);
+        let this = owner.clone();
+        let settings = NodeSettings {
+            window_ms,
+            keep: self.keep.unwrap_or(shared_ledger),
+            owner,
+            is_gone: Box::new(move |owner| owner.is_earlier_life_of(&this)),
+            #[expect(
+                clippy::expect_used,
+                reason = "without fresh tokens two reservations could be taken for one"
+            )]
+            entropy: Box::new(move || random().expect("the system had randomness a moment ago")),
+        };
+        let signal = Arc::<Signal>::default();
+        let node = Node::new(settings);
+        let clock = system::clock(self.clock);
+        let shared = Shared::new(clock, Arc::new(ledger), node, signal, millis(self.max_wait), window_ms);
+        let shared = Arc::new(shared);
+        let driver = Driver::start(&shared)
+            .map_err(|error| OpenError::System(format!("the system gave no thread: {error}")))?;
+        let (names, streams) = (Mutex::default(), Mutex::default());
+        Ok(Floe { inner: Arc::new(Inner { shared, driver, workers: self.worker, realm_id, names, streams }) })
+    }
+}
+
+impl Floe {
+    /// Opens a floe with the default settings.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(ledger: impl Ledger + 'static) -> Result<Self, OpenError> {
+        Self::builder().open(ledger)
+    }
+
+    /// Settings to open one with.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// A snowflake name with the default [`Taste`].
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub fn snowflake(&self, name: &str, layout: Layout) -> Result<Generator, DefineError> {
+        self.generator(name, layout)
+    }
+
+    /// A snowflake name of a layout with up to 128 bits, with the default [`Taste`].
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub fn wide_snowflake(&self, name: &str, layout: Layout) -> Result<Generator<WideId>, DefineError> {
+        self.generator(name, layout)
+    }
+
+    fn generator<I: IdRepr>(&self, name: &str, layout: Layout) -> Result<Generator<I>, DefineError> {
+        I::check(&layout).map_err(DefinitionError::Layout)?;
+        let (name, taste) = (Name::new(name)?, Taste::default());
+        self.bind(&name, &Definition::Snowflake { layout: layout.clone(), own: false })?;
+        let stream = self.stream(&layout, false, &taste)?;
+        let (handle, generator) = (Arc::clone(&stream), Generator::new(name.clone(), stream, self.shared()));
+        let handle = Handle::snowflake(name.clone(), layout, false, handle, self.shared());
+        lock(&self.inner.names).entry(name).or_insert(handle);
+        Ok(generator)
+    }
+
+    /// A segment from 1 by 1, with the default [`Taste`].
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub fn segment(&self, name: &str) -> Result<Segment, DefineError> {
+        match self.define(&Name::new(name)?, &Definition::SEGMENT, &Taste::default())? {
+            Handle::Segment(segment, _) => Ok(segment),
+            other => Err(wrong_kind(&other)),
+        }
+    }
+
+    /// A counter.
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub fn counter(&self, name: &str) -> Result<Counter, DefineError> {
+        match self.define(&Name::new(name)?, &Definition::Counter, &Taste::default())? {
+            Handle::Counter(counter, _) => Ok(counter),
+            other => Err(wrong_kind(&other)),
+        }
+    }
+
+    /// A dated name.
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub fn dated(&self, name: &str, shape: DatedShape) -> Result<Dated, DefineError> {
+        match self.define(&Name::new(name)?, &Definition::Dated(shape), &Taste::default())? {
+            Handle::Dated(dated, _) => Ok(dated),
+            other => Err(wrong_kind(&other)),
+        }
+    }
+
+    /// Binds a name to its definition, for ever, and serves it. A name that is served already keeps its taste.
+    ///
+    /// # Errors
+    /// [`DefineError`]; `Mismatch` where the ledger has another definition.
+    pub fn define(&self, name: &Name, definition: &Definition, taste: &Taste) -> Result<Handle, DefineError> {
+        definition.check()?;
+        let served = lock(&self.inner.names).get(name).cloned();
+        if let Some(handle) = served {
+            if handle.definition() == definition {
+                return Ok(handle);
+            }
+            return Err(mismatch(name, &handle.definition().to_string(), definition));
+        }
+        self.bind(name, definition)?;
+        // Under the lock, so that a name never has two supplies.
+        let mut names = lock(&self.inner.names);
+        if let Some(handle) = names.get(name) {
+            return Ok(handle.clone());
+        }
+        let handle = self.serve(name, definition, taste)?;
+        names.insert(name.clone(), handle.clone());
+        Ok(handle)
+    }
+
+    /// The definition that the ledger has a name bound to.
+    ///
+    /// # Errors
+    /// [`DefineError`]; `Definition` where a newer floe has bound it to something that this one cannot read.
+    pub fn stored(&self, name: &Name) -> Result<Option<Definition>, DefineError> {
+        let stored = self.inner.shared.ledger.definition(name)?;
+        Ok(stored.map(|text| text.parse()).transpose()?)
+    }
+
+    /// The ledger, for the operator's reads.
+    pub fn ledger(&self) -> &dyn Ledger {
+        &*self.inner.shared.ledger
+    }
+
+    /// Drops every window and segment, in all generators and minters, before the next ID; see
+    /// [`Generator::invalidate`].
+    pub fn invalidate(&self) {
+        self.inner.shared.invalidate();
+    }
+
+    /// Stops minting for ever, gives back what was not minted, and ends the threads. Waits at most five seconds for
+    /// the ledger; what it has not taken back by then passes unused.
+    pub fn close(&self) {
+        self.inner.driver.close();
+    }
+
+    fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.inner.shared)
+    }
+
+    /// # Errors
+    /// `Mismatch`, `Unavailable`, `Stopped`.
+    fn bind(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
+        if let Some(cause) = self.inner.shared.node().stopped() {
+            return Err(DefineError::Stopped(cause.to_owned()));
+        }
+        let text = definition.to_string();
+        let marked = !matches!(definition, Definition::Snowflake { .. });
+        let stored = self.inner.shared.ledger.bind(name, &text, marked);
+        if let Err(LedgerError::Unfit(cause)) = &stored {
+            self.inner.shared.node().stop(cause);
+        }
+        let stored = stored?;
+        if stored == text { Ok(()) } else { Err(mismatch(name, &stored, definition)) }
+    }
+
+    fn serve(&self, name: &Name, definition: &Definition, taste: &Taste) -> Result<Handle, DefineError> {
+        let shared = self.shared();
+        Ok(match definition {
+            Definition::Snowflake { layout, own } => {
+                let stream = self.stream(layout, *own, taste)?;
+                Handle::snowflake(name.clone(), layout.clone(), *own, stream, shared)
+            }
+            Definition::Segment { increment, offset } => {
+                if taste.min_step == 0 || taste.min_step > taste.max_step {
+                    let Taste { min_step, max_step, .. } = taste;
+                    return Err(DefineError::Invalid(format!(
+                        "min_step {min_step} must be from 1 to max_step {max_step}"
+                    )));
+                }
+                let steps =
+                    Steps { min: taste.min_step, max: taste.max_step, refill_ms: millis(taste.refill) };
+                let line = Line::new(0, Arc::clone(&shared.signal));
+                let numbers = Arc::new(Numbers::new(*increment, *offset, line));
+                shared.node().refills.push(Refill::new(Key::name(name), Arc::clone(&numbers), steps));
+                Handle::Segment(Segment::new(name.clone(), numbers, shared), definition.clone())
+            }
+            Definition::Counter => {
+                shared.node().tallies.insert(name.clone(), Tally::new(name.clone(), None));
+                Handle::Counter(Counter::new(name.clone(), shared), definition.clone())
+            }
+            Definition::Dated(shape) => {
+                let shape = Arc::new(shape.clone());
+                let tally = Tally::new(name.clone(), Some(Arc::clone(&shape)));
+                shared.node().tallies.insert(name.clone(), tally);
+                Handle::Dated(Dated::new(name.clone(), shape, shared), definition.clone())
+            }
+        })
+    }
+
+    /// The stream of a layout, or one of its own.
+    fn stream(&self, layout: &Layout, own: bool, taste: &Taste) -> Result<Arc<Stream>, DefineError> {
+        let shared = &self.inner.shared;
+        let ahead_ms = millis(taste.max_ahead);
+        let start = taste.start.unwrap_or_else(|| Stream::default_start(layout, ahead_ms));
+        let mut streams = lock(&self.inner.streams);
+        if let Some(stream) = streams.get(layout).filter(|_| !own) {
+            if stream.start == start && stream.ahead_ms() == ahead_ms {
+                return Ok(Arc::clone(stream));
+            }
+            return Err(DefineError::Invalid(format!(
+                "names that share the layout \"{layout}\" share its generator, so they need the same start and max_ahead: here {start} and {ahead_ms} ms, elsewhere {} and {} ms. Make them equal, or give the name `own = true`",
+                stream.start,
+                stream.ahead_ms()
+            )));
+        }
+        self.check_times(layout, ahead_ms)?;
+        let workers = self.workers(layout)?;
+        let mut node = shared.node();
+        let seed = node.desk().random();
+        let stream = Stream::new(layout.clone(), start, ahead_ms, seed, Arc::clone(&shared.signal));
+        let stream = Arc::new(stream.map_err(DefineError::Invalid)?);
+        let bits = layout.worker_bits();
+        let groups = &mut node.groups;
+        match groups.iter_mut().find(|group| group.bits == bits && group.workers == workers) {
+            Some(group) => group.add(Arc::clone(&stream)),
+            None => {
+                let mut group = Group::new(bits, workers);
+                group.add(Arc::clone(&stream));
+                groups.push(group);
+            }
+        }
+        if !own {
+            streams.insert(layout.clone(), Arc::clone(&stream));
+        }
+        Ok(stream)
+    }
+
+    fn check_times(&self, layout: &Layout, ahead_ms: u64) -> Result<(), DefineError> {
+        let shared = &self.inner.shared;
+        let now = shared.clock.look();
+        if now.refusal().is_none() {
+            layout.check_epoch(now.stamp.time()).map_err(DefinitionError::Layout)?;
+        }
+        let least = (layout.tick_millis() * 2).saturating_add(ahead_ms);
+        if shared.window_ms < least {
+            return Err(DefineError::Invalid(format!(
+                "the window of {} ms is too short for ticks of {} ms that run {ahead_ms} ms ahead: make it at least {least} ms",
+                shared.window_ms,
+                layout.tick_millis()
+            )));
+        }
+        Ok(())
+    }
+
+    fn workers(&self, layout: &Layout) -> Result<Workers, DefineError> {
+        let bits = layout.worker_bits();
+        let workers = match &self.inner.workers {
+            WorkerChoice::Auto => Workers::all(bits),
+            WorkerChoice::Fixed(worker) => {
+                layout.check_worker(*worker).and_then(|()| Workers::one(bits, *worker))
+            }
+            WorkerChoice::Pinned(fields) => layout.pinned(fields),
+            WorkerChoice::Pool(pool) => Workers::range(bits, pool.clone()),
+        };
+        Ok(workers.map_err(DefinitionError::Layout)?)
+    }
+
+    /// A snapshot for metrics and for people.
+    pub fn status(&self) -> Status {
+        let shared = &self.inner.shared;
+        let now = shared.clock.look();
+        let steady = now.stamp.time();
+        let names: Vec<_> = lock(&self.inner.names).values().cloned().collect();
+        let mut names: Vec<_> = names.iter().map(|handle| status_of(handle, now.stamp, shared)).collect();
+        names.sort_by(|a, b| a.name.cmp(&b.name));
+        let node = shared.node();
+        let slots = node.groups.iter().map(|group| {
+            let window = group.window();
+            let left = window.map_or(0, |(_, end)| u64::try_from(end.since(steady)).unwrap_or(0));
+            SlotStatus {
+                worker_bits: group.bits,
+                worker: window.map(|(worker, _)| worker),
+                window_end: window.map(|(_, end)| end),
+                window_left_ms: left,
+                trouble: group.trouble().map(|trouble| NameState::of(Some(trouble.clone()), left)),
+            }
+        });
+        Status {
+            realm_id: self.inner.realm_id.clone(),
+            ledger: shared.ledger.describe(),
+            state: node.stopped().map_or(State::Running, |cause| State::Stopped(cause.to_owned())),
+            clock: ClockStatus { steady, wall: now.wall, state: now.state, refused: now.refusal() },
+            slots: slots.collect(),
+            names,
+            calls: shared.ledger_calls(),
+        }
+    }
+}
+
+fn status_of(handle: &Handle, stamp: Stamp, shared: &Shared) -> NameStatus {
+    let (name, definition) = (handle.name().clone(), handle.definition().clone());
+    let (left, ahead_ms, horizon, trouble) = match handle {
+        Handle::Snowflake(..) | Handle::Wide(..) => handle.stream().map_or((0, 0, None, None), |stream| {
+            let (layout, cursor) = (&stream.layout, &stream.line.cursor);
+            let end = cursor.owned().current.end;
+            let until = if end == 0 { UnixMillis::EPOCH } else { layout.time_of(layout.tick_of(end)) };
+            let after = |time: UnixMillis| u64::try_from(time.since(stamp.time())).unwrap_or(0);
+            let next = cursor.next().map_or(0, |next| after(layout.time_of(layout.tick_of(next))));
+            (after(until), next, Some(layout.horizon()), stream.line.trouble())
+        }),
+        Handle::Segment(segment, _) => {
+            let line = &segment.numbers.line;
+            (line.cursor.left(), 0, None, line.trouble())
+        }
+        Handle::Counter(..) | Handle::Dated(..) => (0, 0, None, tally_trouble(&name, shared)),
+    };
+    NameStatus { name, definition, state: NameState::of(trouble, left), left, ahead_ms, horizon }
+}
+
+fn tally_trouble(name: &Name, shared: &Shared) -> Option<Trouble> {
+    let mut node = shared.node();
+    let down = node.desk().down();
+    let tally = node.tallies.get(name)?;
+    match tally.stopped() {
+        Some(cause) => Some(Trouble::Stopped(cause.to_owned())),
+        None => down.filter(|_| tally.waits()).map(|(since, cause)| Trouble::Unavailable { since, cause }),
+    }
+}
+
+fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {
+    DefineError::Mismatch {
+        name: name.clone(),
+        stored: stored.to_owned(),
+        configured: configured.to_string(),
+    }
+}
+
+fn wrong_kind(handle: &Handle) -> DefineError {
+    DefineError::Invalid(format!("the name {} is served as {}", handle.name(), handle.definition()))
+}
+
+impl From<NameError> for OpenError {
+    fn from(error: NameError) -> Self {
+        Self::Setting(error.to_string())
+    }
+}
+
+impl fmt::Debug for Floe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Floe({})", self.inner.shared.ledger.describe())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Which handle a snowflake's width makes.
+impl Handle {
+    pub(crate) fn snowflake(
+        name: Name,
+        layout: Layout,
+        own: bool,
+        stream: Arc<Stream>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let wide = layout.width() == Width::Wide;
+        let definition = Definition::Snowflake { layout, own };
+        if wide {
+            Self::Wide(Generator::<WideId>::new(name, stream, shared), definition)
+        } else {
+            Self::Snowflake(Generator::<Id>::new(name, stream, shared), definition)
+        }
+    }
+}

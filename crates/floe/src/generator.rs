@@ -1,0 +1,290 @@
+//! Snowflake generators: from drawn positions to IDs.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::batch::Batch;
+use crate::clock::Stamp;
+use crate::cursor::{Draw, Drawn};
+use crate::driver::Shared;
+use crate::error::MintError;
+use crate::id::{Id, IdRepr};
+use crate::layout::{Layout, LayoutError, Parts};
+use crate::name::Name;
+use crate::stream::{Chunk, Stream};
+use crate::time::UnixMillis;
+use crate::wait::{self, Attempt, Bell, Step};
+
+/// Mints snowflake IDs under one name, from any number of threads.
+///
+/// Cheap to clone, lock-free. Two calls of which one begins after the other has returned yield increasing IDs;
+/// names that share a layout share the order and the IDs' uniqueness.
+///
+/// ```
+/// use floe::{Floe, Layout, ledger::Memory};
+/// let floe = Floe::open(Memory::default())?;
+/// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+/// assert!(orders.mint()? < orders.mint()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Generator<I: IdRepr = Id> {
+    name: Name,
+    stream: Arc<Stream>,
+    shared: Arc<Shared>,
+    id: PhantomData<fn() -> I>,
+}
+
+/// What a try that does not wait came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome<T> {
+    /// Minted.
+    Ready(T),
+    /// All that may be minted up to now has been: try again when the steady clock is here.
+    WaitUntil(UnixMillis),
+    /// The window has run out. Another one has been asked for.
+    NeedWindow,
+}
+
+/// One thread's own view of a [`Generator`]: it draws chunks, and mints from them without touching anything shared.
+///
+/// Its IDs are strictly increasing. Those of two minters interleave within a tick + `max_ahead`.
+pub struct Minter<I: IdRepr = Id> {
+    generator: Generator<I>,
+    chunk: Chunk,
+}
+
+impl<I: IdRepr> Generator<I> {
+    pub(crate) fn new(name: Name, stream: Arc<Stream>, shared: Arc<Shared>) -> Self {
+        Self { name, stream, shared, id: PhantomData }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> &Layout {
+        &self.stream.layout
+    }
+
+    /// Mints one ID, waiting at most `max_wait`.
+    ///
+    /// # Errors
+    /// [`MintError`]; after `Busy` and `Unavailable` it is worth asking again.
+    #[inline]
+    pub fn mint(&self) -> Result<I, MintError> {
+        match self.draw_at(self.shared.stamp()?, 1)? {
+            Draw::Got(drawn) => Ok(self.place(drawn.start, drawn.tag)),
+            _ => self.mint_patiently(),
+        }
+    }
+
+    #[cold]
+    fn mint_patiently(&self) -> Result<I, MintError> {
+        let many = MintMany { generator: self, count: 1, drawn: None };
+        let batch = wait::block(many, &*self.shared, self.shared.max_wait_ms)?;
+        Ok(self.place(batch.start, batch.tag))
+    }
+
+    /// Mints one ID if that needs no wait.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn try_mint(&self) -> Result<Outcome<I>, MintError> {
+        Ok(match self.draw_at(self.shared.stamp()?, 1)? {
+            Draw::Got(drawn) => Outcome::Ready(self.place(drawn.start, drawn.tag)),
+            Draw::Later(position) => Outcome::WaitUntil(self.stream.due(position)),
+            Draw::NeedRange => {
+                self.stream.line.want(1);
+                self.stream.line.check()?;
+                Outcome::NeedWindow
+            }
+        })
+    }
+
+    /// Mints one ID in a future, on any runtime. A future that is dropped wastes at most the ID.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_async(&self) -> Result<I, MintError> {
+        let many = MintMany { generator: self, count: 1, drawn: None };
+        let drawn = wait::wait(many, &*self.shared, self.shared.max_wait_ms).await?;
+        Ok(self.place(drawn.start, drawn.tag))
+    }
+
+    /// Mints `count` IDs in one step: 1 to what half a window holds. The batch is an iterator that holds two numbers,
+    /// however many there are.
+    ///
+    /// # Errors
+    /// [`MintError`]; `Count` names the most.
+    pub fn mint_many(&self, count: u64) -> Result<Batch<I>, MintError> {
+        let drawn = wait::block(self.many(count)?, &*self.shared, self.shared.max_wait_ms)?;
+        Ok(self.batch(drawn))
+    }
+
+    /// [`Generator::mint_many`] in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_many_async(&self, count: u64) -> Result<Batch<I>, MintError> {
+        let drawn = wait::wait(self.many(count)?, &*self.shared, self.shared.max_wait_ms).await?;
+        Ok(self.batch(drawn))
+    }
+
+    /// `count` IDs if that needs no wait.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn try_mint_many(&self, count: u64) -> Result<Option<Batch<I>>, MintError> {
+        self.many(count)?;
+        match self.draw_at(self.shared.stamp()?, count)? {
+            Draw::Got(drawn) => Ok(Some(self.batch(drawn))),
+            _ => Ok(None),
+        }
+    }
+
+    /// A view of this generator for one thread, which mints several times as fast.
+    pub fn minter(&self) -> Minter<I> {
+        Minter { chunk: Chunk::new(&self.stream), generator: self.clone() }
+    }
+
+    /// Takes an ID of this layout apart.
+    ///
+    /// # Errors
+    /// [`LayoutError`] where it has bits outside the layout.
+    pub fn inspect(&self, id: I) -> Result<Parts, LayoutError> {
+        self.stream.layout.split(id.to_u128())
+    }
+
+    /// Drops every window and segment of this floe, in all its generators and minters, before the next ID. To be
+    /// called where a process was copied and only the caller can know: in a clone of a live VM, in a forked child.
+    pub fn invalidate(&self) {
+        self.shared.invalidate();
+    }
+
+    #[inline]
+    fn draw_at(&self, stamp: Stamp, count: u64) -> Result<Draw, MintError> {
+        self.stream.draw(stamp, count, true, 0)
+    }
+
+    fn many(&self, count: u64) -> Result<MintMany<'_, I>, MintError> {
+        let max = self.max_batch();
+        match (1..=max).contains(&count) {
+            true => Ok(MintMany { generator: self, count, drawn: None }),
+            false => Err(MintError::Count { asked: count, max }),
+        }
+    }
+
+    /// The most IDs that one call mints: what half a window holds.
+    pub fn max_batch(&self) -> u64 {
+        let ticks = (self.shared.window_ms / 2 / self.stream.layout.tick_millis()).max(1);
+        ticks.saturating_mul(self.stream.layout.per_tick())
+    }
+
+    #[inline]
+    fn place(&self, position: u64, worker: u64) -> I {
+        I::place(&self.stream.layout, position, worker)
+    }
+
+    fn batch(&self, drawn: Drawn) -> Batch<I> {
+        Batch::of_layout(&self.stream.layout, drawn)
+    }
+}
+
+impl<I: IdRepr> Clone for Generator<I> {
+    fn clone(&self) -> Self {
+        Self::new(self.name.clone(), Arc::clone(&self.stream), Arc::clone(&self.shared))
+    }
+}
+
+impl<I: IdRepr> std::fmt::Debug for Generator<I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Generator({}, {})", self.name, self.stream.layout)
+    }
+}
+
+impl<I: IdRepr> Minter<I> {
+    /// Mints one ID, waiting at most `max_wait`.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    #[inline]
+    pub fn mint(&mut self) -> Result<I, MintError> {
+        let generator = &self.generator;
+        if let Some(stamp) = generator.shared.clock.at_hand()
+            && let Some((position, worker)) = self.chunk.take(&generator.stream, stamp)
+        {
+            return Ok(generator.place(position, worker));
+        }
+        self.refill()
+    }
+
+    #[cold]
+    fn refill(&mut self) -> Result<I, MintError> {
+        let generator = &self.generator;
+        for _ in 0..2 {
+            let stamp = generator.shared.stamp()?;
+            if let Some((position, worker)) = self.chunk.take(&generator.stream, stamp) {
+                return Ok(generator.place(position, worker));
+            }
+            if self.chunk.refill(&generator.stream, stamp)?.is_some() {
+                break;
+            }
+        }
+        generator.mint_patiently()
+    }
+}
+
+/// A draw of positions that follow one another, and the wait until the last of them is due.
+struct MintMany<'a, I: IdRepr> {
+    generator: &'a Generator<I>,
+    count: u64,
+    drawn: Option<(Drawn, u64)>,
+}
+
+impl<I: IdRepr> Attempt for MintMany<'_, I> {
+    type Output = Drawn;
+
+    fn attempt(&mut self) -> Result<Step<Drawn>, MintError> {
+        let Self { generator, count, drawn } = self;
+        let (stream, shared) = (&generator.stream, &generator.shared);
+        let stamp = shared.look()?;
+        let until = |due: UnixMillis| u64::try_from(due.since(stamp.time())).unwrap_or(0);
+        // A batch that was drawn before the era ended is not handed out.
+        *drawn = drawn.filter(|&(_, era)| era == stamp.era());
+        if drawn.is_none() {
+            let further = shared.max_wait_ms / stream.layout.tick_millis();
+            match stream.draw(stamp, *count, true, if *count > 1 { further } else { 0 })? {
+                Draw::Got(got) => *drawn = Some((got, stamp.era())),
+                Draw::Later(position) => {
+                    return Ok(Step::Wait { millis: Some(until(stream.due(position)).max(1)) });
+                }
+                Draw::NeedRange => {
+                    stream.line.want(*count);
+                    stream.line.check()?;
+                    return Ok(Step::Wait { millis: None });
+                }
+            }
+        }
+        match drawn {
+            Some((got, _)) => match until(stream.due(got.start + got.count - 1)) {
+                0 => Ok(Step::Ready(*got)),
+                millis => Ok(Step::Wait { millis: Some(millis) }),
+            },
+            None => Ok(Step::Wait { millis: Some(1) }),
+        }
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.generator.stream.line.bell
+    }
+
+    fn give_up(&mut self) -> MintError {
+        self.generator.shared.too_late(&self.generator.stream.line)
+    }
+}

@@ -1,0 +1,125 @@
+//! What the minting side and the node share about one cursor: the cursor itself, whether somebody wants more, and
+//! why there is none.
+
+use std::sync::{Arc, Condvar, PoisonError};
+use std::time::Duration;
+
+use crate::cursor::Cursor;
+use crate::error::MintError;
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use crate::time::UnixMillis;
+use crate::wait::Bell;
+
+/// Wakes the driver.
+#[derive(Default)]
+pub(crate) struct Signal {
+    raised: std::sync::Mutex<bool>,
+    condition: Condvar,
+}
+
+impl Signal {
+    pub(crate) fn raise(&self) {
+        *self.lock() = true;
+        self.condition.notify_all();
+    }
+
+    /// Waits until the signal is raised, at most `millis`, and lowers it.
+    pub(crate) fn wait(&self, millis: Option<u64>) {
+        let lowered = |raised: &mut bool| !*raised;
+        let mut raised = match millis {
+            None => self.condition.wait_while(self.lock(), lowered).unwrap_or_else(PoisonError::into_inner),
+            Some(millis) => {
+                let timeout = Duration::from_millis(millis);
+                let waited = self.condition.wait_timeout_while(self.lock(), timeout, lowered);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        *raised = false;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a line has nothing to mint from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Trouble {
+    Unavailable { since: UnixMillis, cause: String },
+    Exhausted(String),
+    Stopped(String),
+}
+
+impl From<Trouble> for MintError {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Unavailable { since, cause } => Self::Unavailable { since, cause },
+            Trouble::Exhausted(cause) => Self::Exhausted(cause),
+            Trouble::Stopped(cause) => Self::Stopped(cause),
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Line {
+    pub(crate) cursor: Cursor,
+    pub(crate) bell: Bell,
+    wanted: AtomicBool,
+    /// The largest number that one call wants and has not got.
+    demand: AtomicU64,
+    trouble: Mutex<Option<Trouble>>,
+    signal: Arc<Signal>,
+}
+
+impl Line {
+    pub(crate) fn new(floor: u64, signal: Arc<Signal>) -> Self {
+        Self {
+            cursor: Cursor::new(floor),
+            bell: Bell::default(),
+            wanted: AtomicBool::new(false),
+            demand: AtomicU64::new(0),
+            trouble: Mutex::new(None),
+            signal,
+        }
+    }
+
+    /// Asks the node for a range in which `count` follow one another.
+    pub(crate) fn want(&self, count: u64) {
+        self.demand.fetch_max(count, Ordering::Relaxed);
+        if !self.wanted.swap(true, Ordering::AcqRel) {
+            self.signal.raise();
+        }
+    }
+
+    /// Whether somebody has asked since the last call, and for how many.
+    pub(crate) fn take_wanted(&self) -> Option<u64> {
+        let wanted = self.wanted.swap(false, Ordering::AcqRel);
+        wanted.then(|| self.demand.swap(0, Ordering::Relaxed))
+    }
+
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        lock(&self.trouble).clone()
+    }
+
+    /// Says why there is nothing to mint, or that there is again. Whoever waits looks again. What stopped stays so.
+    pub(crate) fn set_trouble(&self, trouble: Option<Trouble>) {
+        let mut current = lock(&self.trouble);
+        if *current != trouble && !matches!(*current, Some(Trouble::Stopped(_))) {
+            *current = trouble;
+            drop(current);
+            self.bell.ring();
+        }
+    }
+
+    /// Nothing is minted here any more, for ever.
+    pub(crate) fn stop(&self, cause: &str) {
+        self.cursor.close();
+        self.set_trouble(Some(Trouble::Stopped(cause.to_owned())));
+    }
+
+    /// # Errors
+    /// Why waiting for a range is of no use.
+    pub(crate) fn check(&self) -> Result<(), MintError> {
+        self.trouble().map_or(Ok(()), |trouble| Err(trouble.into()))
+    }
+}

@@ -1,0 +1,272 @@
+//! What a node does with the ledger: slots and their windows, segments, counts. Sans-IO.
+//!
+//! [`Node::step`] looks at the clock and at what the minting side wants, [`Node::poll_call`] hands out what the ledger
+//! is to be asked, [`Node::handle_answer`] takes the answer in, and [`Node::deadline`] says when to step again at the
+//! latest. Time, randomness and the ledger are the caller's: a thread in a process, a heap of events in a simulator.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::clock::{Clock, Now};
+use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
+use crate::line::Trouble;
+use crate::name::Name;
+use crate::owner::Owner;
+use crate::time::{MonoMillis, UnixMillis};
+
+mod group;
+mod numbers;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use group::Group;
+pub(crate) use numbers::{Refill, Steps};
+pub(crate) use tally::Tally;
+
+/// What the ledger is asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    Reserve(Reserve),
+    GiveBack { key: Key, token: Token, from: u64 },
+}
+
+/// A question to the ledger, and the number under which its answer comes back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    pub(crate) op: Op,
+}
+
+/// The process settings that a node lives by.
+pub(crate) struct NodeSettings {
+    /// How long a window is.
+    pub(crate) window_ms: u64,
+    /// Whether windows are renewed while nobody mints.
+    pub(crate) keep: bool,
+    /// Who it is, for the owner notes.
+    pub(crate) owner: Owner,
+    /// Whether the owner of a note can no longer mint: it was this instance's earlier life.
+    pub(crate) is_gone: Box<dyn Fn(&Owner) -> bool + Send>,
+    /// Fresh random bytes for tokens and for the order of probing.
+    pub(crate) entropy: Box<dyn FnMut() -> [u8; 16] + Send>,
+}
+
+/// See the module.
+pub(crate) struct Node {
+    desk: Desk,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) refills: Vec<Refill>,
+    pub(crate) tallies: HashMap<Name, Tally>,
+    stopped: Option<String>,
+    closing: bool,
+}
+
+/// What the parts of a node share: the way to the ledger, and what is known of it.
+pub(crate) struct Desk {
+    pub(crate) settings: NodeSettings,
+    calls: VecDeque<Call>,
+    asked: HashMap<u64, Purpose>,
+    last_call: u64,
+    /// Since when the ledger has not answered, and its own words.
+    down: Option<(UnixMillis, String)>,
+}
+
+/// Whom an answer concerns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    Group(usize),
+    Refill(usize),
+    Tally(Name),
+    GiveBack,
+}
+
+impl Desk {
+    pub(crate) fn ask(&mut self, purpose: Purpose, op: Op) -> u64 {
+        self.last_call += 1;
+        self.asked.insert(self.last_call, purpose);
+        self.calls.push_back(Call { id: self.last_call, op });
+        self.last_call
+    }
+
+    pub(crate) fn token(&mut self) -> Token {
+        loop {
+            if let Some(token) = Token::from_bytes((self.settings.entropy)()) {
+                return token;
+            }
+        }
+    }
+
+    pub(crate) fn random(&mut self) -> u64 {
+        let bytes = (self.settings.entropy)();
+        bytes.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
+    }
+
+    /// What to tell those who wait, and when to ask again, after the ledger did not answer.
+    pub(crate) fn unavailable(&mut self, cause: String, now: &Now, pause: &mut Pause) -> Trouble {
+        let random = self.random();
+        pause.longer(now.mono, random);
+        let since = self.down.get_or_insert((now.stamp.time(), String::new())).0;
+        self.down = Some((since, cause.clone()));
+        Trouble::Unavailable { since, cause }
+    }
+
+    pub(crate) fn down(&self) -> Option<(UnixMillis, String)> {
+        self.down.clone()
+    }
+}
+
+/// When to ask again: pauses double from 25 ms to 400 ms, each shortened by up to a half at random, so that a ledger
+/// that returns finds its nodes minting within a second, and not all at its door at once.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Pause {
+    until: Option<MonoMillis>,
+    millis: u64,
+}
+
+impl Pause {
+    const FIRST_MS: u64 = 25;
+    const LONGEST_MS: u64 = 400;
+
+    fn longer(&mut self, now: MonoMillis, random: u64) {
+        self.millis = (self.millis * 2).clamp(Self::FIRST_MS, Self::LONGEST_MS);
+        self.until = Some(now.plus(self.millis - random % (self.millis / 2)));
+    }
+
+    pub(crate) fn set(&mut self, until: MonoMillis) {
+        self.until = Some(until);
+    }
+
+    pub(crate) fn is_over(&self, now: MonoMillis) -> bool {
+        self.until.is_none_or(|until| until <= now)
+    }
+
+    pub(crate) fn until(&self) -> Option<MonoMillis> {
+        self.until
+    }
+}
+
+impl Node {
+    pub(crate) fn new(settings: NodeSettings) -> Self {
+        let (calls, asked) = (VecDeque::new(), HashMap::new());
+        Self {
+            desk: Desk { settings, calls, asked, last_call: 0, down: None },
+            groups: Vec::new(),
+            refills: Vec::new(),
+            tallies: HashMap::new(),
+            stopped: None,
+            closing: false,
+        }
+    }
+
+    pub(crate) fn desk(&mut self) -> &mut Desk {
+        &mut self.desk
+    }
+
+    /// Why nothing is minted any more, for ever.
+    pub(crate) fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// Does what the time and the minting side call for.
+    pub(crate) fn step(&mut self, clock: &Clock) {
+        if self.stopped.is_some() || self.closing {
+            return;
+        }
+        let now = clock.look();
+        for (index, group) in self.groups.iter_mut().enumerate() {
+            group.step(index, &mut self.desk, &now);
+        }
+        for (index, refill) in self.refills.iter_mut().enumerate() {
+            refill.step(index, &mut self.desk, &now);
+        }
+        for tally in self.tallies.values_mut() {
+            tally.step(&mut self.desk, &now);
+        }
+    }
+
+    /// The next question to the ledger.
+    pub(crate) fn poll_call(&mut self) -> Option<Call> {
+        self.desk.calls.pop_front()
+    }
+
+    /// Takes in the answer to a reserve.
+    pub(crate) fn handle_answer(&mut self, id: u64, answer: Result<Reply, LedgerError>, clock: &Clock) {
+        let Some(purpose) = self.desk.asked.remove(&id) else { return };
+        if !matches!(answer, Err(LedgerError::Unavailable(_))) {
+            self.desk.down = None;
+        }
+        if self.closing || self.stopped.is_some() {
+            return;
+        }
+        if let Err(LedgerError::Unfit(cause)) = &answer {
+            return self.stop(cause);
+        }
+        let now = clock.look();
+        match purpose {
+            Purpose::Group(index) => {
+                self.groups[index].handle(id, answer, index, &mut self.desk, &now, clock)
+            }
+            Purpose::Refill(index) => self.refills[index].handle(id, answer, &mut self.desk, &now),
+            Purpose::Tally(name) => {
+                if let Some(tally) = self.tallies.get_mut(&name) {
+                    tally.handle(id, answer, &mut self.desk, &now);
+                }
+            }
+            Purpose::GiveBack => {}
+        }
+    }
+
+    /// Takes in that a tail was given back, or was not; either way there is nothing left to do about it.
+    pub(crate) fn handle_given_back(&mut self, id: u64) {
+        self.desk.asked.remove(&id);
+    }
+
+    /// When to step again at the latest.
+    pub(crate) fn deadline(&self, now: &Now) -> Option<MonoMillis> {
+        if self.stopped.is_some() || self.closing {
+            return None;
+        }
+        let groups = self.groups.iter().filter_map(|group| group.deadline(&self.desk.settings, now));
+        let refills = self.refills.iter().filter_map(Refill::deadline);
+        let tallies = self.tallies.values().filter_map(Tally::deadline);
+        groups.chain(refills).chain(tallies).min()
+    }
+
+    /// Uniqueness is at stake: nothing is minted from here on.
+    pub(crate) fn stop(&mut self, cause: &str) {
+        self.stopped.get_or_insert_with(|| cause.to_owned());
+        self.end(cause);
+    }
+
+    /// Closes every generator, then asks the ledger to take back what can no longer be minted (I1).
+    pub(crate) fn close(&mut self) {
+        self.closing = true;
+        if self.stopped.is_none() {
+            for group in &mut self.groups {
+                group.give_back(&mut self.desk);
+            }
+            for refill in &mut self.refills {
+                refill.give_back(&mut self.desk);
+            }
+        }
+        self.end("floe was closed");
+    }
+
+    /// Whether every question has been answered.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.desk.calls.is_empty() && !self.desk.asked.values().any(|purpose| *purpose == Purpose::GiveBack)
+    }
+
+    fn end(&mut self, cause: &str) {
+        self.groups.iter().for_each(|group| group.stop(cause));
+        self.refills.iter().for_each(|refill| refill.stop(cause));
+        self.tallies.values_mut().for_each(|tally| tally.stop(cause));
+    }
+}
+
+/// The words for a ledger whose mark lies below what it has handed out before (I1).
+pub(crate) fn went_back(what: &dyn std::fmt::Display, mark: u64, held: u64) -> String {
+    format!(
+        "the ledger went backwards: the mark of {what} was {mark}, and this process holds a range up to {held}. It was restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks above every ID in use (`floe marks raise`), then start again"
+    )
+}

@@ -1,0 +1,440 @@
+//! Worker slots: who holds one, and the window of time in it. One slot serves every layout of its width.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Desk, NodeSettings, Op, Pause, Purpose, went_back};
+use crate::clock::{Clock, Now};
+use crate::layout::Workers;
+use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
+use crate::line::Trouble;
+use crate::owner::Owner;
+use crate::stream::Stream;
+use crate::time::{MonoMillis, UnixMillis};
+
+/// A slot whose mark is less than this behind a window before now is passed over at first: a node whose clock is that
+/// much ahead must not take over live slots.
+const QUIET_MS: u64 = 10_000;
+/// So many slots are probed before a node says that they are out.
+const MOST_PROBED: u64 = 4_096;
+/// How soon slots are probed again after all were taken.
+const PROBE_AGAIN_MS: u64 = 1_000;
+
+/// The streams of layouts with one number of worker bits, and the slot that they mint in.
+pub(crate) struct Group {
+    pub(crate) bits: u32,
+    pub(crate) workers: Workers,
+    streams: Vec<Arc<Stream>>,
+    held: Option<Held>,
+    /// An acquisition under way, beside the slot that is held where that one was lost.
+    acquiring: Option<Acquiring>,
+    /// The last end that this process held in each slot (I1).
+    ends: HashMap<u64, u64>,
+    pause: Pause,
+    era: u64,
+    wanted: bool,
+    trouble: Option<Trouble>,
+}
+
+/// A slot with a window of this node.
+struct Held {
+    worker: u64,
+    /// Owned without a gap: `[start, end)` in Unix milliseconds.
+    start: u64,
+    end: u64,
+    /// The last reservation: its token, and where it began.
+    token: Token,
+    reserved_at: u64,
+    renewing: Option<(u64, Token)>,
+    /// A renewal that the ledger did not answer: the same token is asked again until it does, so that a reservation
+    /// that took effect is not made twice and marks cannot run away.
+    unanswered: Option<Token>,
+    /// Somebody else has reserved in this slot. It is minted in to the end of the window, and never renewed.
+    lost: bool,
+    /// Where the cursors stood when it was last looked whether anybody mints.
+    seen: u64,
+}
+
+struct Acquiring {
+    call: Option<u64>,
+    worker: u64,
+    token: Token,
+    /// The ledger did not answer: the same slot with the same token again, which may be ours already.
+    repeat: bool,
+    /// Probing visits `(first + index * stride) % count`, which is every slot once, in an order of its own.
+    first: u64,
+    stride: u64,
+    index: u64,
+    /// The slots that refused, with their marks; the second pass goes through them.
+    refused: Vec<(u64, u64)>,
+    second_pass: Option<std::vec::IntoIter<u64>>,
+    /// The mark of our own crashed life on a fixed slot.
+    own_mark: Option<u64>,
+}
+
+impl Group {
+    pub(crate) fn new(bits: u32, workers: Workers) -> Self {
+        Self {
+            bits,
+            workers,
+            streams: Vec::new(),
+            held: None,
+            acquiring: None,
+            ends: HashMap::new(),
+            pause: Pause::default(),
+            era: 0,
+            wanted: false,
+            trouble: None,
+        }
+    }
+
+    /// Adds a stream, which mints in the window that is held, if one is.
+    pub(crate) fn add(&mut self, stream: Arc<Stream>) {
+        if let Some(held) = &self.held {
+            stream.own(held.worker, held.start, held.end, self.era);
+        }
+        if let Some(trouble) = &self.trouble {
+            stream.line.set_trouble(Some(trouble.clone()));
+        }
+        self.streams.push(stream);
+    }
+
+    /// The worker id and the end of the window.
+    pub(crate) fn window(&self) -> Option<(u64, UnixMillis)> {
+        self.held.as_ref().map(|held| (held.worker, UnixMillis::from_position(held.end)))
+    }
+
+    pub(crate) fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_ref()
+    }
+
+    pub(crate) fn step(&mut self, index: usize, desk: &mut Desk, now: &Now) {
+        // All are asked: each has a flag to take.
+        for stream in &self.streams {
+            self.wanted |= stream.line.take_wanted().is_some();
+        }
+        if now.stamp.era() != self.era {
+            self.forget(now);
+        }
+        if now.refusal().is_some()
+            || self.streams.is_empty()
+            || matches!(self.trouble, Some(Trouble::Stopped(_)))
+        {
+            return;
+        }
+        let (window, keep) = (desk.settings.window_ms, desk.settings.keep);
+        let activity = self.activity();
+        if let Some(held) = &mut self.held {
+            let left = held.end.saturating_sub(now.stamp.millis());
+            let due = left <= window / 2 && (keep || activity != held.seen) || self.wanted && left <= window;
+            held.seen = if left > window / 2 { activity } else { held.seen };
+            if due && !held.lost && held.renewing.is_none() && self.pause.is_over(now.mono) {
+                return self.renew(index, desk, now);
+            }
+        }
+        let homeless = self.held.as_ref().is_none_or(|held| held.lost);
+        if homeless && (self.wanted || keep || self.held.is_some()) && self.pause.is_over(now.mono) {
+            self.acquire(index, desk, now);
+        }
+    }
+
+    /// In a new era nothing that was reserved before is minted, and nothing of it is given back either.
+    fn forget(&mut self, now: &Now) {
+        for stream in &self.streams {
+            stream.line.cursor.close();
+        }
+        (self.held, self.acquiring, self.pause, self.era) = (None, None, Pause::default(), now.stamp.era());
+    }
+
+    /// Changes with every ID that any of the streams mints.
+    fn activity(&self) -> u64 {
+        self.streams.iter().filter_map(|stream| stream.line.cursor.next()).fold(0, u64::wrapping_add)
+    }
+
+    fn renew(&mut self, index: usize, desk: &mut Desk, now: &Now) {
+        let Some(held) = &mut self.held else { return };
+        let token = held.unanswered.take().unwrap_or_else(|| desk.token());
+        let request = Reserve {
+            key: Key::slot(self.bits, held.worker),
+            floor: now.stamp.millis(),
+            count: desk.settings.window_ms,
+            max_mark: held.end,
+            token,
+            create: true,
+            note: None,
+        };
+        held.renewing = Some((desk.ask(Purpose::Group(index), Op::Reserve(request)), token));
+    }
+
+    fn acquire(&mut self, index: usize, desk: &mut Desk, now: &Now) {
+        let count = self.workers.len();
+        let acquiring = self.acquiring.get_or_insert_with(|| Acquiring::new(count, desk));
+        if acquiring.call.is_some() {
+            return;
+        }
+        let Some((worker, max_mark)) = acquiring.next(&self.workers, self.held.as_ref(), desk, now) else {
+            let free = acquiring.refused.iter().map(|&(_, mark)| mark).min();
+            self.acquiring = None;
+            return self.slots_are_out(free, now);
+        };
+        let request = Reserve {
+            key: Key::slot(self.bits, worker),
+            floor: now.stamp.millis(),
+            count: desk.settings.window_ms,
+            max_mark,
+            token: acquiring.token,
+            create: true,
+            note: Some(desk.settings.owner.note(now.stamp.time())),
+        };
+        acquiring.call = Some(desk.ask(Purpose::Group(index), Op::Reserve(request)));
+    }
+
+    fn slots_are_out(&mut self, free: Option<u64>, now: &Now) {
+        let free = free.map_or(now.stamp.time(), UnixMillis::from_position);
+        self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
+        let text = format!(
+            "all {} worker slots of {} bits are taken: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits",
+            self.workers.len().min(MOST_PROBED),
+            self.bits
+        );
+        self.set_trouble(Some(Trouble::Exhausted(text)));
+    }
+
+    pub(crate) fn handle(
+        &mut self,
+        id: u64,
+        answer: Result<Reply, LedgerError>,
+        index: usize,
+        desk: &mut Desk,
+        now: &Now,
+        clock: &Clock,
+    ) {
+        if now.stamp.era() != self.era {
+            self.forget(now);
+        }
+        if let Some((call, token)) = self.held.as_ref().and_then(|held| held.renewing)
+            && call == id
+        {
+            self.renewed(answer, token, desk, now);
+        } else if self.acquiring.as_ref().is_some_and(|acquiring| acquiring.call == Some(id)) {
+            self.probed(answer, desk, now, clock);
+        }
+        self.step(index, desk, &clock.look());
+    }
+
+    fn renewed(&mut self, answer: Result<Reply, LedgerError>, token: Token, desk: &mut Desk, now: &Now) {
+        let Some(held) = &mut self.held else { return };
+        held.renewing = None;
+        match answer {
+            Ok(Reply::Got { start, end, previous_mark }) => {
+                let worker = held.worker;
+                self.got(worker, token, start, end, previous_mark);
+            }
+            Ok(Reply::Refused { .. }) => held.lost = true,
+            Err(LedgerError::Unavailable(cause)) => {
+                held.unanswered = Some(token);
+                let trouble = desk.unavailable(cause, now, &mut self.pause);
+                self.set_trouble(Some(trouble));
+            }
+            Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
+        }
+    }
+
+    fn probed(&mut self, answer: Result<Reply, LedgerError>, desk: &mut Desk, now: &Now, clock: &Clock) {
+        let Some(acquiring) = &mut self.acquiring else { return };
+        acquiring.call = None;
+        let (worker, token) = (acquiring.worker, acquiring.token);
+        match answer {
+            Ok(Reply::Got { start, end, previous_mark }) => {
+                self.acquiring = None;
+                self.got(worker, token, start, end, previous_mark);
+            }
+            Ok(Reply::Refused { mark, note }) => {
+                acquiring.refused.push((worker, mark));
+                if self.workers.len() == 1 {
+                    self.fixed_is_taken(mark, note.as_deref(), desk, now, clock);
+                }
+            }
+            Err(LedgerError::Unavailable(cause)) => {
+                acquiring.repeat = true;
+                let trouble = desk.unavailable(cause, now, &mut self.pause);
+                self.set_trouble(Some(trouble));
+            }
+            Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
+        }
+    }
+
+    /// The one slot that this node may have has a mark in the future: either its own crash, or another live node.
+    /// Safety does not hang on which: time that somebody has reserved is never minted in by anyone else.
+    fn fixed_is_taken(&mut self, mark: u64, note: Option<&str>, desk: &Desk, now: &Now, clock: &Clock) {
+        let owner: Option<Owner> = note.and_then(|note| note.parse().ok());
+        let until = UnixMillis::from_position(mark);
+        let gone = owner.as_ref().is_some_and(|owner| (desk.settings.is_gone)(owner));
+        if gone && clock.start_at(until) {
+            if let Some(acquiring) = &mut self.acquiring {
+                acquiring.own_mark = Some(mark);
+            }
+            return;
+        }
+        self.acquiring = None;
+        self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
+        let who = note.map_or_else(|| "somebody who left no note".to_owned(), ToOwned::to_owned);
+        let text = format!(
+            "worker {} is held until {until} by another node ({who}): stop that one, or give this one another worker id",
+            self.workers.first()
+        );
+        self.set_trouble(Some(Trouble::Exhausted(text)));
+    }
+
+    /// A window is ours.
+    fn got(&mut self, worker: u64, token: Token, start: u64, end: u64, previous_mark: u64) {
+        let last = self.ends.get(&worker).copied().unwrap_or(0);
+        if previous_mark < last {
+            let slot = Key::slot(self.bits, worker);
+            return self.set_trouble(Some(Trouble::Stopped(went_back(&slot, previous_mark, last))));
+        }
+        self.ends.insert(worker, end);
+        let before = self.held.take().filter(|held| held.worker == worker && held.end == start);
+        let owned_from = before.map_or(start, |held| held.start);
+        for stream in &self.streams {
+            stream.own(worker, owned_from, end, self.era);
+        }
+        self.held = Some(Held {
+            worker,
+            start: owned_from,
+            end,
+            token,
+            reserved_at: start,
+            renewing: None,
+            unanswered: None,
+            lost: false,
+            seen: self.activity(),
+        });
+        (self.pause, self.wanted) = (Pause::default(), false);
+        self.trouble = None;
+        for stream in &self.streams {
+            stream.line.set_trouble(None);
+            stream.line.bell.ring();
+        }
+    }
+
+    fn set_trouble(&mut self, trouble: Option<Trouble>) {
+        if let Some(Trouble::Stopped(cause)) = &trouble {
+            self.stop(cause);
+        }
+        for stream in &self.streams {
+            stream.line.set_trouble(trouble.clone());
+        }
+        self.trouble = trouble;
+    }
+
+    /// Closes the streams and gives back from the first tick in which none of them drew.
+    pub(crate) fn give_back(&mut self, desk: &mut Desk) {
+        let unminted = self.streams.iter().filter_map(|stream| stream.close()).max();
+        let Some(held) = self.held.take() else { return };
+        let from = unminted.and_then(UnixMillis::position).unwrap_or(0).max(held.reserved_at);
+        if from < held.end && !held.lost && held.renewing.is_none() && held.unanswered.is_none() {
+            let key = Key::slot(self.bits, held.worker);
+            desk.ask(Purpose::GiveBack, Op::GiveBack { key, token: held.token, from });
+        }
+    }
+
+    pub(crate) fn stop(&self, cause: &str) {
+        self.streams.iter().for_each(|stream| stream.line.stop(cause));
+    }
+
+    pub(crate) fn deadline(&self, settings: &NodeSettings, now: &Now) -> Option<MonoMillis> {
+        if self.streams.is_empty() || matches!(self.trouble, Some(Trouble::Stopped(_))) {
+            return None;
+        }
+        let asking = self.acquiring.as_ref().is_some_and(|acquiring| acquiring.call.is_some());
+        let after = |millis: u64| now.mono.plus(millis.max(1));
+        if now.refusal().is_some() {
+            return Some(after(PROBE_AGAIN_MS));
+        }
+        let window = settings.window_ms;
+        match &self.held {
+            Some(held) if !held.lost => {
+                let left = held.end.saturating_sub(now.stamp.millis());
+                let half = left.saturating_sub(window / 2);
+                match held.renewing {
+                    Some(_) => None,
+                    None if !self.pause.is_over(now.mono) => self.pause.until(),
+                    None if half > 0 => Some(after(half)),
+                    // Nobody has minted in this half: look again, to have the next window before this one ends.
+                    None if left > 0 => Some(after((window / 8).min(left))),
+                    // It has run out unused. Who mints next asks for another.
+                    None => (settings.keep || self.wanted).then(|| after(1)),
+                }
+            }
+            _ if asking => None,
+            Some(_) => Some(self.pause.until().unwrap_or(now.mono).max(after(1))),
+            None => {
+                (self.wanted || settings.keep).then(|| self.pause.until().unwrap_or(now.mono).max(after(1)))
+            }
+        }
+    }
+}
+
+impl Acquiring {
+    fn new(count: u64, desk: &mut Desk) -> Self {
+        let coprime = |stride: u64| gcd(stride, count) == 1;
+        let stride =
+            std::iter::repeat_with(|| desk.random() % count.max(1) + 1).find(|&stride| coprime(stride));
+        Self {
+            call: None,
+            worker: 0,
+            token: desk.token(),
+            repeat: false,
+            first: desk.random() % count,
+            stride: stride.unwrap_or(1),
+            index: 0,
+            refused: Vec::new(),
+            second_pass: None,
+            own_mark: None,
+        }
+    }
+
+    /// The slot to probe next, and how far its mark may be.
+    fn next(
+        &mut self,
+        workers: &Workers,
+        held: Option<&Held>,
+        desk: &mut Desk,
+        now: &Now,
+    ) -> Option<(u64, u64)> {
+        let now = now.stamp.millis();
+        let quiet = now.saturating_sub(desk.settings.window_ms + QUIET_MS);
+        let fixed = workers.len() == 1;
+        if std::mem::take(&mut self.repeat) {
+            return Some((self.worker, if self.second_pass.is_some() || fixed { now } else { quiet }));
+        }
+        self.token = desk.token();
+        if let Some(mark) = self.own_mark.take() {
+            return Some((self.worker, mark));
+        }
+        while self.second_pass.is_none() && self.index < workers.len().min(MOST_PROBED) {
+            let place = (u128::from(self.first) + u128::from(self.index) * u128::from(self.stride))
+                % u128::from(workers.len());
+            self.index += 1;
+            let worker = u64::try_from(place).ok().and_then(|place| workers.nth(place))?;
+            if held.is_none_or(|held| held.worker != worker) {
+                self.worker = worker;
+                return Some((worker, if fixed { now } else { quiet }));
+            }
+        }
+        let quietest_first = || {
+            let mut passed = self.refused.clone();
+            passed.retain(|&(_, mark)| mark <= now && !fixed);
+            passed.sort_by_key(|&(_, mark)| mark);
+            passed.into_iter().map(|(worker, _)| worker).collect::<Vec<_>>().into_iter()
+        };
+        let pass = self.second_pass.take().unwrap_or_else(quietest_first);
+        self.worker = self.second_pass.insert(pass).next()?;
+        Some((self.worker, now))
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

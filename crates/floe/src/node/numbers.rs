@@ -1,0 +1,209 @@
+//! Segments: ranges of numbers, reserved before they are needed.
+
+use std::sync::Arc;
+
+use super::{Desk, Op, Pause, Purpose, went_back};
+use crate::clock::Now;
+use crate::cursor::Owned;
+use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
+use crate::line::Trouble;
+use crate::segment::Numbers;
+use crate::sync::Ordering;
+use crate::time::MonoMillis;
+
+/// How many numbers a segment reserves at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Steps {
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    /// The interval between two reservations that the step is made to fit.
+    pub(crate) refill_ms: u64,
+}
+
+/// One segment's supply.
+pub(crate) struct Refill {
+    key: Key,
+    pub(crate) numbers: Arc<Numbers>,
+    steps: Steps,
+    step: u64,
+    /// The last end that this process held (I1), less what it gave back.
+    last_end: u64,
+    /// The last reservation: its token, and where it began.
+    last: Option<(Token, u64)>,
+    refilled: Option<MonoMillis>,
+    asking: Option<(u64, Token)>,
+    unanswered: Option<Token>,
+    /// The most that the ledger has left below the largest number, once that is known to be less than a step.
+    room: Option<u64>,
+    /// How many have to follow one another for the largest call that waits; `None` where nobody wants any.
+    wanted: Option<u64>,
+    pause: Pause,
+    era: u64,
+}
+
+impl Refill {
+    pub(crate) fn new(key: Key, numbers: Arc<Numbers>, steps: Steps) -> Self {
+        Self {
+            key,
+            numbers,
+            steps,
+            step: steps.min,
+            last_end: 0,
+            last: None,
+            refilled: None,
+            asking: None,
+            unanswered: None,
+            room: None,
+            wanted: None,
+            pause: Pause::default(),
+            era: 0,
+        }
+    }
+
+    pub(crate) fn step(&mut self, index: usize, desk: &mut Desk, now: &Now) {
+        if let Some(count) = self.numbers.line.take_wanted() {
+            self.wanted = Some(self.wanted.unwrap_or(0).max(count));
+        }
+        if now.stamp.era() != self.era {
+            self.forget(now);
+        }
+        let Some(wanted) = self.wanted else { return };
+        let stopped = matches!(self.numbers.line.trouble(), Some(Trouble::Stopped(_)));
+        if stopped || self.asking.is_some() || !self.pause.is_over(now.mono) {
+            return;
+        }
+        if self.numbers.line.cursor.left() >= self.step && self.longest_run() >= wanted {
+            self.wanted = None;
+            return;
+        }
+        self.ask(index, wanted, desk, now);
+    }
+
+    /// In a new era nothing that was reserved before is minted.
+    fn forget(&mut self, now: &Now) {
+        self.numbers.line.cursor.close();
+        (self.last, self.asking, self.unanswered, self.era) = (None, None, None, now.stamp.era());
+    }
+
+    fn longest_run(&self) -> u64 {
+        let cursor = &self.numbers.line.cursor;
+        let (owned, next) = (cursor.owned(), cursor.next().unwrap_or(u64::MAX));
+        [owned.current, owned.spare]
+            .iter()
+            .map(|range| range.end.saturating_sub(next.max(range.start)))
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn ask(&mut self, index: usize, wanted: u64, desk: &mut Desk, now: &Now) {
+        if self.unanswered.is_none() {
+            self.fit_step(now);
+        }
+        // The first reservation is the segment in use and its spare in one piece.
+        let count = if self.last.is_none() { self.step.saturating_mul(2) } else { self.step };
+        let count =
+            count.max(wanted).min(self.room.unwrap_or(u64::MAX)).min(self.numbers.end - self.last_end);
+        if count == 0 {
+            return self.used_up();
+        }
+        let token = self.unanswered.take().unwrap_or_else(|| desk.token());
+        let request = Reserve {
+            key: self.key.clone(),
+            floor: self.last_end,
+            count,
+            max_mark: self.numbers.end - count,
+            token,
+            create: false,
+            note: None,
+        };
+        self.asking = Some((desk.ask(Purpose::Refill(index), Op::Reserve(request)), token));
+    }
+
+    /// The step follows the rate, as Leaf's does: twice as large when the last one was used up before the interval was
+    /// over, half as large when it lasted twice as long.
+    fn fit_step(&mut self, now: &Now) {
+        if let Some(refilled) = self.refilled {
+            let lasted = now.mono.since(refilled);
+            if lasted < self.steps.refill_ms {
+                self.step = self.step.saturating_mul(2).min(self.steps.max);
+            } else if lasted > self.steps.refill_ms.saturating_mul(2) {
+                self.step = (self.step / 2).max(self.steps.min);
+            }
+        }
+    }
+
+    pub(crate) fn handle(&mut self, id: u64, answer: Result<Reply, LedgerError>, desk: &mut Desk, now: &Now) {
+        let Some((_, token)) = self.asking.take_if(|(call, _)| *call == id) else { return };
+        match answer {
+            Ok(Reply::Got { start, end, previous_mark }) => self.got(token, start, end, previous_mark, now),
+            Ok(Reply::Refused { mark, .. }) | Err(LedgerError::Overflow { mark, .. }) => {
+                self.room = Some(self.numbers.end.saturating_sub(mark.max(self.last_end)));
+                if self.room == Some(0) {
+                    self.used_up();
+                }
+            }
+            Err(LedgerError::Unavailable(cause)) => {
+                self.unanswered = Some(token);
+                let trouble = desk.unavailable(cause, now, &mut self.pause);
+                self.numbers.line.set_trouble(Some(trouble));
+            }
+            Err(error) => self.numbers.line.stop(&error.to_string()),
+        }
+    }
+
+    fn used_up(&mut self) {
+        self.wanted = None;
+        let last = self.numbers.increment * (self.numbers.end - 1) + self.numbers.offset;
+        let text = format!("{} is used up: its last number is {last}. Bind a new name", self.key);
+        self.numbers.line.set_trouble(Some(Trouble::Exhausted(text)));
+    }
+
+    fn got(&mut self, token: Token, start: u64, end: u64, previous_mark: u64, now: &Now) {
+        if previous_mark < self.last_end || start < self.last_end || end > self.numbers.end {
+            return self.numbers.line.stop(&went_back(&self.key, previous_mark, self.last_end));
+        }
+        let line = &self.numbers.line;
+        let next = line.cursor.next();
+        let mut owned = if next.is_some() { line.cursor.owned() } else { Owned::default() };
+        if next.is_some_and(|next| next >= owned.current.end) {
+            owned.current = std::mem::take(&mut owned.spare);
+        }
+        let new = start..end;
+        // A range that begins where the last one ends makes it longer; otherwise it is the spare.
+        match (&mut owned.current, &mut owned.spare) {
+            (current, spare) if current.is_empty() => (*current, *spare) = (new, 0..0),
+            (current, spare) if spare.is_empty() && current.end == start => current.end = end,
+            (_, spare) if spare.is_empty() => *spare = new,
+            (_, spare) if spare.end == start => spare.end = end,
+            (current, spare) => (*current, *spare) = (spare.clone(), new),
+        }
+        owned.era = self.era;
+        line.cursor.publish(&owned, owned.current.start);
+        (self.last, self.last_end, self.refilled) = (Some((token, start)), end, Some(now.mono));
+        (self.wanted, self.pause) = (None, Pause::default());
+        self.numbers.low.store(self.step, Ordering::Relaxed);
+        line.set_trouble(None);
+        line.bell.ring();
+    }
+
+    /// Closes the cursor and gives the unminted tail of the last reservation back.
+    pub(crate) fn give_back(&mut self, desk: &mut Desk) {
+        let next = self.numbers.line.cursor.close();
+        let Some((token, start)) = self.last.take() else { return };
+        let from = next.unwrap_or(self.last_end).max(start);
+        if from < self.last_end && self.asking.is_none() && self.unanswered.is_none() {
+            desk.ask(Purpose::GiveBack, Op::GiveBack { key: self.key.clone(), token, from });
+        }
+    }
+
+    pub(crate) fn stop(&self, cause: &str) {
+        self.numbers.line.stop(cause);
+    }
+
+    pub(crate) fn deadline(&self) -> Option<MonoMillis> {
+        let stopped = matches!(self.numbers.line.trouble(), Some(Trouble::Stopped(_)));
+        let waits = self.wanted.is_some() && self.asking.is_none() && !stopped;
+        // With no pause to wait for it is asked at once, when the answer that is being handled has been.
+        if waits { Some(self.pause.until().unwrap_or_default()) } else { None }
+    }
+}

@@ -1,0 +1,217 @@
+//! Counters and dated names: group commit. A reservation serves the callers that were queued when it was sent, in
+//! call order, and nobody else: a number that was reserved before a call began would break the order of the cluster.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::{Desk, Op, Pause, Purpose, went_back};
+use crate::clock::Now;
+use crate::counter::{DAY_BITS, Ticket, date_of, day_at};
+use crate::definition::{DatedShape, Overflow};
+use crate::error::MintError;
+use crate::ledger::{Key, LedgerError, MAX_MARK, Reply, Reserve};
+use crate::name::Name;
+use crate::time::MonoMillis;
+
+/// The most callers that wait for one name; the next is told that floe is busy.
+const MOST_QUEUED: usize = 100_000;
+
+/// One name's queue.
+pub(crate) struct Tally {
+    name: Name,
+    /// `None` for a counter.
+    shape: Option<Arc<DatedShape>>,
+    queue: VecDeque<Arc<Ticket>>,
+    asking: Option<Asking>,
+    /// The last end that this process saw (I1).
+    last_end: u64,
+    /// The latest day that the ledger has been seen at: a node whose clock is behind adopts it.
+    day: u64,
+    /// What is left of the day, once that is known to be less than was asked for.
+    room: Option<(u64, u64)>,
+    pause: Pause,
+    stopped: Option<String>,
+}
+
+struct Asking {
+    call: u64,
+    callers: Vec<Arc<Ticket>>,
+    day: u64,
+}
+
+impl Tally {
+    pub(crate) fn new(name: Name, shape: Option<Arc<DatedShape>>) -> Self {
+        let (queue, asking, room, pause) = (VecDeque::new(), None, None, Pause::default());
+        Self { name, shape, queue, asking, last_end: 0, day: 0, room, pause, stopped: None }
+    }
+
+    pub(crate) fn enqueue(&mut self, ticket: &Arc<Ticket>) -> Result<(), MintError> {
+        if let Some(cause) = &self.stopped {
+            return Err(MintError::Stopped(cause.clone()));
+        }
+        if self.queue.len() >= MOST_QUEUED {
+            return Err(MintError::Busy { retry: std::time::Duration::from_millis(100) });
+        }
+        self.queue.push_back(Arc::clone(ticket));
+        Ok(())
+    }
+
+    pub(crate) fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// Whether somebody waits for the ledger.
+    pub(crate) fn waits(&self) -> bool {
+        self.asking.is_some() || !self.queue.is_empty()
+    }
+
+    pub(crate) fn step(&mut self, desk: &mut Desk, now: &Now) {
+        if self.asking.is_some() || !self.pause.is_over(now.mono) {
+            return;
+        }
+        self.queue.retain(|ticket| ticket.is_open());
+        if self.queue.is_empty() {
+            return;
+        }
+        match self.bounds(now) {
+            Ok((day, floor, end)) => self.ask(day, floor, end, desk),
+            Err(cause) => self.fail_all(&MintError::Stopped(cause)),
+        }
+    }
+
+    /// The day, where its positions begin (0 for a counter), and the first position past them.
+    fn bounds(&mut self, now: &Now) -> Result<(u64, u64, u64), String> {
+        let Some(shape) = &self.shape else { return Ok((0, 0, MAX_MARK)) };
+        if let Some(refusal) = now.refusal() {
+            return Err(refusal);
+        }
+        let today = day_at(shape, now.stamp.time());
+        let today = today
+            .ok_or_else(|| format!("{} is no date that can be written: set the clock right", now.wall))?;
+        self.day = self.day.max(today);
+        let most = match shape.overflow() {
+            Overflow::Refuse => 10_u64.pow(shape.digits().into()) - 1,
+            Overflow::Widen => (1 << DAY_BITS) - 1,
+        };
+        let floor = self.day << DAY_BITS;
+        Ok((self.day, floor, floor + most))
+    }
+
+    fn ask(&mut self, day: u64, floor: u64, end: u64, desk: &mut Desk) {
+        let room = match self.room {
+            Some((of, room)) if of == day => room,
+            _ => end - floor,
+        };
+        let mut callers = Vec::new();
+        let mut count = 0_u64;
+        while let Some(ticket) = self.queue.pop_front() {
+            if ticket.count > room - count {
+                if count == 0 {
+                    // It can never be served today; those behind it may want less.
+                    ticket.answer(Err(self.used_up(day, room)));
+                    continue;
+                }
+                self.queue.push_front(ticket);
+                break;
+            }
+            count += ticket.count;
+            callers.push(ticket);
+        }
+        if callers.is_empty() {
+            return;
+        }
+        let request = Reserve {
+            key: Key::name(&self.name),
+            floor,
+            count,
+            max_mark: end - count,
+            // Fresh for every attempt: what an unanswered one reserved is discarded.
+            token: desk.token(),
+            create: false,
+            note: None,
+        };
+        let call = desk.ask(Purpose::Tally(self.name.clone()), Op::Reserve(request));
+        self.asking = Some(Asking { call, callers, day });
+    }
+
+    pub(crate) fn handle(&mut self, id: u64, answer: Result<Reply, LedgerError>, desk: &mut Desk, now: &Now) {
+        let Some(Asking { callers, day, .. }) = self.asking.take_if(|asking| asking.call == id) else {
+            return;
+        };
+        match answer {
+            Ok(Reply::Got { start, end, previous_mark }) => {
+                if previous_mark < self.last_end {
+                    self.give_up(callers);
+                    let cause = went_back(&Key::name(&self.name), previous_mark, self.last_end);
+                    return self.stop(&cause);
+                }
+                self.last_end = end;
+                self.pause = Pause::default();
+                let mut position = start;
+                for ticket in callers {
+                    ticket.answer(Ok(position));
+                    position += ticket.count;
+                }
+            }
+            Ok(Reply::Refused { mark, .. }) | Err(LedgerError::Overflow { mark, .. }) => {
+                self.give_up(callers);
+                self.refused(mark, day, now);
+            }
+            Err(LedgerError::Unavailable(cause)) => {
+                self.give_up(callers);
+                desk.unavailable(cause, now, &mut self.pause);
+            }
+            Err(error) => {
+                self.give_up(callers);
+                self.stop(&error.to_string());
+            }
+        }
+        self.step(desk, now);
+    }
+
+    /// The mark is too high for what was asked: another node is on a later day already, or the day is nearly used up.
+    fn refused(&mut self, mark: u64, day: u64, now: &Now) {
+        let reached = if self.shape.is_some() { mark >> DAY_BITS } else { 0 };
+        if reached > day {
+            self.day = reached;
+            return;
+        }
+        if let Ok((day, _, end)) = self.bounds(now) {
+            self.room = Some((day, end.saturating_sub(mark)));
+        }
+    }
+
+    /// Puts callers back at the head of the queue.
+    fn give_up(&mut self, callers: Vec<Arc<Ticket>>) {
+        callers.into_iter().rev().for_each(|ticket| self.queue.push_front(ticket));
+    }
+
+    fn used_up(&self, day: u64, room: u64) -> MintError {
+        MintError::Exhausted(match &self.shape {
+            None => format!("{} has {room} numbers left below 2^63: bind a new name", self.name),
+            Some(shape) => format!(
+                "{} has {room} numbers left on {}: its {} digits are used up until the next day begins in {}. Ask for fewer, or bind a new name with more digits or overflow \"widen\"",
+                self.name,
+                date_of(day),
+                shape.digits(),
+                shape.zone()
+            ),
+        })
+    }
+
+    fn fail_all(&mut self, error: &MintError) {
+        let asked = self.asking.take().map(|asking| asking.callers).unwrap_or_default();
+        for ticket in asked.into_iter().chain(self.queue.drain(..)) {
+            ticket.answer(Err(error.clone()));
+        }
+    }
+
+    pub(crate) fn stop(&mut self, cause: &str) {
+        self.stopped.get_or_insert_with(|| cause.to_owned());
+        self.fail_all(&MintError::Stopped(cause.to_owned()));
+    }
+
+    pub(crate) fn deadline(&self) -> Option<MonoMillis> {
+        (self.asking.is_none() && !self.queue.is_empty()).then(|| self.pause.until().unwrap_or_default())
+    }
+}

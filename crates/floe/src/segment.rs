@@ -1,0 +1,172 @@
+//! Segments: numbers from reserved ranges, with a whole range in hand behind the one in use.
+
+use std::sync::Arc;
+
+use crate::batch::Batch;
+use crate::cursor::{Draw, Drawn};
+use crate::driver::Shared;
+use crate::error::MintError;
+use crate::id::Id;
+use crate::ledger::MAX_MARK;
+use crate::line::Line;
+use crate::name::Name;
+use crate::wait::{self, Attempt, Bell, Step};
+
+/// Mints numbers of a segment from any number of threads: the n-th (from 0) is `offset + increment * n`.
+///
+/// Cheap to clone, lock-free. Numbers are increasing on one node; nodes mint from ranges of their own.
+#[derive(Clone)]
+pub struct Segment {
+    name: Name,
+    pub(crate) numbers: Arc<Numbers>,
+    shared: Arc<Shared>,
+}
+
+/// What the node and the minting side share about a segment.
+pub(crate) struct Numbers {
+    pub(crate) line: Line,
+    pub(crate) increment: u64,
+    pub(crate) offset: u64,
+    /// The first position whose number would pass 2^63 - 1.
+    pub(crate) end: u64,
+    /// The node wants to know when fewer than this many are left.
+    pub(crate) low: crate::sync::AtomicU64,
+}
+
+/// The most numbers that one call mints.
+const MAX_BATCH: u64 = 1 << 32;
+
+impl Numbers {
+    pub(crate) fn new(increment: u64, offset: u64, line: Line) -> Self {
+        let end = ((MAX_MARK - offset) / increment + 1).min(MAX_MARK);
+        Self { line, increment, offset, end, low: crate::sync::AtomicU64::new(0) }
+    }
+
+    /// Draws numbers that follow one another.
+    fn draw(&self, era: u64, count: u64) -> Draw {
+        let draw = self.line.cursor.draw(era, count, true, MAX_MARK, |next| next);
+        match draw {
+            // The spare has come into use: the next one is reserved before it is needed.
+            Draw::Got(drawn) if drawn.left < self.low.load(crate::sync::Ordering::Relaxed) => {
+                self.line.want(0)
+            }
+            Draw::Got(_) => {}
+            Draw::Later(_) | Draw::NeedRange => self.line.want(count),
+        }
+        draw
+    }
+}
+
+impl Segment {
+    pub(crate) fn new(name: Name, numbers: Arc<Numbers>, shared: Arc<Shared>) -> Self {
+        Self { name, numbers, shared }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Mints one number, waiting at most `max_wait`.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn mint(&self) -> Result<Id, MintError> {
+        self.mint_many(1)?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
+    }
+
+    /// Mints one number in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_async(&self) -> Result<Id, MintError> {
+        self.mint_many_async(1).await?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
+    }
+
+    /// Mints `count` numbers, 1 to 2^32, that follow one another.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn mint_many(&self, count: u64) -> Result<Batch, MintError> {
+        match self.try_mint_many(count)? {
+            Some(batch) => Ok(batch),
+            None => wait::block(MintMany { segment: self, count }, &*self.shared, self.shared.max_wait_ms),
+        }
+    }
+
+    /// [`Segment::mint_many`] in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_many_async(&self, count: u64) -> Result<Batch, MintError> {
+        match self.try_mint_many(count)? {
+            Some(batch) => Ok(batch),
+            None => {
+                wait::wait(MintMany { segment: self, count }, &*self.shared, self.shared.max_wait_ms).await
+            }
+        }
+    }
+
+    /// `count` numbers if that needs no wait.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn try_mint_many(&self, count: u64) -> Result<Option<Batch>, MintError> {
+        check_count(count, MAX_BATCH)?;
+        match self.numbers.draw(self.shared.stamp()?.era(), count) {
+            Draw::Got(drawn) => Ok(Some(self.batch(drawn))),
+            Draw::Later(_) | Draw::NeedRange => Ok(None),
+        }
+    }
+
+    /// See [`Generator::invalidate`](crate::Generator::invalidate).
+    pub fn invalidate(&self) {
+        self.shared.invalidate();
+    }
+
+    fn batch(&self, Drawn { start, count, .. }: Drawn) -> Batch {
+        Batch::of_numbers(start, count, self.numbers.increment, self.numbers.offset)
+    }
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Segment({})", self.name)
+    }
+}
+
+/// # Errors
+/// `Count` outside `1..=max`.
+pub(crate) fn check_count(asked: u64, max: u64) -> Result<(), MintError> {
+    match (1..=max).contains(&asked) {
+        true => Ok(()),
+        false => Err(MintError::Count { asked, max }),
+    }
+}
+
+struct MintMany<'a> {
+    segment: &'a Segment,
+    count: u64,
+}
+
+impl Attempt for MintMany<'_> {
+    type Output = Batch;
+
+    fn attempt(&mut self) -> Result<Step<Batch>, MintError> {
+        match self.segment.try_mint_many(self.count)? {
+            Some(batch) => Ok(Step::Ready(batch)),
+            None => {
+                self.segment.numbers.line.check()?;
+                Ok(Step::Wait { millis: None })
+            }
+        }
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.segment.numbers.line.bell
+    }
+
+    fn give_up(&mut self) -> MintError {
+        self.segment.shared.too_late(&self.segment.numbers.line)
+    }
+}

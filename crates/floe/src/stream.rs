@@ -1,0 +1,275 @@
+//! The positions of one layout: time and sequence, without the worker id.
+//!
+//! The names that share a layout draw from one stream. The last position is the state; which one comes next is a
+//! function of it and of the time.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::clock::Stamp;
+use crate::cursor::{Draw, Drawn, Owned};
+use crate::error::MintError;
+use crate::layout::{Layout, LayoutError};
+use crate::line::{Line, Signal};
+use crate::sync::{AtomicU64, Ordering};
+use crate::time::{Tick, UnixMillis};
+
+/// Where a tick's sequence begins.
+///
+/// With `Zero` a name that mints less than once a tick yields only even IDs, and a table that is sharded by
+/// `id % 2` fills one shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// At 0.
+    Zero,
+    /// At a random number below this one (Leaf: 100).
+    Random(u64),
+    /// One after the last ID's: `id % 2^k` is even at any rate. A tick whose sequence began high ends early and the
+    /// next one is begun ahead of the clock, so it needs `max_ahead` of at least a tick.
+    Rolling,
+}
+
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zero => f.write_str("zero"),
+            Self::Random(below) => write!(f, "random:{below}"),
+            Self::Rolling => f.write_str("rolling"),
+        }
+    }
+}
+
+impl FromStr for Start {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            None if text == "zero" => Ok(Self::Zero),
+            None if text == "rolling" => Ok(Self::Rolling),
+            Some(("random", below)) => match below.parse() {
+                Ok(below) if below >= 1 => Ok(Self::Random(below)),
+                _ => Err(format!("start \"{text}\": the number behind \"random:\" must be 1 or more")),
+            },
+            _ => Err(format!("start {text:?} is none of \"zero\", \"random:100\" and \"rolling\"")),
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Stream {
+    pub(crate) layout: Layout,
+    pub(crate) start: Start,
+    ahead_ms: u64,
+    ahead_ticks: u64,
+    random: AtomicU64,
+    pub(crate) line: Line,
+}
+
+impl Stream {
+    /// The default where a tick's sequence begins: rolling, where the stream may run a tick ahead. Elsewhere it would
+    /// wait out the tick, so the sequence begins at random in the first sixty-fourth.
+    pub(crate) fn default_start(layout: &Layout, ahead_ms: u64) -> Start {
+        match ahead_ms >= layout.tick_millis() {
+            true => Start::Rolling,
+            false => Start::Random((layout.per_tick() / 64).max(1)),
+        }
+    }
+
+    /// # Errors
+    /// A sequence start that the layout or `max_ahead` does not allow.
+    pub(crate) fn new(
+        layout: Layout,
+        start: Start,
+        ahead_ms: u64,
+        seed: u64,
+        signal: Arc<Signal>,
+    ) -> Result<Self, String> {
+        let tick = layout.tick_millis();
+        match start {
+            Start::Rolling if ahead_ms < tick => {
+                return Err(format!(
+                    "start \"rolling\" needs max_ahead of at least one tick ({tick} ms), and it is {ahead_ms} ms: raise max_ahead, or take \"random:{}\"",
+                    (layout.per_tick() / 64).max(1)
+                ));
+            }
+            Start::Random(below) if below > layout.per_tick() => {
+                return Err(format!(
+                    "start \"random:{below}\" is more than the {} that a tick has",
+                    layout.per_tick()
+                ));
+            }
+            _ => {}
+        }
+        Ok(Self {
+            start,
+            ahead_ms,
+            ahead_ticks: ahead_ms / tick,
+            random: AtomicU64::new(seed),
+            line: Line::new(0, signal),
+            layout,
+        })
+    }
+
+    /// How far minted ticks may run ahead of the steady clock.
+    pub(crate) fn ahead_ms(&self) -> u64 {
+        self.ahead_ms
+    }
+
+    /// Mints in the window `[start, end)` (Unix milliseconds) of a worker's slot from now on: in the ticks that lie
+    /// wholly inside it (I3). Another worker's IDs begin with a tick of their own, so that they are larger than the
+    /// last one's.
+    pub(crate) fn own(&self, worker: u64, start: u64, end: u64, era: u64) {
+        let cursor = &self.line.cursor;
+        let span = UnixMillis::from_position(start)..UnixMillis::from_position(end);
+        let ticks = self.layout.ticks_inside(span.start, span.end);
+        let owned = Owned { current: self.layout.positions(&ticks), tag: worker, era, ..Owned::default() };
+        if cursor.owned().tag != worker || cursor.next().is_none() {
+            cursor.close();
+            let last = cursor.floor().saturating_sub(1);
+            let tick = self.layout.tick_of(last) + u64::from(self.layout.sequence_of(last) > 0);
+            let fresh = if tick < self.layout.ticks() {
+                self.layout.position(tick, 0)
+            } else {
+                self.layout.end_position()
+            };
+            cursor.publish(&owned, fresh);
+        } else {
+            cursor.publish(&owned, 0);
+        }
+    }
+
+    /// Closes the cursor and says when the first tick begins from which nothing was drawn.
+    pub(crate) fn close(&self) -> Option<UnixMillis> {
+        let next = self.line.cursor.close()?;
+        let tick = self.layout.tick_of(next) + u64::from(self.layout.sequence_of(next) > 0);
+        Some(self.layout.time_of(tick))
+    }
+
+    /// Draws up to `count` positions (all where `whole`) of ticks at most `further` ticks past what may run ahead.
+    ///
+    /// # Errors
+    /// A time that the layout has no tick for.
+    #[inline]
+    pub(crate) fn draw(
+        &self,
+        stamp: Stamp,
+        count: u64,
+        whole: bool,
+        further: u64,
+    ) -> Result<Draw, MintError> {
+        let layout = &self.layout;
+        let tick = layout.tick_at(stamp.time()).map_err(|error| self.no_tick(&error))?;
+        let limit = self.limit(tick, further);
+        let now = layout.position(tick, 0);
+        let draw = self.line.cursor.draw(stamp.era(), count, whole, limit, |next| match self.start {
+            _ if next >= now => next,
+            Start::Zero => now,
+            Start::Random(below) => now + self.random() % below,
+            Start::Rolling => layout.position(tick, layout.sequence_of(next)),
+        });
+        match draw {
+            Draw::Later(position) if position >= layout.end_position() => Err(self.used_up()),
+            draw => Ok(draw),
+        }
+    }
+
+    /// The first position that may not be drawn while the clock is in `tick`.
+    fn limit(&self, tick: Tick, further: u64) -> u64 {
+        let last = tick.saturating_add(self.ahead_ticks).saturating_add(further);
+        match last.checked_add(1).filter(|&end| end < self.layout.ticks()) {
+            Some(end) => self.layout.position(end, 0),
+            None => self.layout.end_position(),
+        }
+    }
+
+    /// When the steady clock allows `position` to be handed out.
+    pub(crate) fn due(&self, position: u64) -> UnixMillis {
+        let tick = self.layout.tick_of(position);
+        self.layout.time_of(tick.saturating_sub(self.ahead_ticks))
+    }
+
+    /// Positions of a minter's chunk are of no use any more after this stamp.
+    pub(crate) fn expiry(&self, drawn_at: Stamp) -> Stamp {
+        drawn_at.plus(self.layout.tick_millis() + self.ahead_ms)
+    }
+
+    fn no_tick(&self, error: &LayoutError) -> MintError {
+        match error {
+            LayoutError::PastHorizon { .. } => self.used_up(),
+            error => MintError::Stopped(format!("{error}: set the clock right")),
+        }
+    }
+
+    fn used_up(&self) -> MintError {
+        MintError::Exhausted(format!(
+            "the time bits of the layout \"{}\" ran out at {}: bind a new name to a layout with more of them or a later epoch",
+            self.layout,
+            self.layout.horizon()
+        ))
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014): numbers that need to be spread, not unguessable.
+    fn random(&self) -> u64 {
+        let mut mixed = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+/// Positions that one minter has drawn ahead of need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    next: u64,
+    end: u64,
+    tag: u64,
+    version: u64,
+    expiry: Stamp,
+    size: u64,
+}
+
+/// A minter's chunk grows up to this, and to a sixteenth of a tick: what is discarded when it grows old is small.
+const MOST_IN_A_CHUNK: u64 = 256;
+
+impl Chunk {
+    pub(crate) fn new(stream: &Stream) -> Self {
+        Self {
+            next: 0,
+            end: 0,
+            tag: 0,
+            version: stream.line.cursor.version(),
+            expiry: Stamp::default(),
+            size: 1,
+        }
+    }
+
+    /// The next position with its worker id, while there is one that is not stale.
+    #[inline]
+    pub(crate) fn take(&mut self, stream: &Stream, stamp: Stamp) -> Option<(u64, u64)> {
+        if self.next >= self.end || stamp > self.expiry || self.version != stream.line.cursor.version() {
+            return None;
+        }
+        let position = self.next;
+        self.next += 1;
+        Some((position, self.tag))
+    }
+
+    /// Draws the next chunk. What is left of the old one is never minted.
+    ///
+    /// # Errors
+    /// Those of [`Stream::draw`].
+    pub(crate) fn refill(&mut self, stream: &Stream, stamp: Stamp) -> Result<Option<Draw>, MintError> {
+        let used = self.next == self.end;
+        let most = (stream.layout.per_tick() / 16).clamp(1, MOST_IN_A_CHUNK);
+        self.size = if used { (self.size * 2).min(most) } else { (self.size / 2).max(1) };
+        match stream.draw(stamp, self.size, false, 0)? {
+            Draw::Got(Drawn { start, count, tag, version, .. }) => {
+                (self.next, self.end, self.tag, self.version) = (start, start + count, tag, version);
+                self.expiry = stream.expiry(stamp);
+                Ok(None)
+            }
+            draw => Ok(Some(draw)),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Waiting without spinning: for a clock, for a range, for a count.
+//!
+//! What is waited for is an [`Attempt`]. A blocked thread parks until a [`Bell`] rings or a time has come; a future
+//! is woken by the same bell, and by the driver's alarms.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::MintError;
+use crate::time::MonoMillis;
+
+/// Rings for all who wait on it.
+#[derive(Default)]
+pub(crate) struct Bell {
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    wakers: HashMap<u64, Waker>,
+    last: u64,
+}
+
+/// The most callers that wait on one bell; the next is told that floe is busy.
+const MOST_WAITING: usize = 100_000;
+
+impl Bell {
+    /// Wakes everyone who waits.
+    pub(crate) fn ring(&self) {
+        let wakers = std::mem::take(&mut self.lock().wakers);
+        wakers.into_values().for_each(Waker::wake);
+    }
+
+    /// Puts `waker` on the list, in the place of `ticket`'s earlier one.
+    fn join(&self, ticket: &mut u64, waker: &Waker) -> Result<(), MintError> {
+        let mut waiting = self.lock();
+        if *ticket == 0 {
+            waiting.last += 1;
+            *ticket = waiting.last;
+        }
+        if waiting.wakers.len() >= MOST_WAITING {
+            return Err(MintError::Busy { retry: Duration::from_millis(100) });
+        }
+        waiting.wakers.insert(*ticket, waker.clone());
+        Ok(())
+    }
+
+    fn leave(&self, ticket: u64) {
+        self.lock().wakers.remove(&ticket);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Something that can be tried until it is done.
+pub(crate) trait Attempt {
+    type Output;
+
+    /// Tries. `Ready` is final; otherwise try again when the bell rings, or after so many milliseconds.
+    ///
+    /// # Errors
+    /// What is final, too.
+    fn attempt(&mut self) -> Result<Step<Self::Output>, MintError>;
+
+    fn bell(&self) -> &Bell;
+
+    /// The error when the caller's patience is at its end.
+    fn give_up(&mut self) -> MintError;
+}
+
+/// What an attempt came to.
+pub(crate) enum Step<T> {
+    Ready(T),
+    Wait {
+        /// Milliseconds after which it is worth trying again, if the bell does not ring before.
+        millis: Option<u64>,
+    },
+}
+
+/// Where the time for waiting comes from, and who wakes futures.
+pub(crate) trait Alarms {
+    fn mono(&self) -> MonoMillis;
+    fn wake_at(&self, at: MonoMillis, waker: &Waker);
+}
+
+/// Takes a caller off the list when it stops waiting, for whatever reason.
+struct Place<A: Attempt> {
+    attempt: A,
+    ticket: u64,
+}
+
+impl<A: Attempt> Drop for Place<A> {
+    fn drop(&mut self) {
+        if self.ticket != 0 {
+            self.attempt.bell().leave(self.ticket);
+        }
+    }
+}
+
+impl<A: Attempt> Place<A> {
+    /// One round: `Ok(Ok)` done, `Ok(Err(millis))` wait so long.
+    fn round(
+        &mut self,
+        waker: &Waker,
+        alarms: &dyn Alarms,
+        until: MonoMillis,
+    ) -> Result<Result<A::Output, u64>, MintError> {
+        // On the list first: a bell that rings between the attempt and the wait is not missed.
+        self.attempt.bell().join(&mut self.ticket, waker)?;
+        let step = self.attempt.attempt()?;
+        let left = until.since(alarms.mono());
+        match step {
+            Step::Ready(output) => Ok(Ok(output)),
+            Step::Wait { .. } if left == 0 => Err(self.attempt.give_up()),
+            Step::Wait { millis } => Ok(Err(millis.unwrap_or(left).clamp(1, left))),
+        }
+    }
+}
+
+/// Waits for an attempt on this thread, at most `patience` milliseconds.
+pub(crate) fn block<A: Attempt>(
+    mut attempt: A,
+    alarms: &dyn Alarms,
+    patience: u64,
+) -> Result<A::Output, MintError> {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    if let Step::Ready(output) = attempt.attempt()? {
+        return Ok(output);
+    }
+    let until = alarms.mono().plus(patience);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut place = Place { attempt, ticket: 0 };
+    loop {
+        match place.round(&waker, alarms, until)? {
+            Ok(output) => return Ok(output),
+            Err(millis) => thread::park_timeout(Duration::from_millis(millis)),
+        }
+    }
+}
+
+/// Waits for an attempt in a future of any runtime, at most `patience` milliseconds.
+pub(crate) async fn wait<A: Attempt>(
+    mut attempt: A,
+    alarms: &dyn Alarms,
+    patience: u64,
+) -> Result<A::Output, MintError> {
+    if let Step::Ready(output) = attempt.attempt()? {
+        return Ok(output);
+    }
+    let until = alarms.mono().plus(patience);
+    let mut place = Place { attempt, ticket: 0 };
+    poll_fn(|context: &mut Context<'_>| match place.round(context.waker(), alarms, until) {
+        Err(error) => Poll::Ready(Err(error)),
+        Ok(Ok(output)) => Poll::Ready(Ok(output)),
+        Ok(Err(millis)) => {
+            alarms.wake_at(alarms.mono().plus(millis), context.waker());
+            Poll::Pending
+        }
+    })
+    .await
+}
