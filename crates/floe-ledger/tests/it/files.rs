@@ -206,6 +206,20 @@ fn a_damaged_file_is_refused() {
 }
 
 #[test]
+fn damage_where_nobody_looks_yet_is_found_at_the_start() {
+    let (_dir, path) = place();
+    let ledger = Sqlite::at(&path).unwrap();
+    for number in 0..40 {
+        ledger.bind(&Name::new(&format!("name-{number}")).unwrap(), &"x".repeat(2_000), false).unwrap();
+    }
+    drop(ledger);
+    let pages = fs::metadata(&path).unwrap().len() / 4096;
+    // A leaf among the definitions, which opening does not read for its own ends.
+    scribble(&path, (pages - 2) * 4096, &[0xff; 64]);
+    unfit_to_open(&path, &["is damaged", "restore the backup", "raise its marks"]);
+}
+
+#[test]
 fn rows_that_floe_did_not_write_are_damage() {
     for change in
         ["UPDATE mark SET mark = -5", "UPDATE mark SET token = 'text'", "UPDATE mark SET token = x'00'"]
@@ -268,7 +282,7 @@ fn a_ledger_at_its_limit_says_disk_full_and_loses_nothing() {
     let ledger = Sqlite::builder().max_bytes(256 << 10).at(&path).unwrap();
     let first = ask(100);
     got(&ledger, &first);
-    let error = (0..).find_map(|number| {
+    let error = (0..1_000).find_map(|number| {
         let name = Name::new(&format!("name-{number}")).unwrap();
         ledger.bind(&name, &"x".repeat(2_000), true).err()
     });
