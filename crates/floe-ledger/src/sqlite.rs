@@ -190,6 +190,7 @@ impl Builder {
             schema::create(&place)?;
         }
         let before = place.identity()?;
+        place.refuse_read_only()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(place.real(), flags)
             .map_err(|error| trouble::at_open(&place, &error))?;

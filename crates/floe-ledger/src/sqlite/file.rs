@@ -167,28 +167,50 @@ impl Place {
         ))
     }
 
-    /// Why a file cannot be opened for writing.
-    pub(super) fn not_writable(&self, error: &dyn std::fmt::Display) -> LedgerError {
+    /// Refuses a file or a directory that this user may not write, before SQLite has tried: where it fails half way,
+    /// it leaves a `-wal` and a `-shm` as read-only as the file, and they outlive the mending of the file.
+    pub(super) fn refuse_read_only(&self) -> Result<(), LedgerError> {
+        use rustix::fs::{Access, access};
+
+        for suffix in ["", "-wal", "-shm"] {
+            match access(self.beside(suffix), Access::READ_OK | Access::WRITE_OK) {
+                Ok(()) => (),
+                // The last who closes the ledger removes these two.
+                Err(rustix::io::Errno::NOENT) if !suffix.is_empty() => (),
+                Err(denied) => {
+                    return Err(LedgerError::Unfit(format!(
+                        "{shown}{suffix} is read-only for this user ({denied}): a ledger is written before any ID is minted; give \
+                         this user the right to read and write it (`ls -l`, `id`), and look whether its file system is mounted \
+                         read-only",
+                        shown = self.shown,
+                    )));
+                }
+            }
+        }
+        self.refuse_read_only_dir()
+    }
+
+    fn refuse_read_only_dir(&self) -> Result<(), LedgerError> {
         use rustix::fs::{Access, access};
 
         let shown = &self.shown;
-        let denied = |path: &Path| access(path, Access::WRITE_OK).err();
-        let text = if let Some(denied) = denied(&self.real).filter(|_| self.real.exists()) {
-            format!(
-                "{shown} is read-only for this user ({denied}): a ledger is written before any ID is minted; give this user \
-                 the right to write it (`ls -l`, `id`), and look whether its file system is mounted read-only"
-            )
-        } else if let Some(denied) = denied(self.dir()) {
-            format!(
+        access(self.dir(), Access::WRITE_OK | Access::EXEC_OK).map_err(|denied| {
+            LedgerError::Unfit(format!(
                 "the directory of {shown} is read-only for this user ({denied}): SQLite keeps {shown}-wal there; give this user \
                  the right to write the directory (`ls -ld`, `id`), and look whether its file system is mounted read-only"
-            )
-        } else {
-            format!(
+            ))
+        })
+    }
+
+    /// Why a file cannot be opened for writing, or made.
+    pub(super) fn not_writable(&self, error: &dyn std::fmt::Display) -> LedgerError {
+        let shown = &self.shown;
+        let checked = if self.real.exists() { self.refuse_read_only() } else { self.refuse_read_only_dir() };
+        checked.err().unwrap_or_else(|| {
+            LedgerError::Unfit(format!(
                 "{shown} cannot be opened for writing ({error}): look at the file, its directory and its file system"
-            )
-        };
-        LedgerError::Unfit(text)
+            ))
+        })
     }
 
     /// Refuses file systems that do not keep SQLite's locks between machines.

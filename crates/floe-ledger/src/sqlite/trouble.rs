@@ -102,7 +102,7 @@ pub(super) fn at_work(shown: &str, max_wait: Duration, trouble: Trouble) -> Ledg
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             LedgerError::Unavailable(format!(
                 "{shown} can no longer be written (SQLite: {error}): look whether its file system was mounted \
-                 read-only, and at the permissions of the file and its directory"
+                 read-only, and at the permissions of the file, its -wal and -shm, and its directory"
             ))
         }
         Some(ErrorCode::OutOfMemory) => LedgerError::Unavailable(format!(

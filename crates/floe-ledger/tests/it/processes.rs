@@ -180,7 +180,9 @@ fn errors_without_rights(dir: &Path) -> String {
     fs::set_permissions(copy.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = {
         let to = copy.path().join("reserve");
-        fs::copy(program(), &to).unwrap();
+        // By another process: a file that this one has open for writing, and that a fork of another test's inherits
+        // at that moment, cannot be run.
+        assert!(Command::new("cp").arg(program()).arg(&to).status().unwrap().success());
         to
     };
     let mut command = Command::new(program);
@@ -216,6 +218,20 @@ fn a_file_that_is_read_only_is_refused() {
     give_away(dir.path());
     allow(&dir.path().join("ids.db"), 0o444);
     says(&errors_without_rights(dir.path()), &["ids.db is read-only for this user", "ls -l"]);
+    assert_eq!(entries(dir.path()), ["ids.db"], "nothing was left");
+    assert_eq!(got(&reopened(&dir), &ask(1)), (100, 101), "nothing was changed");
+}
+
+#[test]
+fn a_wal_that_is_read_only_is_refused() {
+    let dir = used();
+    give_away(dir.path());
+    give_away(&dir.path().join("ids.db"));
+    let wal = dir.path().join("ids.db-wal");
+    fs::write(&wal, "").unwrap();
+    allow(&wal, 0o444);
+    says(&errors_without_rights(dir.path()), &["ids.db-wal is read-only for this user", "ls -l"]);
+    fs::remove_file(&wal).unwrap();
     assert_eq!(got(&reopened(&dir), &ask(1)), (100, 101), "nothing was changed");
 }
 
