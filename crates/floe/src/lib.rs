@@ -19,6 +19,7 @@ mod name;
 mod node;
 mod owner;
 mod segment;
+mod signal;
 mod status;
 mod stream;
 mod sync;

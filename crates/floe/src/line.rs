@@ -1,46 +1,14 @@
 //! What the minting side and the node share about one cursor: the cursor itself, whether somebody wants more, and
 //! why there is none.
 
-use std::sync::{Arc, Condvar, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use crate::cursor::Cursor;
 use crate::error::MintError;
+use crate::signal::Signal;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::UnixMillis;
 use crate::wait::Bell;
-
-/// Wakes the driver.
-#[derive(Default)]
-pub(crate) struct Signal {
-    raised: std::sync::Mutex<bool>,
-    condition: Condvar,
-}
-
-impl Signal {
-    pub(crate) fn raise(&self) {
-        *self.lock() = true;
-        self.condition.notify_all();
-    }
-
-    /// Waits until the signal is raised, at most `millis`, and lowers it.
-    pub(crate) fn wait(&self, millis: Option<u64>) {
-        let lowered = |raised: &mut bool| !*raised;
-        let mut raised = match millis {
-            None => self.condition.wait_while(self.lock(), lowered).unwrap_or_else(PoisonError::into_inner),
-            Some(millis) => {
-                let timeout = Duration::from_millis(millis);
-                let waited = self.condition.wait_timeout_while(self.lock(), timeout, lowered);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-        };
-        *raised = false;
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Why a line has nothing to mint from.
 #[derive(Clone, PartialEq, Eq, Debug)]

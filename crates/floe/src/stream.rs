@@ -11,7 +11,8 @@ use crate::clock::Stamp;
 use crate::cursor::{Draw, Drawn, Owned};
 use crate::error::MintError;
 use crate::layout::{Layout, LayoutError};
-use crate::line::{Line, Signal};
+use crate::line::Line;
+use crate::signal::Signal;
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::{Tick, UnixMillis};
 

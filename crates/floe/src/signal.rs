@@ -1,0 +1,36 @@
+//! What wakes the driver.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Wakes the driver.
+#[derive(Default)]
+pub(crate) struct Signal {
+    raised: Mutex<bool>,
+    condition: Condvar,
+}
+
+impl Signal {
+    pub(crate) fn raise(&self) {
+        *self.lock() = true;
+        self.condition.notify_all();
+    }
+
+    /// Waits until the signal is raised, at most `millis`, and lowers it.
+    pub(crate) fn wait(&self, millis: Option<u64>) {
+        let lowered = |raised: &mut bool| !*raised;
+        let mut raised = match millis {
+            None => self.condition.wait_while(self.lock(), lowered).unwrap_or_else(PoisonError::into_inner),
+            Some(millis) => {
+                let timeout = Duration::from_millis(millis);
+                let waited = self.condition.wait_timeout_while(self.lock(), timeout, lowered);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        *raised = false;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
