@@ -6,6 +6,7 @@ mod data_dir;
 mod files;
 mod opening;
 mod processes;
+mod readme;
 mod sharing;
 
 use std::path::Path;

@@ -15,11 +15,11 @@ use tempfile::TempDir;
 
 use crate::{ask, entries, got, orders, says};
 
-/// The example `reserve`, which cargo builds beside the tests.
-fn program() -> PathBuf {
+/// An example of this crate, which cargo builds beside the tests.
+pub(crate) fn program(name: &str) -> PathBuf {
     let deps = std::env::current_exe().unwrap();
-    let path = deps.parent().unwrap().parent().unwrap().join("examples/reserve");
-    assert!(path.is_file(), "build it first: cargo build -p floe-ledger --example reserve");
+    let path = deps.parent().unwrap().parent().unwrap().join("examples").join(name);
+    assert!(path.is_file(), "build it first: cargo build -p floe-ledger --examples");
     path
 }
 
@@ -29,7 +29,7 @@ fn url(dir: &Path) -> String {
 
 /// Starts `reserve` on the data directory.
 fn start(dir: &Path, count: u64, times: u64) -> Child {
-    Command::new(program())
+    Command::new(program("reserve"))
         .args([&url(dir), "orders", &count.to_string(), &times.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -182,7 +182,7 @@ fn errors_without_rights(dir: &Path) -> String {
         let to = copy.path().join("reserve");
         // By another process: a file that this one has open for writing, and that a fork of another test's inherits
         // at that moment, cannot be run.
-        assert!(Command::new("cp").arg(program()).arg(&to).status().unwrap().success());
+        assert!(Command::new("cp").arg(program("reserve")).arg(&to).status().unwrap().success());
         to
     };
     let mut command = Command::new(program);
@@ -277,7 +277,7 @@ fn a_limit_on_file_sizes_is_unavailable_and_loses_nothing() {
     let script = "trap '' XFSZ; ulimit -f 128; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", script, "sh"])
-        .arg(program())
+        .arg(program("reserve"))
         .args([&url(dir.path()), "orders", "1", "5000"])
         .output()
         .unwrap();

@@ -1,0 +1,13 @@
+//! The README's program: keep the two equal.
+use floe::{Batch, Floe, Id, Layout};
+use floe_ledger::Sqlite;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let ids = Floe::open(Sqlite::at("ids.db")?)?; // a driver thread; dropping it gives tails back
+    let orders = ids.snowflake("orders", Layout::TWITTER)?; // Clone + Send + Sync, lock-free
+    let id: Id = orders.mint()?; // waits at most a second
+    let many: Batch = orders.mint_many(1_000)?; // an iterator of two numbers
+    let mut fast = orders.minter(); // one thread's own
+    println!("{id} {} {} {}", many.len(), fast.mint()?, orders.inspect(id)?.time);
+    Ok(())
+}
