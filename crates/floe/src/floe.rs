@@ -16,7 +16,7 @@ use crate::generator::Generator;
 use crate::handle::Handle;
 use crate::id::{Id, IdRepr, WideId};
 use crate::layout::{Layout, Width, Workers};
-use crate::ledger::{Key, Ledger, LedgerError};
+use crate::ledger::{Key, Ledger, LedgerError, Memory};
 use crate::line::{Line, Trouble};
 use crate::name::{Name, NameError};
 use crate::node::{Group, Node, NodeSettings, Refill, Steps, Tally};
@@ -263,6 +263,24 @@ impl Floe {
     /// [`OpenError`].
     pub fn open(ledger: impl Ledger + 'static) -> Result<Self, OpenError> {
         Self::builder().open(ledger)
+    }
+
+    /// A floe **without a ledger**, which mints snowflake IDs as `worker`. What is lost: nothing keeps another process
+    /// from the same worker id, and nothing remembers after a restart up to when IDs were minted, so a restart with a
+    /// clock that has stepped back repeats them, and so does a second process. Segments, counters and dated names
+    /// begin anew with each process. For tests, and for IDs that may repeat.
+    ///
+    /// ```
+    /// let floe = floe::Floe::unguarded(7)?;
+    /// let orders = floe.snowflake("orders", floe::Layout::LEAF)?;
+    /// assert_eq!(orders.inspect(orders.mint()?)?.worker, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`OpenError::System`].
+    pub fn unguarded(worker: u64) -> Result<Self, OpenError> {
+        Self::builder().worker(WorkerChoice::Fixed(worker)).open(Memory::default())
     }
 
     /// Settings to open one with.

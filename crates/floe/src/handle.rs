@@ -154,3 +154,19 @@ impl fmt::Display for AnyId {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Floe, Layout, ledger::Memory};
+
+    /// Runtimes move futures between threads.
+    #[test]
+    fn futures_are_send() {
+        fn send<T: Send>(_: T) {}
+        let floe = Floe::open(Memory::default()).unwrap();
+        send(floe.snowflake("orders", Layout::TWITTER).unwrap().mint_async());
+        let name = Name::new("tickets").unwrap();
+        send(floe.define(&name, &Definition::SEGMENT, &crate::Taste::default()).unwrap().mint_many_async(1));
+    }
+}

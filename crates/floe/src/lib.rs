@@ -1,4 +1,37 @@
 //! Unique IDs across machines: reserve a range durably, then mint inside it.
+//!
+//! # What it guarantees
+//! In one realm (one [`Ledger`]) a name never yields the same ID twice: across threads, processes, hosts, crashes,
+//! restarts, pauses, clock steps of any size either way, and ledger outages. One minter's IDs are strictly increasing,
+//! and so are those of calls on one [`Generator`] of which one begins after the other has returned. A [`Counter`] is
+//! strictly increasing over the whole cluster.
+//!
+//! # What it needs
+//! A ledger whose `reserve` is linearizable and durable; [`ledger`] has the contract. It needs no agreement of clocks and
+//! no trust in a lease.
+//!
+//! # What it does not do
+//! It does not outlive a ledger that forgets (a backup that is restored, a failover that loses writes), although a
+//! process that notices stops and says so; and a process whose memory is copied while it runs (a clone of a live VM)
+//! repeats what that memory held unless it notices by its clock or is told by [`Floe::invalidate`].
+//!
+//! # The bits of a snowflake ID
+//! ```text
+//!  63   62 ........................... 22 21 ..... 17 16 ..... 12 11 .......... 0
+//!   0 |          time, 41 bits           | datacenter |   worker  |   sequence   |   Layout::TWITTER
+//! ```
+//!
+//! # A program
+//! ```
+//! use floe::{Floe, Layout, ledger::Memory};
+//!
+//! let ids = Floe::open(Memory::default())?;
+//! let orders = ids.snowflake("orders", Layout::TWITTER)?;
+//! let id = orders.mint()?;
+//! println!("{id} was minted at {}", orders.inspect(id)?.time);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//! [`ledger::Memory`] forgets when the process ends; `floe-ledger` has ledgers that do not.
 #![forbid(unsafe_code)]
 
 mod batch;

@@ -86,7 +86,7 @@ pub(crate) enum Step<T> {
 }
 
 /// Where the time for waiting comes from, and who wakes futures.
-pub(crate) trait Alarms {
+pub(crate) trait Alarms: Send + Sync {
     fn mono(&self) -> MonoMillis;
     fn wake_at(&self, at: MonoMillis, waker: &Waker);
 }
