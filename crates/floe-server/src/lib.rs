@@ -1,1 +1,14 @@
-//! floe-server
+//! The server: a tokio shell around the library `floe`.
+//!
+//! Every protocol translates to the one [`Service`](service), which decides; every error has one row in one table.
+//! This crate knows `floe` and its ledgers, and no user's terminal: `floe-cli` calls [`serve`].
+#![forbid(unsafe_code)]
+
+mod config;
+mod server;
+
+pub use config::{
+    ClockSettings, Config, ConfigError, Limits, LogFormat, LogSettings, NameRule, NameSettings,
+    parse_duration, show_duration,
+};
+pub use server::{ServeError, Started, run, serve};

@@ -106,11 +106,6 @@ impl<'d, 't> Section<'d, 't> {
         Self { document, table, what: what.into(), at: span.start, known: RefCell::default() }
     }
 
-    /// Where the table begins.
-    pub(super) fn at(&self) -> usize {
-        self.at
-    }
-
     /// Where the value of a setting begins, or the table where it has none.
     pub(super) fn at_key(&self, key: &str) -> usize {
         self.value(key).map_or(self.at, |value| value.span().start)
@@ -213,7 +208,8 @@ impl<'d, 't> Section<'d, 't> {
                 Some((_, known)) => format!("did you mean `{known}`?"),
                 None => format!("the settings here are {}", known.join(", ")),
             };
-            self.document.complain(key.span().start, format!("unknown setting `{}`: {hint}", self.path(name)));
+            self.document
+                .complain(key.span().start, format!("unknown setting `{}`: {hint}", self.path(name)));
         }
     }
 
@@ -269,9 +265,10 @@ where
 {
     move |value| {
         let number = integer(value)?;
-        T::try_from(number).ok().filter(|number| range.contains(number)).ok_or_else(|| {
-            format!("{number} is outside the allowed {} to {}", range.start(), range.end())
-        })
+        T::try_from(number)
+            .ok()
+            .filter(|number| range.contains(number))
+            .ok_or_else(|| format!("{number} is outside the allowed {} to {}", range.start(), range.end()))
     }
 }
 
@@ -279,7 +276,10 @@ where
 pub(super) fn duration(value: &DeValue<'_>) -> Result<Duration, String> {
     match value {
         DeValue::String(text) => super::parse_duration(text),
-        other => Err(format!("expected a duration with its unit in quotes, such as \"30s\", found {}", shown(other))),
+        other => Err(format!(
+            "expected a duration with its unit in quotes, such as \"30s\", found {}",
+            shown(other)
+        )),
     }
 }
 
@@ -302,7 +302,9 @@ pub(super) fn duration_within(
 }
 
 /// One of a few words.
-pub(super) fn one_of<T: Copy>(words: &'static [(&'static str, T)]) -> impl Fn(&DeValue<'_>) -> Result<T, String> {
+pub(super) fn one_of<T: Copy>(
+    words: &'static [(&'static str, T)],
+) -> impl Fn(&DeValue<'_>) -> Result<T, String> {
     move |value| {
         let found = text(value)?;
         words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value).ok_or_else(|| {

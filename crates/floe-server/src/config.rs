@@ -1,0 +1,474 @@
+//! The configuration: every setting of a server, its default, and what it may be.
+//!
+//! Two kinds of settings are kept apart. A **process setting** (listen, window, limits) has a default and may
+//! change with every start. A **cluster setting** decides which ID a position becomes (realm, kind, layout, epoch,
+//! digits, zone): it can never change under a name, so once a file exists it has to say them. What is merely left
+//! out of an ID (an increment over 1, a prefix, a widening counter, a generator of one's own) may stay unsaid.
+//!
+//! Without a file ([`Config::standalone`]) names come into being on first use; with one, only those that it lists.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use floe::{Name, WorkerChoice};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+mod check;
+mod defaults;
+mod names;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+pub use names::{NameRule, NameSettings};
+pub use reader::ConfigError;
+use reader::{Document, Section};
+
+/// All settings of a server. Make one with [`standalone`](Self::standalone) or [`load`](Self::load), change it with
+/// [`set`](Self::set), and [`check`](Self::check) it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// The file that it was read from; `None` where there is none, and names come into being on first use.
+    pub file: Option<PathBuf>,
+    /// The realm: one name space of IDs in the ledger. A cluster setting.
+    pub realm: String,
+    /// The ledger's URL; `None` is the embedded one, `floe.db` in [`data_dir`](Self::data_dir).
+    pub ledger: Option<String>,
+    /// Where the embedded ledger lies.
+    pub data_dir: PathBuf,
+    /// How much time is reserved at once; `None` is 3 s on the embedded ledger and 30 s on a shared one.
+    pub window: Option<Duration>,
+    /// Whether the window is kept renewed while nobody mints; `None` is no on the embedded ledger, yes on a shared one.
+    pub keep: Option<bool>,
+    /// The addresses to listen on.
+    pub listen: Vec<SocketAddr>,
+    /// Whether a listener that is not loopback may start although nothing asks its clients who they are.
+    pub insecure: bool,
+    /// What to do about a clock that moves.
+    pub clock: ClockSettings,
+    /// Which worker ids this node may take.
+    pub worker: WorkerChoice,
+    /// A name of this node that survives its restarts, for a fixed worker id; `None` is host and data directory.
+    pub instance: Option<String>,
+    /// Threads that serve clients; `None` is one for each core, up to 4.
+    pub threads: Option<usize>,
+    /// What bounds every wait, buffer, batch and count.
+    pub limits: Limits,
+    /// How to log.
+    pub log: LogSettings,
+    /// The names and patterns that exist, in the order of the file.
+    pub names: Vec<NameSettings>,
+}
+
+/// What to do about a clock that moves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClockSettings {
+    /// A rollback up to this is held through: the steady clock goes on; beyond it, minting is refused.
+    pub max_hold: Duration,
+    /// How long a call waits for a clock that went back, before anything else.
+    pub wait: Duration,
+    /// Start although this clock and the ledger's differ by over 10 s.
+    pub trust: bool,
+}
+
+/// What bounds every wait, buffer, batch and count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The most IDs in one call.
+    pub max_batch: u64,
+    /// The most names that come into being on first use.
+    pub max_names: usize,
+    /// The most names with a label of their own in the metrics; the others share one.
+    pub metric_names: usize,
+    /// The longest that a call waits for its IDs.
+    pub max_wait: Duration,
+    /// The longest that a request takes until its answer begins.
+    pub request_timeout: Duration,
+    /// The longest body of a request, in bytes.
+    pub body_bytes: usize,
+    /// The longest URI, in bytes.
+    pub uri_bytes: usize,
+    /// The longest header of a request, in bytes.
+    pub header_bytes: usize,
+    /// The most fields in a request's header.
+    pub header_count: usize,
+    /// The most connections at once, over all listeners.
+    pub connections: usize,
+    /// The most requests at once on one HTTP/2 connection.
+    pub streams: u32,
+    /// How long a client may take to send a request's header.
+    pub header_timeout: Duration,
+    /// How long a connection stays open without a request.
+    pub idle_timeout: Duration,
+    /// How long a client may stop reading before its connection is closed.
+    pub stall_timeout: Duration,
+    /// How long `/readyz` fails before the listeners close at shutdown.
+    pub drain_delay: Duration,
+    /// How long requests may take to finish at shutdown.
+    pub drain_timeout: Duration,
+}
+
+/// How to log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogSettings {
+    /// `text` for people, `json` for machines.
+    pub format: LogFormat,
+    /// A level (`error` to `trace`, or `off`), or a filter such as `info,floe_server=debug`.
+    pub level: String,
+}
+
+/// How a log line is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines: one JSON object a line.
+    Json,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_batch: 100_000,
+            max_names: 10_000,
+            metric_names: 1_000,
+            max_wait: Duration::from_secs(2),
+            request_timeout: Duration::from_secs(10),
+            body_bytes: 64 << 10,
+            uri_bytes: 8 << 10,
+            header_bytes: 16 << 10,
+            header_count: 64,
+            connections: 4_096,
+            streams: 128,
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
+            stall_timeout: Duration::from_secs(20),
+            drain_delay: Duration::ZERO,
+            drain_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Default for ClockSettings {
+    fn default() -> Self {
+        Self { max_hold: Duration::from_secs(3600), wait: Duration::from_millis(5), trust: false }
+    }
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self { format: LogFormat::Text, level: "info".to_owned() }
+    }
+}
+
+impl Config {
+    /// The port that is listened on where nothing else is said.
+    pub const DEFAULT_PORT: u16 = 7600;
+
+    /// The settings of a server without a file: every default, and names on first use.
+    pub fn standalone() -> Self {
+        Self {
+            file: None,
+            realm: "floe".to_owned(),
+            ledger: None,
+            data_dir: PathBuf::from("floe-data"),
+            window: None,
+            keep: None,
+            listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::DEFAULT_PORT)],
+            insecure: false,
+            clock: ClockSettings::default(),
+            worker: WorkerChoice::Auto,
+            instance: None,
+            threads: None,
+            limits: Limits::default(),
+            log: LogSettings::default(),
+            names: Vec::new(),
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with every complaint, each with file, line and column.
+    pub fn load(file: &Path) -> Result<Self, ConfigError> {
+        let shown = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            ConfigError::one(format!(
+                "{shown}: the configuration cannot be read ({error}): give the path of a TOML file in UTF-8, or leave it out and names come into being on first use"
+            ))
+        })?;
+        Self::parse(&text, file)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with every complaint, each with file, line and column.
+    ///
+    /// ```
+    /// use floe_server::Config;
+    /// let error = Config::parse("realm = 'shop'\nwindwo = '30s'\n", "floe.toml".as_ref()).unwrap_err();
+    /// assert_eq!(error.to_string(), "floe.toml:2:1: unknown setting `windwo`: did you mean `window`?");
+    /// ```
+    pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+        let shown = file.display().to_string();
+        let document = Document::new(&shown, text);
+        let root = document.root()?;
+        let mut config = Self { file: Some(file.to_owned()), ..Self::standalone() };
+        let section = Section::new(&document, root.get_ref(), "", 0..0);
+        if !section.has("realm") {
+            document.complain(
+                0,
+                "a configuration names its realm, for it can never change: add realm = \"floe\" (what a server without a file uses), or a name of your own",
+            );
+        }
+        config.read(&section);
+        let mut names = Vec::new();
+        section.tables("name", |section| names.extend(names::read(section)));
+        names::complain_about_doubles(&document, &names);
+        section.finish();
+        document.finish()?;
+        config.names = names.into_iter().map(|(_, name)| name).collect();
+        Ok(config)
+    }
+
+    /// Changes one of the outermost settings, as a command line does: `set("window", "3s")`. The value is written as
+    /// in a file, without its quotes.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the setting and what it may be.
+    pub fn set(&mut self, setting: &str, value: &str) -> Result<(), ConfigError> {
+        let file = format!("--{}", setting.replace('_', "-"));
+        let document = Document::new(&file, "");
+        let value = match value {
+            "true" | "false" => DeValue::Boolean(value == "true"),
+            _ => DeValue::String(value.into()),
+        };
+        let mut table = DeTable::new();
+        table.insert(Spanned::new(0..0, setting.into()), Spanned::new(0..0, value));
+        let section = Section::new(&document, &table, "", 0..0);
+        self.read(&section);
+        section.finish();
+        document.finish()
+    }
+
+    /// The window on a ledger that other machines use too, or do not.
+    pub fn window_on(&self, shared: bool) -> Duration {
+        self.window.unwrap_or(match shared {
+            true => Duration::from_secs(30),
+            false => Duration::from_secs(3),
+        })
+    }
+
+    /// Whether the window is kept renewed on such a ledger.
+    pub fn keep_on(&self, shared: bool) -> bool {
+        self.keep.unwrap_or(shared)
+    }
+
+    /// The threads that serve clients.
+    pub fn worker_threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from).min(4))
+    }
+
+    /// Whether names come into being on first use without being listed.
+    pub fn names_on_first_use(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// Every default, as commented TOML that reads back as the defaults.
+    pub fn defaults_text() -> String {
+        defaults::text()
+    }
+
+    /// Checks what no single setting shows: layouts against windows, names against each other, listeners against
+    /// what protects them.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with every complaint.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        check::check(self)
+    }
+
+    fn read(&mut self, section: &Section<'_, '_>) {
+        use reader::{boolean, duration_within, text, within};
+        let (millisecond, day) = (Duration::from_millis(1), Duration::from_secs(86_400));
+        section.set("realm", &mut self.realm, realm);
+        section.set("ledger", &mut self.ledger, |value| ledger(value).map(Some));
+        section.set("data_dir", &mut self.data_dir, |value| text(value).map(PathBuf::from));
+        let window = duration_within(Duration::from_millis(100)..=day);
+        section.set("window", &mut self.window, |value| window(value).map(Some));
+        section.set("keep", &mut self.keep, |value| boolean(value).map(Some));
+        section.set("listen", &mut self.listen, listen);
+        section.set("insecure", &mut self.insecure, boolean);
+        section.set("worker", &mut self.worker, worker);
+        section.set("instance", &mut self.instance, |value| instance(value).map(Some));
+        section.set("threads", &mut self.threads, |value| within(1..=256)(value).map(Some));
+        section.read("mysql", |_| -> Result<(), String> {
+            Err("this version does not speak MySQL yet: remove the setting".to_owned())
+        });
+        section.table("clock", |section| {
+            let clock = &mut self.clock;
+            section.set("max_hold", &mut clock.max_hold, duration_within(Duration::ZERO..=day * 366));
+            section.set("wait", &mut clock.wait, duration_within(Duration::ZERO..=Duration::from_secs(60)));
+            section.set("trust", &mut clock.trust, boolean);
+        });
+        section.table("log", |section| {
+            const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
+            section.set("format", &mut self.log.format, reader::one_of(FORMATS));
+            section.set("level", &mut self.log.level, level);
+        });
+        section.table("limits", |section| {
+            let limits = &mut self.limits;
+            let short = || duration_within(millisecond..=Duration::from_secs(3600));
+            section.set("max_batch", &mut limits.max_batch, within(1..=10_000_000));
+            section.set("max_names", &mut limits.max_names, within(0..=1_000_000));
+            section.set("metric_names", &mut limits.metric_names, within(0..=100_000));
+            section.set("max_wait", &mut limits.max_wait, short());
+            section.set("request_timeout", &mut limits.request_timeout, short());
+            section.set("body_bytes", &mut limits.body_bytes, within(0..=64 << 20));
+            section.set("uri_bytes", &mut limits.uri_bytes, within(512..=65_000));
+            section.set("header_bytes", &mut limits.header_bytes, within(1024..=1 << 20));
+            section.set("header_count", &mut limits.header_count, within(8..=1000));
+            section.set("connections", &mut limits.connections, within(1..=1_000_000));
+            section.set("streams", &mut limits.streams, within(1..=10_000));
+            section.set("header_timeout", &mut limits.header_timeout, short());
+            section.set("idle_timeout", &mut limits.idle_timeout, short());
+            section.set("stall_timeout", &mut limits.stall_timeout, short());
+            let drain = || duration_within(Duration::ZERO..=Duration::from_secs(3600));
+            section.set("drain_delay", &mut limits.drain_delay, drain());
+            section.set("drain_timeout", &mut limits.drain_timeout, drain());
+        });
+    }
+}
+
+/// Reads a duration: whole numbers with their units `ms`, `s`, `m`, `h` or `d`, such as `5ms`, `30s`, `1h30m`.
+///
+/// # Errors
+/// A text that says what is expected.
+///
+/// ```
+/// assert_eq!(floe_server::parse_duration("1h30m")?.as_secs(), 5_400);
+/// assert!(floe_server::parse_duration("30").is_err());
+/// # Ok::<(), String>(())
+/// ```
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let expected = |why: &str| {
+        format!("{text:?} is not a duration ({why}): write it such as \"5ms\", \"30s\" or \"1h\"")
+    };
+    if text.is_empty() {
+        return Err(expected("it is empty"));
+    }
+    let mut rest = text;
+    let mut millis: u64 = 0;
+    while !rest.is_empty() {
+        let digits =
+            rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(|| expected("the unit is missing"))?;
+        let (number, tail) = rest.split_at(digits);
+        let unit = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(unit);
+        let scale = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return Err(expected("its units are ms, s, m, h and d")),
+        };
+        let number: u64 = number.parse().map_err(|_| expected("a unit needs its number"))?;
+        millis = number
+            .checked_mul(scale)
+            .and_then(|part| millis.checked_add(part))
+            .ok_or_else(|| expected("it is too long"))?;
+        rest = tail;
+    }
+    Ok(Duration::from_millis(millis))
+}
+
+/// A duration as [`parse_duration`] reads it: `90s`, `5ms`.
+pub fn show_duration(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    match units.into_iter().find(|(scale, _)| millis > 0 && millis.is_multiple_of(*scale)) {
+        Some((scale, unit)) => format!("{}{unit}", millis / scale),
+        None if millis == 0 => "0s".to_owned(),
+        None => format!("{millis}ms"),
+    }
+}
+
+/// A realm's name: it is a prefix in ledgers of all sorts, so it keeps to the rule for names.
+fn realm(value: &DeValue<'_>) -> Result<String, String> {
+    let realm = reader::text(value)?;
+    Name::new(&realm).map_err(|error| error.to_string())?;
+    Ok(realm)
+}
+
+fn ledger(value: &DeValue<'_>) -> Result<String, String> {
+    let ledger = reader::text(value)?;
+    match ledger.contains(':') {
+        true => Ok(ledger),
+        false => Err(format!("{ledger:?} is not a URL: write it such as \"sqlite:floe-data/floe.db\"")),
+    }
+}
+
+fn instance(value: &DeValue<'_>) -> Result<String, String> {
+    let instance = reader::text(value)?;
+    Name::new(&instance).map_err(|error| error.to_string())?;
+    Ok(instance)
+}
+
+fn listen(value: &DeValue<'_>) -> Result<Vec<SocketAddr>, String> {
+    match value {
+        DeValue::String(text) => text.split(',').map(|text| address(text.trim())).collect(),
+        DeValue::Array(addresses) if !addresses.is_empty() => addresses
+            .iter()
+            .map(|text| reader::text(text.get_ref()).and_then(|text| address(&text)))
+            .collect(),
+        other => {
+            Err(format!("expected addresses such as [\"127.0.0.1:7600\"], found {}", reader::shown(other)))
+        }
+    }
+}
+
+/// `127.0.0.1:7600`, `[::1]:7600`, or `localhost:7600` for the first.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let numeric = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    numeric.parse().map_err(|_| {
+        format!(
+            "{text:?} is not an address with a port: write it such as \"127.0.0.1:7600\" or \"[::]:7600\""
+        )
+    })
+}
+
+fn worker(value: &DeValue<'_>) -> Result<WorkerChoice, String> {
+    let expected = "write \"auto\", a number, a range such as \"512..1023\", or pinned fields such as { datacenter = 3 }";
+    match value {
+        DeValue::String(text) => text.parse().map_err(|error| format!("{error}: {expected}")),
+        DeValue::Integer(_) => reader::within(0..=u64::from(u32::MAX))(value).map(WorkerChoice::Fixed),
+        DeValue::Table(fields) if !fields.is_empty() => {
+            let pinned = fields.iter().map(|(field, value)| {
+                let value = reader::within(0..=u64::from(u32::MAX))(value.get_ref())
+                    .map_err(|problem| format!("{}: {problem}", field.get_ref()))?;
+                Ok((field.get_ref().to_string(), value))
+            });
+            pinned.collect::<Result<_, String>>().map(WorkerChoice::Pinned)
+        }
+        other => Err(format!("found {}: {expected}", reader::shown(other))),
+    }
+}
+
+fn level(value: &DeValue<'_>) -> Result<String, String> {
+    let level = reader::text(value)?;
+    let known = |word: &str| matches!(word, "off" | "error" | "warn" | "info" | "debug" | "trace");
+    let filter = |part: &str| known(part.rsplit('=').next().unwrap_or(part));
+    match level.split(',').all(filter) {
+        true => Ok(level),
+        false => Err(format!(
+            "{level:?} is not a level: write off, error, warn, info, debug or trace, or a filter such as \"info,floe_server=debug\""
+        )),
+    }
+}

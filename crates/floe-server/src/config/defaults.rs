@@ -1,0 +1,160 @@
+//! Every default as commented TOML.
+
+use super::{Config, LogFormat, show_duration};
+
+/// A setting whose default depends on something else stands as a comment; all others stand as they are.
+pub(super) fn text() -> String {
+    let config = Config::standalone();
+    let (limits, clock, log) = (&config.limits, &config.clock, &config.log);
+    let listen: Vec<_> = config.listen.iter().map(|address| format!("\"{address}\"")).collect();
+    let taste = floe::Taste::default();
+    let format = match log.format {
+        LogFormat::Text => "text",
+        LogFormat::Json => "json",
+    };
+    format!(
+        r##"# Every setting of `floe serve`, with its default. A line that begins with "# name = value" shows a default
+# that depends on something else, or an example.
+#
+# Durations are texts with their units: ms, s, m, h, d.
+
+# ---- Cluster settings: the same on every node, and for ever ----
+
+# One name space of IDs in the ledger. With a file it has to be said; this is what a server without a file uses.
+realm = "{realm}"
+
+# ---- Process settings: free to change with every start ----
+
+# The store of marks. The default is floe.db in data_dir: embedded, for the processes of one machine. Two replicas
+# that each have an embedded ledger are two realms, and may mint the same IDs.
+# ledger = "sqlite:{data_dir}/floe.db"
+
+# Where the embedded ledger lies.
+data_dir = "{data_dir}"
+
+# How much time is reserved at once: minting goes on this long when the ledger is gone, and a crash costs at most
+# this much of a slot's time. 100ms to 1d. The default on the embedded ledger is "3s", on a shared one "30s".
+# window = "3s"
+
+# Whether the window is kept renewed while nobody mints. The default on the embedded ledger is false (an idle server
+# writes nothing), on a shared one true.
+# keep = false
+
+# Addresses to listen on. Port 0 takes a free one.
+listen = [{listen}]
+
+# Whether a listener that other machines can reach may start although nothing asks its clients who they are.
+insecure = {insecure}
+
+# Which worker ids this node may take: "auto", a number, a range ("512..1023"), or pinned fields ({{ datacenter = 3 }}).
+worker = "auto"
+
+# A name of this node that survives its restarts, for a fixed worker id. The default is made of the host.
+# instance = "node-1"
+
+# Threads that serve clients, 1 to 256. The default is one for each core, up to 4.
+# threads = 4
+
+[clock]
+# A clock that goes back by up to this is held through; beyond it, minting is refused until the clock is mended.
+max_hold = "{max_hold}"
+# How long a call waits for a clock that went back, before anything else.
+wait = "{wait}"
+# Start although this clock and the ledger's differ by over 10 s.
+trust = {trust}
+
+[log]
+# "text" for people, "json" for machines.
+format = "{format}"
+# off, error, warn, info, debug or trace, or a filter such as "info,floe_server=debug".
+level = "{level}"
+
+[limits]
+# IDs in one call, 1 to 10000000. A larger count is refused, never cut.
+max_batch = {max_batch}
+# Names that come into being on first use (without a file, or by a pattern).
+max_names = {max_names}
+# Names with a label of their own in the metrics, in the order of their first use; all others share `_other`.
+metric_names = {metric_names}
+# The longest that a call waits for its IDs.
+max_wait = "{max_wait}"
+# The longest that a request takes until its answer begins.
+request_timeout = "{request_timeout}"
+# A request's body, URI and header, in bytes, and the fields of its header.
+body_bytes = {body_bytes}
+uri_bytes = {uri_bytes}
+header_bytes = {header_bytes}
+header_count = {header_count}
+# Connections at once over all listeners; beyond it a new one is told so and closed.
+connections = {connections}
+# Requests at once on one HTTP/2 connection.
+streams = {streams}
+# How long a client may take to send a request's header.
+header_timeout = "{header_timeout}"
+# How long a connection stays open without a request.
+idle_timeout = "{idle_timeout}"
+# How long a client may stop reading its answer before it is cut off.
+stall_timeout = "{stall_timeout}"
+# At shutdown: how long /readyz fails before the listeners close, and how long requests may take to finish.
+drain_delay = "{drain_delay}"
+drain_timeout = "{drain_timeout}"
+
+# ---- Names: with a file, only those that it lists exist. One [[name]] each; there is no default one. ----
+
+# [[name]]
+# name = "orders"                      # or a pattern, a prefix and one `*` at its end: "user-*"
+# kind = "snowflake"                   # snowflake | segment | counter | dated; for ever
+# layout = "twitter"                   # a preset, or fields: "time:41 datacenter:5 worker:5 sequence:12"; for ever
+# tick = "1ms"                         # of a layout of fields (a preset has its own); for ever
+# epoch = "2010-11-04T01:42:54.657Z"   # likewise; for ever
+# own = false                          # a generator of its own instead of the layout's; for ever
+# start = "rolling"                    # where a tick's sequence begins: zero | random:100 | rolling
+# max_ahead = "10ms"                   # how far minted ticks may run ahead of the steady clock in a burst
+# form = "decimal"                     # how IDs are written; the only one in this version
+
+# [[name]]
+# name = "Tickets64"
+# kind = "segment"
+# increment = 1                        # the n-th number (from 0) is offset + increment * n; for ever
+# offset = 1                           # for ever
+# min_step = {min_step}                       # a segment's size follows the rate between these
+# max_step = {max_step}
+# refill = "{refill}"                       # how long a segment should last
+
+# [[name]]
+# name = "invoice"
+# kind = "dated"
+# digits = 6                           # of a day's counter, 1 to 10; for ever
+# zone = "Asia/Shanghai"               # where a day begins; for ever
+# prefix = ""                          # before the date; for ever
+# overflow = "refuse"                  # past the last number of that many digits: refuse | widen; for ever
+"##,
+        realm = config.realm,
+        data_dir = config.data_dir.display(),
+        listen = listen.join(", "),
+        insecure = config.insecure,
+        max_hold = show_duration(clock.max_hold),
+        wait = show_duration(clock.wait),
+        trust = clock.trust,
+        level = log.level,
+        max_batch = limits.max_batch,
+        max_names = limits.max_names,
+        metric_names = limits.metric_names,
+        max_wait = show_duration(limits.max_wait),
+        request_timeout = show_duration(limits.request_timeout),
+        body_bytes = limits.body_bytes,
+        uri_bytes = limits.uri_bytes,
+        header_bytes = limits.header_bytes,
+        header_count = limits.header_count,
+        connections = limits.connections,
+        streams = limits.streams,
+        header_timeout = show_duration(limits.header_timeout),
+        idle_timeout = show_duration(limits.idle_timeout),
+        stall_timeout = show_duration(limits.stall_timeout),
+        drain_delay = show_duration(limits.drain_delay),
+        drain_timeout = show_duration(limits.drain_timeout),
+        min_step = taste.min_step,
+        max_step = taste.max_step,
+        refill = show_duration(taste.refill),
+    )
+}
