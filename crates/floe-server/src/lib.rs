@@ -1,11 +1,17 @@
 //! The server: a tokio shell around the library `floe`.
 //!
-//! Every protocol translates to the one [`Service`](service), which decides; every error has one row in one table.
+//! Every protocol translates to the one `Service`, which decides; every error has one row in one table.
 //! This crate knows `floe` and its ledgers, and no user's terminal: `floe-cli` calls [`serve`].
 #![forbid(unsafe_code)]
 
 mod config;
+mod http;
+mod listener;
+mod log;
+mod metrics;
 mod server;
+mod service;
+mod status;
 
 pub use config::{
     ClockSettings, Config, ConfigError, Limits, LogFormat, LogSettings, NameRule, NameSettings,

@@ -1,8 +1,16 @@
 //! Starting, serving and stopping.
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
-use crate::config::{Config, ConfigError};
+use floe::Floe;
+
+use crate::config::{Config, ConfigError, NameRule};
+use crate::listener::Listeners;
+use crate::metrics::Metrics;
+use crate::service::Service;
+use crate::{http, log};
 
 /// What a server says once it listens.
 #[derive(Clone, Debug)]
@@ -35,7 +43,8 @@ pub enum ServeError {
     System(String),
 }
 
-/// Serves until `shutdown` is done, then drains and gives back; `ready` is called once everything listens.
+/// Serves until `shutdown` is done, then drains and gives back; `ready` is called once everything listens. Needs a
+/// tokio runtime with time and I/O, and blocking threads.
 ///
 /// # Errors
 /// [`ServeError`].
@@ -45,8 +54,42 @@ pub async fn run(
     ready: impl FnOnce(&Started) + Send,
 ) -> Result<(), ServeError> {
     config.check()?;
-    let _ = (shutdown, ready);
-    Err(ServeError::System("not wired yet".to_owned()))
+    let config = Arc::new(config);
+    let metrics = Arc::new(Metrics::new(config.limits.metric_names));
+    // Before the ledger: a second server that is started by mistake should not touch it.
+    let listeners = Listeners::bind(&config.listen, &config.limits, Arc::clone(&metrics)).await?;
+    let addresses = listeners.addresses().map_err(|error| ServeError::Listen(error.to_string()))?;
+    let opened = Arc::clone(&config);
+    let (floe, shared) = blocking(move || open(&opened)).await??;
+    metrics.observe(&floe);
+    let status = floe.status();
+    let started = Started { addresses, realm_id: status.realm_id, ledger: status.ledger };
+    let service = Service::new(&config, !shared, floe, metrics);
+    service.open_listed().await;
+    let router = http::router(Arc::clone(&service), &config.limits);
+    ready(&started);
+
+    let mut cause = None;
+    let stop = async {
+        tokio::select! {
+            () = shutdown => tracing::info!("shutting down"),
+            stopped = service.stopped() => {
+                tracing::error!("the ledger may not be used any more, so this server stops: {stopped}");
+                cause = Some(stopped);
+            }
+        }
+        service.drain();
+        if cause.is_none() {
+            tokio::time::sleep(config.limits.drain_delay).await;
+        }
+    };
+    listeners.serve(router, stop).await;
+    let closing = Arc::clone(&service);
+    blocking(move || closing.close()).await?;
+    match cause {
+        None => Ok(()),
+        Some(cause) => Err(ServeError::Stopped(cause)),
+    }
 }
 
 /// Serves until the process is told to stop (SIGTERM, SIGINT): makes the runtime, sets up the log, and prints where
@@ -56,5 +99,121 @@ pub async fn run(
 /// [`ServeError`].
 pub fn serve(config: Config) -> Result<(), ServeError> {
     config.check()?;
-    Err(ServeError::System("not wired yet".to_owned()))
+    log::start(&config.log);
+    let system =
+        |error: io::Error| ServeError::System(format!("the system refuses what a server needs: {error}"));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.worker_threads())
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_name("floe-server")
+        .enable_all()
+        .build()
+        .map_err(system)?;
+    runtime.block_on(async {
+        // Before anything is reserved: a signal must find someone who gives it back.
+        let told = told_to_stop().map_err(system)?;
+        let shown = config.clone();
+        run(config, told, move |started| print!("{}", greeting(&shown, started))).await
+    })
+}
+
+/// Ledger calls of operators and of names being opened; minting needs none.
+const BLOCKING_THREADS: usize = 16;
+
+/// Opens the ledger and the library on it; whether other machines use the ledger too.
+fn open(config: &Config) -> Result<(Floe, bool), ServeError> {
+    let ledger = match &config.ledger {
+        Some(url) => floe_ledger::open(url, &config.realm),
+        None => floe_ledger::open_dir(&config.data_dir, &config.realm),
+    };
+    let ledger = ledger.map_err(|error| ServeError::Open(error.to_string()))?;
+    let shared = ledger.is_shared();
+    let mut builder = Floe::builder()
+        .window(config.window_on(shared))
+        .keep(config.keep_on(shared))
+        .worker(config.worker.clone())
+        .max_wait(config.limits.max_wait)
+        .max_hold(config.clock.max_hold)
+        .rollback_wait(config.clock.wait)
+        .trust_clock(config.clock.trust);
+    if let Some(instance) = &config.instance {
+        builder = builder.instance(instance.clone());
+    }
+    let floe = builder.open(ledger).map_err(|error| ServeError::Open(error.to_string()))?;
+    Ok((floe, shared))
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ServeError> {
+    let task = tokio::task::spawn_blocking(work);
+    task.await.map_err(|error| ServeError::System(format!("a thread of the server failed: {error}")))
+}
+
+/// What a server says when it has started: where it listens, what it mints from, and something to try.
+fn greeting(config: &Config, started: &Started) -> String {
+    let mut lines = vec![format!("floe {}", env!("CARGO_PKG_VERSION"))];
+    for address in &started.addresses {
+        lines.push(format!("  listening on http://{address}"));
+    }
+    lines.push(format!("  realm        {} ({})", config.realm, started.realm_id));
+    lines.push(format!("  ledger       {}", started.ledger));
+    if config.ledger.is_none() {
+        lines.push(
+            "               embedded: for the processes of this machine. Two replicas that each have one are"
+                .to_owned(),
+        );
+        lines.push(
+            "               two realms and may mint the same IDs, unless their workers are kept apart on"
+                .to_owned(),
+        );
+        lines.push("               purpose (worker = \"0..511\" here, \"512..1023\" there).".to_owned());
+    }
+    match (&config.file, config.names.is_empty()) {
+        (None, _) => lines.push("  names        come into being on first use".to_owned()),
+        (Some(file), false) => {
+            lines.push(format!("  names        {} in {}", config.names.len(), file.display()))
+        }
+        (Some(file), true) => lines.push(format!(
+            "  names        none: nothing can be minted until {} lists one with [[name]]",
+            file.display()
+        )),
+    }
+    let name = config.names.iter().find_map(|name| match &name.rule {
+        NameRule::Exact(name) => Some(name.to_string()),
+        NameRule::Pattern(_) => None,
+    });
+    if let Some(address) = started.addresses.first() {
+        let reachable = match address.ip() {
+            ip if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
+            _ => *address,
+        };
+        lines.push(format!(
+            "  try          curl http://{reachable}/v1/mint/{}",
+            name.as_deref().unwrap_or("orders")
+        ));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// Waits for SIGTERM or SIGINT; where there are no signals, for Ctrl-C.
+fn told_to_stop() -> io::Result<impl Future<Output = ()> + Send> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        Ok(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        })
+    }
+    #[cfg(not(unix))]
+    Ok(async {
+        if let Err(error) = tokio::signal::ctrl_c().await {
+            tracing::error!("Ctrl-C cannot be waited for: {error}");
+            std::future::pending::<()>().await;
+        }
+    })
 }

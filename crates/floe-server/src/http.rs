@@ -1,0 +1,204 @@
+//! HTTP: floe's own calls and Leaf's, translated to the [`Service`], which decides.
+//!
+//! Every request passes one gate first (sizes, time, counting, errors as RFC 9457 `problem+json`), then its route.
+//! The routes and their description in `/openapi.json` are one list: a route that is not described is not served.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, Method, Response, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::IntoResponse;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::{Instant, timeout};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::config::Limits;
+use crate::service::Service;
+
+mod accept;
+mod ids;
+mod leaf;
+mod operate;
+mod problem;
+mod query;
+mod v1;
+
+use problem::{HttpProblem, Problem};
+
+/// What every handler has.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    service: Arc<Service>,
+    limits: Arc<Limits>,
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "floe",
+        description = "Unique IDs across machines: reserve a range durably, then mint inside it.\n\nIDs in JSON are strings (clients that read numbers as doubles lose the lowest bits), or numbers with `?numbers=true`. Errors are RFC 9457 `application/problem+json`; `/problems/{problem}` explains each.",
+        contact(name = "floe"),
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+    ),
+    tags(
+        (name = "ids", description = "Minting IDs and taking them apart"),
+        (name = "operate", description = "What operators read"),
+        (name = "leaf", description = "For clients of Meituan Leaf")
+    )
+)]
+struct Api;
+
+/// The application on a service.
+pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
+    let shared = Shared { service, limits: Arc::new(limits.clone()) };
+    let (router, api) = OpenApiRouter::with_openapi(Api::openapi())
+        .routes(routes!(v1::mint_get, v1::mint_post))
+        .routes(routes!(v1::inspect))
+        .routes(routes!(v1::names))
+        .routes(routes!(v1::name))
+        .routes(routes!(v1::slots))
+        .routes(routes!(leaf::segment))
+        .routes(routes!(leaf::snowflake))
+        .routes(routes!(leaf::decode))
+        .routes(routes!(leaf::cache))
+        .routes(routes!(leaf::database))
+        .routes(routes!(operate::home))
+        .routes(routes!(operate::live))
+        .routes(routes!(operate::ready))
+        .routes(routes!(operate::metrics))
+        .routes(routes!(operate::problem))
+        .split_for_parts();
+    // The badge of an outside validator would be fetched by whoever reads the page.
+    let pages = utoipa_swagger_ui::Config::default().validator_url("none");
+    let docs = utoipa_swagger_ui::SwaggerUi::new("/docs").config(pages).url("/openapi.json", api);
+    router
+        .with_state(shared.clone())
+        .merge(Router::from(docs))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(axum::middleware::from_fn_with_state(shared, gate))
+}
+
+/// What every request passes: limits first, then its route under the request's deadline, then the count.
+async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
+    let since = Instant::now();
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let route = route_of(&request);
+    let mut response = match admit(&shared.limits, request).await {
+        Ok(request) => match timeout(shared.limits.request_timeout, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => HttpProblem::Timeout(shared.limits.request_timeout).into_response(),
+        },
+        Err(problem) => problem.into_response(),
+    };
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        *response.body_mut() = Body::from(problem.json(uri.path()));
+    }
+    // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
+    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    shared.service.metrics().request(route, response.status().as_u16(), since.elapsed());
+    // The path alone: a query may hold what should not be in a log.
+    tracing::debug!(%method, path = uri.path(), status = response.status().as_u16(), "request");
+    response
+}
+
+/// The template of the route, one of a fixed set: it becomes a label.
+fn route_of(request: &Request) -> &'static str {
+    const ROUTES: &[&str] = &[
+        "/",
+        "/v1/mint/{name}",
+        "/v1/inspect/{id}",
+        "/v1/names",
+        "/v1/names/{name}",
+        "/v1/slots",
+        "/api/segment/get/{key}",
+        "/api/snowflake/get/{key}",
+        "/decodeSnowflakeId",
+        "/cache",
+        "/db",
+        "/livez",
+        "/readyz",
+        "/metrics",
+        "/problems/{problem}",
+        "/openapi.json",
+    ];
+    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    match matched {
+        Some(path) if path.starts_with("/docs") => "/docs",
+        Some(path) => ROUTES.iter().find(|route| **route == path).copied().unwrap_or("other"),
+        None => "none",
+    }
+}
+
+/// Refuses what is too large before anything reads it. No call takes a body: what a client puts there would
+/// be ignored, so it is refused too.
+async fn admit(limits: &Limits, request: Request) -> Result<Request, HttpProblem> {
+    let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    if uri > limits.uri_bytes {
+        return Err(HttpProblem::UriTooLong { found: uri, limit: limits.uri_bytes });
+    }
+    let header: usize =
+        request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if header > limits.header_bytes || request.headers().len() > limits.header_count {
+        return Err(HttpProblem::HeaderTooLarge { bytes: limits.header_bytes, fields: limits.header_count });
+    }
+    let too_large = || HttpProblem::BodyTooLarge(limits.body_bytes);
+    let (parts, body) = request.into_parts();
+    let announced = http_body::Body::size_hint(&body);
+    if announced.lower() > limits.body_bytes as u64 {
+        return Err(too_large());
+    }
+    if announced.exact() == Some(0) {
+        return Ok(Request::from_parts(parts, Body::empty()));
+    }
+    let read = Limited::new(body, limits.body_bytes).collect();
+    match timeout(limits.header_timeout, read).await {
+        Ok(Ok(body)) => match body.to_bytes().is_empty() {
+            true => Ok(Request::from_parts(parts, Body::empty())),
+            false => Err(HttpProblem::BodyNotTaken),
+        },
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) => Err(HttpProblem::BodyUnreadable(error.to_string())),
+        Err(_) => Err(HttpProblem::BodyTimeout(limits.header_timeout)),
+    }
+}
+
+async fn not_found(uri: Uri) -> HttpProblem {
+    HttpProblem::NoRoute(uri.path().chars().take(200).collect())
+}
+
+async fn method_not_allowed(method: Method) -> HttpProblem {
+    HttpProblem::Method(method)
+}
+
+/// Runs what blocks (the ledger's reads) off the threads that serve.
+async fn blocking<T: Send + 'static>(
+    shared: &Shared,
+    work: impl FnOnce(&Service) -> Result<T, crate::status::Refusal> + Send + 'static,
+) -> Result<T, Problem> {
+    let service = Arc::clone(&shared.service);
+    match tokio::task::spawn_blocking(move || work(&service)).await {
+        Ok(result) => result.map_err(Problem::from),
+        Err(error) => Err(Problem::from(crate::status::Refusal::new(
+            crate::status::Status::Stopped,
+            format!("the work for this request failed inside the server: {error}; see its log"),
+        ))),
+    }
+}
+
+/// A wait in the whole seconds of `Retry-After`, at least 1.
+fn retry_after(wait: Duration) -> HeaderValue {
+    let seconds = wait.as_millis().div_ceil(1000).clamp(1, 3600);
+    HeaderValue::from(u16::try_from(seconds).unwrap_or(3600))
+}
+
+/// A page or a text that is no error.
+fn text(status: StatusCode, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
+    (status, [(header::CONTENT_TYPE, HeaderValue::from_static(content_type))], body.into()).into_response()
+}

@@ -1,0 +1,166 @@
+//! IDs as a body, written as they are read: a batch of any size takes one chunk of memory.
+
+use std::convert::Infallible;
+use std::io::Write;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, header};
+use bytes::{BufMut, Bytes, BytesMut};
+use floe::Minted;
+use http_body::{Frame, SizeHint};
+
+use super::accept::Media;
+
+/// A batch up to this size goes out in one piece, with its length.
+const IN_ONE_PIECE: usize = 1024;
+
+/// How much is written before the client has to take it.
+const CHUNK_BYTES: usize = 32 << 10;
+
+/// The IDs as a response.
+pub(super) fn response(name: &str, minted: Minted, media: Media, numbers: bool) -> Response<Body> {
+    let count = len(&minted);
+    let mut ids =
+        IdsBody { head: Some(head(name, media)), minted, media, numbers, first: true, ended: false };
+    let body = match (count <= IN_ONE_PIECE, media) {
+        (true, _) => {
+            let mut whole = BytesMut::with_capacity(64 + count * 24);
+            while ids.write(&mut whole, usize::MAX) {}
+            Body::from(whole.freeze())
+        }
+        (false, _) => Body::new(ids),
+    };
+    let mut response = Response::new(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media.content_type()));
+    response
+}
+
+fn head(name: &str, media: Media) -> String {
+    match media {
+        // A text always has a JSON form.
+        Media::Json => format!("{{\"name\":{},\"ids\":[", serde_json::to_string(name).unwrap_or_default()),
+        Media::Text | Media::Octets => String::new(),
+    }
+}
+
+fn len(minted: &Minted) -> usize {
+    match minted {
+        Minted::Numbers(ids) => ids.len(),
+        Minted::Wide(ids) => ids.len(),
+        Minted::Dated(ids) => ids.len(),
+    }
+}
+
+struct IdsBody {
+    head: Option<String>,
+    minted: Minted,
+    media: Media,
+    numbers: bool,
+    first: bool,
+    ended: bool,
+}
+
+impl IdsBody {
+    /// Writes on until `out` holds `enough` bytes; false when all is written.
+    fn write(&mut self, out: &mut BytesMut, enough: usize) -> bool {
+        if let Some(head) = self.head.take() {
+            out.put_slice(head.as_bytes());
+        }
+        while out.len() < enough {
+            if !self.write_one(out) {
+                if self.media == Media::Json && !self.ended {
+                    out.put_slice(b"]}\n");
+                }
+                self.ended = true;
+                return false;
+            }
+        }
+        true
+    }
+
+    fn write_one(&mut self, out: &mut BytesMut) -> bool {
+        let quoted = self.media == Media::Json && !self.numbers;
+        let comma = self.media == Media::Json && !std::mem::take(&mut self.first);
+        let before: &[u8] = match (comma, quoted) {
+            (true, true) => b",\"",
+            (true, false) => b",",
+            (false, true) => b"\"",
+            (false, false) => b"",
+        };
+        let after: &[u8] = match (self.media, quoted) {
+            (Media::Text, _) => b"\n",
+            (_, true) => b"\"",
+            (_, false) => b"",
+        };
+        match &mut self.minted {
+            Minted::Numbers(ids) => {
+                let Some(id) = ids.next() else { return false };
+                if self.media == Media::Octets {
+                    out.put_u64_le(id.get());
+                } else {
+                    out.put_slice(before);
+                    out.put_slice(itoa::Buffer::new().format(id.get()).as_bytes());
+                    out.put_slice(after);
+                }
+            }
+            Minted::Wide(ids) => {
+                let Some(id) = ids.next() else { return false };
+                write_shown(out, before, &id, after);
+            }
+            Minted::Dated(ids) => {
+                let Some(id) = ids.next() else { return false };
+                match id.number().filter(|_| self.numbers || self.media == Media::Octets) {
+                    Some(number) if self.media == Media::Octets => out.put_u64_le(number.get()),
+                    Some(number) => write_shown(out, before, &number, after),
+                    None => write_shown(out, before, &id, after),
+                }
+            }
+        }
+        true
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        match self.media {
+            Media::Octets => u64::try_from(len(&self.minted)).ok()?.checked_mul(8),
+            Media::Json | Media::Text => None,
+        }
+    }
+}
+
+fn write_shown(out: &mut BytesMut, before: &[u8], id: &dyn std::fmt::Display, after: &[u8]) {
+    out.put_slice(before);
+    // Writing to memory does not fail.
+    let _ = write!(out.writer(), "{id}");
+    out.put_slice(after);
+}
+
+impl http_body::Body for IdsBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        if this.ended {
+            return Poll::Ready(None);
+        }
+        let mut chunk = BytesMut::with_capacity(CHUNK_BYTES + 64);
+        this.write(&mut chunk, CHUNK_BYTES);
+        match chunk.is_empty() {
+            true => Poll::Ready(None),
+            false => Poll::Ready(Some(Ok(Frame::data(chunk.freeze())))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.remaining().map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

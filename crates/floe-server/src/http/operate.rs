@@ -1,0 +1,99 @@
+//! What operators and their machines read.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+
+use super::problem::{self, HttpProblem, Problem};
+use super::v1::Segment;
+use super::{Shared, text};
+use crate::service::Readiness;
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// What to try
+#[utoipa::path(
+    get,
+    path = "/",
+    tag = "operate",
+    responses((status = 200, description = "A few lines", body = String, content_type = "text/plain"))
+)]
+pub(super) async fn home() -> Response<Body> {
+    let body = concat!(
+        "floe ",
+        env!("CARGO_PKG_VERSION"),
+        " mints unique IDs.\n\n",
+        "  /v1/mint/orders          one ID (?n=10 for more; Accept: text/plain for one a line)\n",
+        "  /v1/inspect/<ID>         an ID taken apart\n",
+        "  /v1/names, /v1/slots     what is served, and by whom\n",
+        "  /livez, /readyz          for whatever starts and routes\n",
+        "  /metrics                 for Prometheus\n",
+        "  /docs, /openapi.json     all of it, described\n",
+    );
+    text(StatusCode::OK, PLAIN, body)
+}
+
+/// Whether the process lives
+#[utoipa::path(
+    get,
+    path = "/livez",
+    tag = "operate",
+    responses((status = 200, description = "It does", body = String, content_type = "text/plain"))
+)]
+pub(super) async fn live() -> Response<Body> {
+    text(StatusCode::OK, PLAIN, "ok\n")
+}
+
+/// Whether clients should be sent here
+///
+/// Yes while any window lasts, also when the ledger is gone; no from the moment of draining.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "operate",
+    responses(
+        (status = 200, description = "Yes", body = String, content_type = "text/plain"),
+        (status = 503, description = "No, and why", body = String, content_type = "text/plain")
+    )
+)]
+pub(super) async fn ready(State(shared): State<Shared>) -> Response<Body> {
+    match shared.service.readiness() {
+        Readiness::Ready => text(StatusCode::OK, PLAIN, "ready\n"),
+        Readiness::Not(why) => text(StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("not ready: {why}\n")),
+    }
+}
+
+/// Metrics in the OpenMetrics text format
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "operate",
+    responses((status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"))
+)]
+pub(super) async fn metrics(State(shared): State<Shared>) -> Response<Body> {
+    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    match shared.service.metrics().encode() {
+        Ok(body) => text(StatusCode::OK, OPEN_METRICS, body),
+        Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, "the metrics cannot be written\n"),
+    }
+}
+
+/// What a problem means
+///
+/// The `type` of every error is the path of its page here.
+#[utoipa::path(
+    get,
+    path = "/problems/{problem}",
+    tag = "operate",
+    params(("problem" = String, Path, description = "The sort of problem, such as `unknown-name`")),
+    responses(
+        (status = 200, description = "What it means and what to do", body = String, content_type = "text/plain"),
+        (status = 404, description = "There is no such problem", body = problem::ProblemBody, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn problem(Segment(problem): Segment) -> Result<Response<Body>, Problem> {
+    let explanation = problem::explanations().find(|row| row.slug == problem);
+    let row =
+        explanation.ok_or_else(|| HttpProblem::NoRoute(format!("/problems/{}", problem.escape_debug())))?;
+    Ok(text(StatusCode::OK, PLAIN, format!("{} (status {})\n\n{}\n", row.title, row.status, row.meaning)))
+}

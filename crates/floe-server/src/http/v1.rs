@@ -1,0 +1,245 @@
+//! floe's own calls.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams, RawQuery, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Response};
+use floe::Definition;
+
+use super::accept::{Media, negotiate};
+use super::problem::{HttpProblem, Problem, ProblemBody};
+use super::{Shared, blocking, ids, query};
+use crate::service::{Inspection, NameReport, NamesPage, SlotsPage, Wire};
+use crate::status::Refusal;
+
+/// The most that one page lists.
+const MAX_PAGE: usize = 1000;
+const DEFAULT_PAGE: usize = 100;
+
+/// IDs.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "it describes what `ids::response` writes")]
+pub(super) struct Ids {
+    /// The name that they were minted under.
+    name: String,
+    /// The IDs, as strings, or as numbers with `numbers=true`.
+    ids: Vec<String>,
+}
+
+/// Mint IDs
+///
+/// Answers with new IDs that nobody else gets. They are lost to everyone if the answer is lost.
+#[utoipa::path(
+    get,
+    path = "/v1/mint/{name}",
+    tag = "ids",
+    params(
+        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded"),
+        ("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch (100000); 1 where it is left out", minimum = 1),
+        ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
+    ),
+    responses(
+        (status = 200, description = "The IDs: as JSON, one a line, or as 64-bit little-endian integers", content(
+            (Ids = "application/json"),
+            (String = "text/plain"),
+            (Vec<u8> = "application/octet-stream")
+        )),
+        (status = 400, description = "A count out of its range, an impossible name, a wrong kind", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 500, description = "The name or the ledger is stopped", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Busy, or the ledger is unavailable: see Retry-After", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 507, description = "Used up", body = ProblemBody, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn mint_get(
+    State(shared): State<Shared>,
+    Segment(segment): Segment,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response<Body>, Problem> {
+    mint(&shared, &segment, query.as_deref(), &headers).await
+}
+
+/// Mint IDs
+///
+/// The same as GET. Clients and proxies never repeat a POST by themselves.
+#[utoipa::path(
+    post,
+    path = "/v1/mint/{name}",
+    tag = "ids",
+    params(
+        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded"),
+        ("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch (100000); 1 where it is left out", minimum = 1),
+        ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
+    ),
+    responses((status = 200, description = "As with GET, as are the errors", content(
+        (Ids = "application/json"),
+        (String = "text/plain"),
+        (Vec<u8> = "application/octet-stream")
+    )))
+)]
+pub(super) async fn mint_post(
+    State(shared): State<Shared>,
+    Segment(segment): Segment,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response<Body>, Problem> {
+    mint(&shared, &segment, query.as_deref(), &headers).await
+}
+
+async fn mint(
+    shared: &Shared,
+    name: &str,
+    query: Option<&str>,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, Problem> {
+    let [n, numbers] = query::read(query, ["n", "numbers"])?;
+    let n = n.map_or(Ok(1), |n| shared.service.count(&n))?;
+    let numbers = query::boolean("numbers", numbers.as_deref())?;
+    let media = negotiate(headers).map_err(|wanted| {
+        HttpProblem::NotAcceptable(format!(
+            "{wanted:?} cannot be written: ask for application/json, text/plain (one ID a line) or application/octet-stream (64-bit little-endian integers)"
+        ))
+    })?;
+    // Nothing is minted that cannot be written then.
+    if numbers || media == Media::Octets {
+        let definition = shared.service.definition(Wire::Native, name).await?;
+        numeric(name, &definition, media)?;
+    }
+    let minted = shared.service.mint(Wire::Native, name, n).await?;
+    Ok(ids::response(name, minted, media, numbers))
+}
+
+/// Refuses to write as numbers what is none of 64 bits.
+fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Problem> {
+    let cause = match definition {
+        Definition::Snowflake { layout, .. } if layout.total_bits() > 63 => {
+            format!("the IDs of `{name}` have up to {} bits", layout.total_bits())
+        }
+        Definition::Dated(shape) if shape.overflow() == floe::Overflow::Widen && media == Media::Octets => {
+            format!("the IDs of `{name}` may outgrow 63 bits, since its counter widens")
+        }
+        _ => return Ok(()),
+    };
+    Err(match media {
+        Media::Octets => HttpProblem::NotAcceptable(format!(
+            "{cause}, and application/octet-stream holds numbers of 64 bits: ask for application/json or text/plain"
+        ))
+        .into(),
+        Media::Json | Media::Text => Refusal::new(
+            crate::status::Status::WrongKind,
+            format!("{cause}, which is no number for most clients: leave numbers=true out and read them as strings"),
+        )
+        .into(),
+    })
+}
+
+/// Take an ID apart
+///
+/// With a name or a layout, one reading; with neither, every reading that makes sense: the names served here first,
+/// then the presets.
+#[utoipa::path(
+    get,
+    path = "/v1/inspect/{id}",
+    tag = "ids",
+    params(
+        ("id" = String, Path, description = "The ID, in decimal digits, or as a dated name writes it"),
+        ("name" = Option<String>, Query, description = "The name that it was minted under"),
+        ("layout" = Option<String>, Query, description = "A preset such as `twitter`, or a layout's whole text")
+    ),
+    responses(
+        (status = 200, description = "Fields, times and bit positions", body = Inspection),
+        (status = 400, description = "It is no ID, or not one of that name or layout", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn inspect(
+    State(shared): State<Shared>,
+    Segment(segment): Segment,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Inspection>, Problem> {
+    let [name, layout] = query::read(query.as_deref(), ["name", "layout"])?;
+    let work = move |service: &crate::service::Service| {
+        service.inspect(&segment, name.as_deref(), layout.as_deref())
+    };
+    blocking(&shared, work).await.map(Json)
+}
+
+/// List names
+#[utoipa::path(
+    get,
+    path = "/v1/names",
+    tag = "operate",
+    params(
+        ("after" = Option<String>, Query, description = "Only names after this one in byte order: the page before's `next`"),
+        ("limit" = Option<usize>, Query, description = "How many at most, 1 to 1000; 100 where it is left out")
+    ),
+    responses((status = 200, description = "Names in byte order", body = NamesPage))
+)]
+pub(super) async fn names(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<NamesPage>, Problem> {
+    let [after, limit] = query::read(query.as_deref(), ["after", "limit"])?;
+    let limit = query::limit(limit.as_deref(), DEFAULT_PAGE, MAX_PAGE)?;
+    blocking(&shared, move |service| Ok(service.names(&after.unwrap_or_default(), limit))).await.map(Json)
+}
+
+/// Show a name
+#[utoipa::path(
+    get,
+    path = "/v1/names/{name}",
+    tag = "operate",
+    params(("name" = String, Path, description = "The name")),
+    responses(
+        (status = 200, description = "What it is and how it stands", body = NameReport),
+        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn name(
+    State(shared): State<Shared>,
+    Segment(segment): Segment,
+    RawQuery(query): RawQuery,
+) -> Result<Json<NameReport>, Problem> {
+    let [] = query::read(query.as_deref(), [])?;
+    blocking(&shared, move |service| service.name(&segment)).await.map(Json)
+}
+
+/// List worker slots
+#[utoipa::path(
+    get,
+    path = "/v1/slots",
+    tag = "operate",
+    params(
+        ("after" = Option<String>, Query, description = "The page before's `next`"),
+        ("limit" = Option<usize>, Query, description = "How many at most, 1 to 1000; 100 where it is left out")
+    ),
+    responses(
+        (status = 200, description = "Slots in the ledger's order", body = SlotsPage),
+        (status = 503, description = "The ledger is unavailable", body = ProblemBody, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn slots(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<SlotsPage>, Problem> {
+    let [after, limit] = query::read(query.as_deref(), ["after", "limit"])?;
+    let limit = query::limit(limit.as_deref(), DEFAULT_PAGE, MAX_PAGE)?;
+    blocking(&shared, move |service| service.slots(&after.unwrap_or_default(), limit)).await.map(Json)
+}
+
+/// The one parameter of a path, decoded.
+pub(super) struct Segment(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Segment {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|_| Refusal::bad("the path is not UTF-8 under its percent-encoding: encode it so"))?;
+        Ok(Self(params.iter().next().map_or("", |(_, value)| value).to_owned()))
+    }
+}

@@ -1,0 +1,217 @@
+//! The accept loop: bounded connections, each guarded against clients that send or read too slowly, and an orderly
+//! end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::config::Limits;
+use crate::metrics::Metrics;
+use crate::server::ServeError;
+
+mod guard;
+
+use guard::Guard;
+
+/// How many clients at once hear that all connections are taken; more are closed without a word.
+const TURNED_AWAY_AT_ONCE: usize = 64;
+
+/// How long such a client may take to hear it.
+const TURNED_AWAY_WAIT: Duration = Duration::from_secs(1);
+
+/// Everything that listens, and the connections that came of it.
+pub(crate) struct Listeners {
+    listeners: Vec<TcpListener>,
+    front: Arc<Front>,
+}
+
+struct Front {
+    limits: Limits,
+    metrics: Arc<Metrics>,
+    places: Arc<Semaphore>,
+    doorstep: Arc<Semaphore>,
+}
+
+impl Listeners {
+    /// Takes all the addresses, or none.
+    pub(crate) async fn bind(
+        addresses: &[SocketAddr],
+        limits: &Limits,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, ServeError> {
+        let mut listeners = Vec::new();
+        for &address in addresses {
+            let listener =
+                TcpListener::bind(address).await.map_err(|error| ServeError::Listen(why(address, &error)))?;
+            listeners.push(listener);
+        }
+        let places = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
+        let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
+        Ok(Self { listeners, front: Arc::new(Front { limits: limits.clone(), metrics, places, doorstep }) })
+    }
+
+    /// Where they listen, with the ports that were really taken.
+    pub(crate) fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        self.listeners.iter().map(TcpListener::local_addr).collect()
+    }
+
+    /// Accepts and serves until `stop` is done; then closes the listeners, lets requests finish for at most
+    /// `limits.drain_timeout`, and drops what is left.
+    pub(crate) async fn serve(self, router: Router, stop: impl Future<Output = ()>) {
+        let graceful = GracefulShutdown::new();
+        let mut connections = JoinSet::new();
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                accepted = accept_any(&self.listeners) => accepted,
+                () = &mut stop => break,
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+            };
+            let stream = match accepted {
+                Ok(stream) => stream,
+                Err(error) => {
+                    // Too many open files, mostly: accepting at once again would spin.
+                    tracing::warn!("a connection could not be accepted: {error}");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            match Arc::clone(&self.front.places).try_acquire_owned() {
+                Ok(place) => {
+                    connections.spawn(self.front.connection(
+                        stream,
+                        place,
+                        router.clone(),
+                        graceful.watcher(),
+                    ));
+                }
+                Err(_) => {
+                    self.front.metrics.turned_away.inc();
+                    if let Ok(place) = Arc::clone(&self.front.doorstep).try_acquire_owned() {
+                        connections.spawn(turn_away(stream, place));
+                    }
+                }
+            }
+        }
+        drop(self.listeners);
+        let finished = async {
+            graceful.shutdown().await;
+            while connections.join_next().await.is_some() {}
+        };
+        if timeout(self.front.limits.drain_timeout, finished).await.is_err() {
+            tracing::warn!("connections were still busy after limits.drain_timeout, and are closed now");
+        }
+        connections.shutdown().await;
+    }
+}
+
+impl Front {
+    fn connection(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        place: OwnedSemaphorePermit,
+        router: Router,
+        watcher: hyper_util::server::graceful::Watcher,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let front = Arc::clone(self);
+        async move {
+            let _place = place;
+            front.metrics.accepted.inc();
+            front.metrics.connections.inc();
+            // An answer is one small packet, and must not wait for another.
+            let _ = stream.set_nodelay(true);
+            let (guard, busy) = Guard::new(stream, &front.limits);
+            let service = busy.around(TowerToHyperService::new(router));
+            let builder = front.builder();
+            let connection = builder.serve_connection(TokioIo::new(guard), service);
+            if let Err(error) = watcher.watch(connection.into_owned()).await {
+                tracing::debug!("a connection ended: {error}");
+            }
+            front.metrics.connections.dec();
+        }
+    }
+
+    fn builder(&self) -> auto::Builder<TokioExecutor> {
+        let limits = &self.limits;
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        // The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses
+        // without reading it.
+        let header = limits.header_bytes + limits.uri_bytes;
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .max_buf_size((2 * header).max(16 << 10))
+            .pipeline_flush(true);
+        if limits.header_count >= 100 {
+            builder.http1().max_headers(limits.header_count + 1);
+        }
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.streams)
+            .max_header_list_size(u32::try_from(2 * header).unwrap_or(u32::MAX))
+            .initial_stream_window_size(64 << 10)
+            .initial_connection_window_size(256 << 10)
+            .max_send_buf_size(64 << 10)
+            .max_pending_accept_reset_streams(32);
+        builder
+    }
+}
+
+/// Tells a client that there is no place, and waits for it to have read that: closing at once would take the answer
+/// back from a client that is still sending.
+async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
+    let body = r#"{"type":"/problems/busy","title":"Busy","status":503,"detail":"all connections are taken (limits.connections): try again","instance":"/"}"#;
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let told = async {
+        stream.write_all(answer.as_bytes()).await?;
+        stream.shutdown().await?;
+        let mut rest = [0; 1024];
+        while stream.read(&mut rest).await? > 0 {}
+        io::Result::Ok(())
+    };
+    // A client that does not listen loses nothing but the reason.
+    let _ = timeout(TURNED_AWAY_WAIT, told).await;
+}
+
+/// The next connection of any listener.
+async fn accept_any(listeners: &[TcpListener]) -> io::Result<TcpStream> {
+    std::future::poll_fn(|context| {
+        for listener in listeners {
+            if let std::task::Poll::Ready(accepted) = listener.poll_accept(context) {
+                return std::task::Poll::Ready(accepted.map(|(stream, _)| stream));
+            }
+        }
+        std::task::Poll::Pending
+    })
+    .await
+}
+
+fn why(address: SocketAddr, error: &io::Error) -> String {
+    let way_out = match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "the port {} is in use, perhaps by another floe: stop that, or listen on another port (listen, --listen {}:0 takes a free one)",
+            address.port(),
+            address.ip()
+        ),
+        io::ErrorKind::PermissionDenied => "the system allows ports below 1024 to privileged users only: take a higher one (listen, --listen)".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address: listen on one of its own (listen, --listen)".to_owned(),
+        _ => format!("{error}: choose another address (listen, --listen)"),
+    };
+    format!("cannot listen on {address}: {way_out}")
+}

@@ -1,0 +1,325 @@
+//! What `/metrics` says.
+//!
+//! What the server counts itself stands in counters; what the library knows is read from its status at each scrape.
+//! Labels are bounded: routes and states are fixed sets, and the first `limits.metric_names` names that are asked for
+//! have a label of their own, while all later ones share `_other` (their gauges, which cannot be added up, are left
+//! out).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use floe::{Floe, Kind, NameState, Status};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+type Seconds = Counter<f64, AtomicU64>;
+
+/// The label of the names that have none of their own.
+const OTHER: &str = "_other";
+
+/// All metrics of a server.
+pub(crate) struct Metrics {
+    registry: Registry,
+    names: Arc<Names>,
+    minted: Family<NameLabel, Counter>,
+    waits: Family<NameLabel, Counter>,
+    wait_seconds: Family<NameLabel, Seconds>,
+    requests: Family<RequestLabels, Counter>,
+    request_seconds: Family<RouteLabel, Histogram>,
+    /// Connections that are open.
+    pub(crate) connections: Gauge,
+    /// Connections that were accepted.
+    pub(crate) accepted: Counter,
+    /// Connections that were turned away, the limit being reached.
+    pub(crate) turned_away: Counter,
+    floe: Arc<OnceLock<Floe>>,
+}
+
+/// The counters of one name.
+pub(crate) struct NameMetrics {
+    minted: Counter,
+    /// Of this name alone, also where it shares a label.
+    own: Arc<AtomicU64>,
+    waits: Counter,
+    wait_seconds: Seconds,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct NameLabel {
+    name: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct RouteLabel {
+    route: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct RequestLabels {
+    route: &'static str,
+    status: u16,
+}
+
+/// The names that have been opened, with what each has minted, and whether it has a label of its own.
+struct Names {
+    limit: usize,
+    known: RwLock<HashMap<Box<str>, (bool, Arc<AtomicU64>)>>,
+}
+
+impl Metrics {
+    /// Metrics in which up to `metric_names` names have a label of their own.
+    pub(crate) fn new(metric_names: usize) -> Self {
+        let names = Arc::new(Names { limit: metric_names, known: RwLock::default() });
+        let floe = Arc::new(OnceLock::new());
+        let mut registry = Registry::with_prefix("floe");
+        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version that runs", build);
+        let minted = Family::default();
+        registry.register("minted", "IDs minted", minted.clone());
+        let waits = Family::default();
+        registry.register("mint_waits", "Calls that had to wait for their IDs", waits.clone());
+        let wait_seconds: Family<NameLabel, Seconds> = Family::default();
+        registry.register_with_unit(
+            "mint_wait",
+            "Time that calls waited for their IDs",
+            Unit::Seconds,
+            wait_seconds.clone(),
+        );
+        let requests = Family::default();
+        registry.register("http_requests", "HTTP requests by route and status", requests.clone());
+        // 0.1 ms to 3.3 s.
+        let request_seconds: Family<RouteLabel, Histogram> =
+            Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 16)));
+        let help = "Time until the answer to an HTTP request began";
+        registry.register_with_unit("http_request_duration", help, Unit::Seconds, request_seconds.clone());
+        let (connections, accepted, turned_away) = (Gauge::default(), Counter::default(), Counter::default());
+        registry.register("connections", "Open connections", connections.clone());
+        registry.register("connections_accepted", "Connections that were accepted", accepted.clone());
+        let help = "Connections that were turned away at limits.connections";
+        registry.register("connections_turned_away", help, turned_away.clone());
+        registry
+            .register_collector(Box::new(FromStatus { floe: Arc::clone(&floe), names: Arc::clone(&names) }));
+        Self {
+            registry,
+            names,
+            minted,
+            waits,
+            wait_seconds,
+            requests,
+            request_seconds,
+            connections,
+            accepted,
+            turned_away,
+            floe,
+        }
+    }
+
+    /// Reads the library's status too from now on.
+    pub(crate) fn observe(&self, floe: &Floe) {
+        // A second call has the same `Floe` to tell of: there is one in a server.
+        let _ = self.floe.set(floe.clone());
+    }
+
+    /// The counters of a name.
+    pub(crate) fn name(&self, name: &str) -> NameMetrics {
+        let (labelled, own) = self.names.admit(name);
+        let label = NameLabel { name: if labelled { name } else { OTHER }.to_owned() };
+        NameMetrics {
+            minted: self.minted.get_or_create(&label).clone(),
+            own,
+            waits: self.waits.get_or_create(&label).clone(),
+            wait_seconds: self.wait_seconds.get_or_create(&label).clone(),
+        }
+    }
+
+    /// The IDs minted under a name since this server started.
+    pub(crate) fn minted_by(&self, name: &str) -> u64 {
+        let known = self.names.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).map_or(0, |(_, minted)| minted.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
+    /// Counts a request whose answer has begun.
+    pub(crate) fn request(&self, route: &'static str, status: u16, took: Duration) {
+        self.requests.get_or_create(&RequestLabels { route, status }).inc();
+        self.request_seconds.get_or_create(&RouteLabel { route }).observe(took.as_secs_f64());
+    }
+
+    /// All of it in the OpenMetrics text format.
+    ///
+    /// # Errors
+    /// None in practice: writing to a text does not fail.
+    pub(crate) fn encode(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+impl NameMetrics {
+    /// Counts IDs that were handed out.
+    pub(crate) fn minted(&self, n: u64) {
+        self.minted.inc_by(n);
+        self.own.fetch_add(n, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Counts a call that waited.
+    pub(crate) fn waited(&self, time: Duration) {
+        self.waits.inc();
+        self.wait_seconds.inc_by(time.as_secs_f64());
+    }
+}
+
+impl Names {
+    fn admit(&self, name: &str) -> (bool, Arc<AtomicU64>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let labelled = known.len() < self.limit;
+        known.entry(name.into()).or_insert_with(|| (labelled, Arc::default())).clone()
+    }
+
+    fn labelled(&self, name: &str) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).is_some_and(|(labelled, _)| *labelled)
+    }
+}
+
+/// What is read from the library's status at each scrape.
+struct FromStatus {
+    floe: Arc<OnceLock<Floe>>,
+    names: Arc<Names>,
+}
+
+impl fmt::Debug for FromStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FromStatus")
+    }
+}
+
+impl Collector for FromStatus {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(floe) = self.floe.get() else { return Ok(()) };
+        let status = floe.status();
+        self.clock(&mut encoder, &status)?;
+        self.slots(&mut encoder, &status)?;
+        self.per_name(&mut encoder, &status)?;
+        ledger(&mut encoder, &status)
+    }
+}
+
+impl FromStatus {
+    fn clock(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
+        let clock = &status.clock;
+        let help = "Steady clock minus wall clock";
+        gauge(encoder, "steady_clock_offset_milliseconds", help, clock.offset_ms)?;
+        let held = i64::try_from(clock.held_ms).unwrap_or(i64::MAX);
+        gauge(
+            encoder,
+            "rollback_held_milliseconds",
+            "Rollback of the wall clock that is held through now",
+            held,
+        )?;
+        let help = "Whether the clock is refused (1) and nothing is minted by it";
+        gauge(encoder, "clock_refused", help, i64::from(clock.refused.is_some()))
+    }
+
+    fn slots(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
+        let mut left = encoder.encode_descriptor(
+            "window_left_milliseconds",
+            "What is left of the reserved window, by worker bits",
+            None,
+            MetricType::Gauge,
+        )?;
+        for slot in &status.slots {
+            let value = ConstGauge::new(i64::try_from(slot.window_left_ms).unwrap_or(i64::MAX));
+            value.encode(left.encode_family(&[("worker_bits", u64::from(slot.worker_bits))])?)?;
+        }
+        let mut worker = encoder.encode_descriptor(
+            "worker_id",
+            "The worker id that is held, by worker bits",
+            None,
+            MetricType::Gauge,
+        )?;
+        for slot in &status.slots {
+            if let Some(id) = slot.worker {
+                let value = ConstGauge::new(i64::try_from(id).unwrap_or(i64::MAX));
+                value.encode(worker.encode_family(&[("worker_bits", u64::from(slot.worker_bits))])?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn per_name(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
+        type Value = fn(&floe::NameStatus, &Status) -> Option<i64>;
+        let gauges: [(&str, &str, Value); 4] = [
+            ("ahead_milliseconds", "How far minted ticks run ahead of the steady clock", |name, _| {
+                (name.definition.kind() == Kind::Snowflake).then_some(name.ahead_ms)
+            }),
+            ("segment_left", "Numbers left in hand", |name, _| {
+                let left = i64::try_from(name.left).unwrap_or(i64::MAX);
+                (name.definition.kind() == Kind::Segment).then_some(left)
+            }),
+            ("horizon_days", "Days until the layout's time bits run out", |name, status| {
+                name.horizon.map(|horizon| horizon.since(status.clock.steady).div_euclid(86_400_000))
+            }),
+            ("name_ready", "Whether the name can be minted from (1)", |name, _| {
+                Some(i64::from(matches!(name.state, NameState::Ready | NameState::Idle)))
+            }),
+        ];
+        for (metric, help, value) in gauges {
+            let mut family = encoder.encode_descriptor(metric, help, None, MetricType::Gauge)?;
+            for name in &status.names {
+                if let Some(value) = value(name, status)
+                    && self.names.labelled(name.name.as_str())
+                {
+                    ConstGauge::new(value).encode(family.encode_family(&[("name", name.name.as_str())])?)?;
+                }
+            }
+        }
+        gauge(
+            encoder,
+            "names",
+            "Names that are open here",
+            i64::try_from(status.names.len()).unwrap_or(i64::MAX),
+        )
+    }
+}
+
+fn ledger(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
+    let calls = &status.calls;
+    let mut outcomes =
+        encoder.encode_descriptor("ledger_calls", "Reservations by outcome", None, MetricType::Counter)?;
+    for (outcome, count) in [("ok", calls.reserve_ok), ("refused", calls.refused), ("error", calls.errors)] {
+        ConstCounter::new(count).encode(outcomes.encode_family(&[("outcome", outcome)])?)?;
+    }
+    let count = calls.latency.iter().map(|(_, count)| count).sum();
+    let buckets: Vec<_> = calls.latency.iter().map(|&(bound_us, count)| (seconds(bound_us), count)).collect();
+    encoder
+        .encode_descriptor(
+            "ledger_call_duration",
+            "Time that reservations took",
+            Some(&Unit::Seconds),
+            MetricType::Histogram,
+        )?
+        .encode_histogram::<[(&str, &str); 0]>(seconds(calls.sum_us), count, &buckets, None)
+}
+
+fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: i64) -> fmt::Result {
+    ConstGauge::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
+}
+
+/// Microseconds in seconds; the last bucket has no bound.
+fn seconds(micros: u64) -> f64 {
+    match micros {
+        u64::MAX => f64::MAX,
+        _ => Duration::from_micros(micros).as_secs_f64(),
+    }
+}

@@ -1,0 +1,340 @@
+//! The one service: every protocol translates to it, and it decides.
+//!
+//! It knows which names exist or may come into being, which kind answers on which wire, how many IDs a call may ask
+//! for and how long it may wait. It knows no protocol: a front end hands it a [`Wire`] and a name, and gets IDs or a
+//! [`Refusal`], which its column of the table in [`status`](crate::status) turns into an answer.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use floe::{DefineError, Definition, Floe, Handle, MintError, Minted, Name};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use crate::config::Config;
+use crate::metrics::{Metrics, NameMetrics};
+use crate::status::{Refusal, Status};
+
+mod inspect;
+mod names;
+mod report;
+
+pub(crate) use inspect::Inspection;
+pub(crate) use inspect::LeafParts;
+use names::Rules;
+pub(crate) use names::Wire;
+pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
+
+/// How soon asking again makes sense where nothing better is known.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub(crate) struct Service {
+    floe: Floe,
+    rules: Rules,
+    open: RwLock<HashMap<Box<str>, Known>>,
+    /// Names are opened one at a time, so that their bound holds and a ledger that hangs holds one thread.
+    opening: Arc<tokio::sync::Mutex<Born>>,
+    on_first_use: AtomicUsize,
+    max_batch: u64,
+    max_names: usize,
+    max_wait: Duration,
+    metrics: Arc<Metrics>,
+    draining: AtomicBool,
+    stopped: Notify,
+}
+
+/// What is known of a name that was asked for.
+#[derive(Clone)]
+enum Known {
+    Open(Arc<OpenName>),
+    /// The ledger has it bound to something else. Neither side can change while this process runs.
+    Mismatch(Arc<str>),
+}
+
+struct OpenName {
+    handle: Handle,
+    metrics: NameMetrics,
+}
+
+/// How many names the ledger holds, counted when the first one is about to come into being.
+#[derive(Default)]
+struct Born {
+    bound: Option<usize>,
+}
+
+impl Service {
+    /// The service of a configuration on an open ledger.
+    pub(crate) fn new(config: &Config, embedded: bool, floe: Floe, metrics: Arc<Metrics>) -> Arc<Self> {
+        Arc::new(Self {
+            floe,
+            rules: Rules::new(config, embedded),
+            open: RwLock::default(),
+            opening: Arc::default(),
+            on_first_use: AtomicUsize::new(0),
+            max_batch: config.limits.max_batch,
+            max_names: config.limits.max_names,
+            max_wait: config.limits.max_wait,
+            metrics,
+            draining: AtomicBool::new(false),
+            stopped: Notify::new(),
+        })
+    }
+
+    /// Binds the names that the configuration lists. What one of them meets is logged, and told to whoever asks for
+    /// that name; the others are served.
+    pub(crate) async fn open_listed(self: &Arc<Self>) {
+        for (name, definition) in self.rules.listed() {
+            if let Err(refusal) = self.open_name(Wire::Native, name.as_str()).await {
+                tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.detail);
+            }
+        }
+    }
+
+    /// Reads how many IDs a call asks for.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where it is no whole number from 1 to `limits.max_batch`. It is never cut to fit.
+    pub(crate) fn count(&self, text: &str) -> Result<u64, Refusal> {
+        let max = self.max_batch;
+        let out_of_range = || {
+            Refusal::bad(format!(
+                "n = {} is outside 1 to {max}: ask for at most {max} IDs in one call, and call again for more (limits.max_batch)",
+                short(text)
+            ))
+        };
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(Refusal::bad(format!(
+                "n = {:?} is not a whole number: write it in digits, 1 to {max}",
+                short(text)
+            )));
+        }
+        text.parse().ok().filter(|n| (1..=max).contains(n)).ok_or_else(out_of_range)
+    }
+
+    /// Mints `n` IDs under a name, waiting for them at most `limits.max_wait`.
+    ///
+    /// # Errors
+    /// A [`Refusal`] of any status. Nothing is handed out then.
+    pub(crate) async fn mint(self: &Arc<Self>, wire: Wire, name: &str, n: u64) -> Result<Minted, Refusal> {
+        if n == 0 || n > self.max_batch {
+            self.count(&n.to_string())?;
+        }
+        let open = self.opened(wire, name).await?;
+        wire.admits(name, open.handle.definition().kind())?;
+        let minted = match open.handle.try_mint_many(n) {
+            Ok(Some(minted)) => Ok(minted),
+            Ok(None) => {
+                let since = Instant::now();
+                let waited = timeout(self.max_wait, open.handle.mint_many_async(n)).await;
+                open.metrics.waited(since.elapsed());
+                waited.unwrap_or(Err(MintError::Busy { retry: RETRY }))
+            }
+            Err(error) => Err(error),
+        };
+        let minted = minted.map_err(|error| self.refuse(name, error))?;
+        open.metrics.minted(n);
+        Ok(minted)
+    }
+
+    /// What a name is, opened as a call on `wire` would.
+    ///
+    /// # Errors
+    /// A [`Refusal`], as for minting.
+    pub(crate) async fn definition(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Definition, Refusal> {
+        Ok(self.opened(wire, name).await?.handle.definition().clone())
+    }
+
+    /// From now on, [`readiness`](Self::readiness) says no.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    /// Waits until something says that the ledger may not be used any more.
+    pub(crate) async fn stopped(&self) -> String {
+        loop {
+            let notified = self.stopped.notified();
+            if let floe::State::Stopped(cause) = self.floe.status().state {
+                return cause;
+            }
+            // A server that nobody asks for IDs finds out as well.
+            let _ = timeout(Duration::from_secs(5), notified).await;
+        }
+    }
+
+    /// Stops minting and gives back what is left; blocking, bounded by the library.
+    pub(crate) fn close(&self) {
+        self.floe.close();
+    }
+
+    /// What `/metrics` of any sort reads.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    async fn opened(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Arc<OpenName>, Refusal> {
+        match self.find(name) {
+            Some(known) => known.open(),
+            None => self.open_name(wire, name).await,
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<Known> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Opens a name that is not open yet, within the time that a call may wait.
+    async fn open_name(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Arc<OpenName>, Refusal> {
+        let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
+        let opening = async {
+            let born = Arc::clone(&self.opening).lock_owned().await;
+            if let Some(known) = self.find(name.as_str()) {
+                return known.open();
+            }
+            let (service, name) = (Arc::clone(self), name.clone());
+            // The lock goes along: a call that stops waiting leaves the opening to end by itself.
+            let mut born = born;
+            let task = tokio::task::spawn_blocking(move || service.open_blocking(wire, &name, &mut born));
+            task.await.unwrap_or_else(|error| {
+                Err(Refusal::new(Status::Stopped, format!("opening the name failed: {error}")))
+            })
+        };
+        let late = || {
+            let detail = format!(
+                "the name `{name}` could not be opened within {} ms, the ledger is slow to answer: ask again",
+                self.max_wait.as_millis()
+            );
+            Refusal::for_now(Status::Busy, detail, RETRY)
+        };
+        timeout(self.max_wait, opening).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    fn open_blocking(&self, wire: Wire, name: &Name, born: &mut Born) -> Result<Arc<OpenName>, Refusal> {
+        let (definition, taste) = match self.rules.of(name)? {
+            names::Rule::Listed(settings) => (settings.definition.clone(), settings.taste.clone()),
+            names::Rule::FirstUse(pattern) => {
+                let stored = self.floe.stored(name).map_err(|error| self.refuse_to_open(name, error))?;
+                self.room_for(name, stored.is_none(), born)?;
+                match pattern {
+                    // What a pattern says holds, also against the ledger: a difference is shown, not hidden.
+                    Some(settings) => (settings.definition.clone(), settings.taste.clone()),
+                    None => (stored.unwrap_or_else(|| wire.natural()), floe::Taste::default()),
+                }
+            }
+        };
+        wire.admits(name.as_str(), definition.kind())?;
+        let first_use = self.rules.is_first_use(name);
+        let handle =
+            self.floe.define(name, &definition, &taste).map_err(|error| self.refuse_to_open(name, error))?;
+        let open = Arc::new(OpenName { handle, metrics: self.metrics.name(name.as_str()) });
+        self.remember(name, Known::Open(Arc::clone(&open)));
+        if first_use {
+            self.on_first_use.fetch_add(1, Ordering::AcqRel);
+            tracing::info!(%name, %definition, "a name came into use");
+        }
+        Ok(open)
+    }
+
+    /// Holds the number of names that come into being on first use to `limits.max_names`: those of this process,
+    /// and, before the ledger gets another one, all that it holds.
+    fn room_for(&self, name: &Name, new: bool, born: &mut Born) -> Result<(), Refusal> {
+        let full = |what: &str| {
+            Refusal::new(
+                Status::Exhausted,
+                format!(
+                    "the name `{name}` cannot come into being: {what} {} names that were created on first use, which is the bound; raise limits.max_names, or list the name in a configuration file",
+                    self.max_names
+                ),
+            )
+        };
+        if self.on_first_use.load(Ordering::Acquire) >= self.max_names {
+            return Err(full("this server has"));
+        }
+        if new {
+            let bound = match born.bound {
+                Some(bound) => bound,
+                None => self.count_bound(self.max_names + self.rules.listed().count())?,
+            };
+            if bound >= self.max_names + self.rules.listed().count() {
+                return Err(full("the ledger has"));
+            }
+            born.bound = Some(bound + 1);
+        }
+        Ok(())
+    }
+
+    /// How many names the ledger holds, counted no further than `enough`.
+    fn count_bound(&self, enough: usize) -> Result<usize, Refusal> {
+        let mut count = 0;
+        let mut after = String::new();
+        while count < enough {
+            let page = self.floe.ledger().names(&after, 1000).map_err(|error| report::unreadable(&error))?;
+            count += page.len();
+            match page.into_iter().next_back() {
+                Some((last, _)) => after = last,
+                None => break,
+            }
+        }
+        Ok(count)
+    }
+
+    fn remember(&self, name: &Name, known: Known) {
+        self.open.write().unwrap_or_else(PoisonError::into_inner).insert(name.as_str().into(), known);
+    }
+
+    fn refuse_to_open(&self, name: &Name, error: DefineError) -> Refusal {
+        let detail = error.to_string();
+        match error {
+            DefineError::Name(_) | DefineError::Invalid(_) => Refusal::bad(detail),
+            DefineError::Mismatch { .. } => {
+                self.remember(name, Known::Mismatch(detail.as_str().into()));
+                Refusal::new(Status::Stopped, detail)
+            }
+            DefineError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, RETRY),
+            DefineError::Stopped(_) => {
+                self.stopped.notify_one();
+                Refusal::new(Status::Stopped, detail)
+            }
+        }
+    }
+
+    fn refuse(&self, name: &str, error: MintError) -> Refusal {
+        let detail = error.to_string();
+        match error {
+            MintError::Busy { retry } => Refusal::for_now(Status::Busy, detail, retry),
+            MintError::Unavailable { .. } => Refusal::for_now(Status::Unavailable, detail, RETRY),
+            MintError::Exhausted(_) => Refusal::new(Status::Exhausted, detail),
+            MintError::Count { .. } => Refusal::bad(detail),
+            MintError::Stopped(_) => {
+                tracing::error!(name, "{detail}");
+                self.stopped.notify_one();
+                Refusal::new(Status::Stopped, detail)
+            }
+        }
+    }
+}
+
+impl Known {
+    fn open(self) -> Result<Arc<OpenName>, Refusal> {
+        match self {
+            Self::Open(open) => Ok(open),
+            Self::Mismatch(detail) => Err(Refusal::new(Status::Stopped, &*detail)),
+        }
+    }
+}
+
+/// A text from a client, no longer than a message should be.
+fn short(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+/// The definition of a snowflake name that nobody configured.
+fn natural_snowflake() -> Definition {
+    Definition::Snowflake { layout: floe::Layout::TWITTER, own: false }
+}

@@ -1,0 +1,248 @@
+//! Taking an ID apart.
+
+use floe::layout::{FieldKind, PRESETS};
+use floe::{DatedShape, Definition, Layout, UnixMillis, WideId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Known, Service, short};
+use crate::status::{Refusal, Status};
+
+/// What an ID can be.
+#[derive(Clone, Serialize, ToSchema, Debug)]
+pub(crate) struct Inspection {
+    /// The ID as it was given.
+    pub id: String,
+    /// One reading where a name or a layout was given; else every one that makes sense, this server's names first.
+    pub readings: Vec<Reading>,
+}
+
+/// An ID read by one definition.
+#[derive(Clone, Serialize, ToSchema, Debug)]
+pub(crate) struct Reading {
+    /// The name whose ID it would be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The preset whose layout it would have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// `snowflake`, `segment`, `counter` or `dated`.
+    pub kind: String,
+    /// How it is written.
+    pub form: &'static str,
+    /// The bit fields, tick and epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
+    /// When its tick begins, or its day as `yyyy-MM-dd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// When its tick begins, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<i64>,
+    /// The node fields taken together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<u64>,
+    /// What tells it apart within its tick.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
+    /// The how manieth it is: of its name (from 0 for a segment, from 1 for a counter), or of its day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// The bit fields, high to low.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<Field>,
+}
+
+/// A bit field of an ID.
+#[derive(Clone, Serialize, ToSchema, Debug)]
+pub(crate) struct Field {
+    /// `time`, `sequence`, or the name of a node field.
+    pub name: String,
+    /// How many bits it has.
+    pub bits: u32,
+    /// Its lowest bit, counted from the ID's lowest, 0.
+    pub shift: u32,
+    /// What it holds.
+    pub value: u64,
+}
+
+/// An ID that was minted by a clock this much ahead of this one still makes sense.
+const AHEAD_MS: i64 = 86_400_000;
+
+impl Service {
+    /// What `id` is under a name, in a layout (a preset's name or its text), or, with neither, what it can be.
+    /// Blocking where the name is not open here.
+    ///
+    /// # Errors
+    /// A [`Refusal`]: no such name or layout, or an ID that cannot be one of it.
+    pub(crate) fn inspect(
+        &self,
+        id: &str,
+        name: Option<&str>,
+        layout: Option<&str>,
+    ) -> Result<Inspection, Refusal> {
+        let readings = match (name, layout) {
+            (Some(_), Some(_)) => {
+                return Err(Refusal::bad(
+                    "both a name and a layout are given: a name has its layout, so give one of them",
+                ));
+            }
+            (Some(name), None) => vec![Reading { name: Some(name.to_owned()), ..self.read_under(id, name)? }],
+            (None, Some(text)) => {
+                let layout: Layout =
+                    text.parse().map_err(|error: floe::LayoutError| Refusal::bad(error.to_string()))?;
+                let preset =
+                    PRESETS.iter().find(|preset| preset.name == text).map(|preset| preset.name.to_owned());
+                vec![Reading { preset, ..read_snowflake(number(id)?, &layout)? }]
+            }
+            (None, None) => self.read_anyhow(id)?,
+        };
+        Ok(Inspection { id: id.to_owned(), readings })
+    }
+
+    fn read_under(&self, id: &str, name: &str) -> Result<Reading, Refusal> {
+        let definition = match self.find(name) {
+            Some(Known::Open(open)) => open.handle.definition().clone(),
+            Some(Known::Mismatch(_)) | None => {
+                let report = self.name(name)?;
+                report.definition.parse().map_err(|error: floe::DefinitionError| {
+                    Refusal::new(Status::WrongKind, error.to_string())
+                })?
+            }
+        };
+        read(id, &definition)
+    }
+
+    /// Every reading that makes sense: a time that has been, in a layout that covers every bit.
+    fn read_anyhow(&self, id: &str) -> Result<Vec<Reading>, Refusal> {
+        let status = self.floe.status();
+        let latest = status.clock.steady.plus(AHEAD_MS).get();
+        let sensible = |reading: &Reading| reading.time_ms.is_none_or(|time| time <= latest);
+        let mut readings = Vec::new();
+        for served in &status.names {
+            // A counted number can be any: it is a reading only where the name's own shape shows in it.
+            if let Definition::Snowflake { .. } | Definition::Dated(_) = served.definition
+                && let Ok(reading) = read(id, &served.definition)
+                && sensible(&reading)
+            {
+                readings.push(Reading { name: Some(served.name.to_string()), ..reading });
+            }
+        }
+        let parsed = number(id);
+        if let Ok(number) = parsed {
+            for preset in PRESETS {
+                if let Ok(reading) = read_snowflake(number, &preset.layout)
+                    && sensible(&reading)
+                {
+                    readings.push(Reading { preset: Some(preset.name.to_owned()), ..reading });
+                }
+            }
+        }
+        match (readings.is_empty(), parsed) {
+            (false, _) => Ok(readings),
+            (true, Err(refusal)) => Err(refusal),
+            (true, Ok(_)) => Err(Refusal::bad(format!(
+                "{} is no ID of a name served here nor of any preset (its time would lie in the future, or it has too many bits): give its ?name= or its ?layout=",
+                short(id)
+            ))),
+        }
+    }
+}
+
+fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
+    match definition {
+        Definition::Snowflake { layout, .. } => read_snowflake(number(id)?, layout),
+        Definition::Segment { increment, offset } => {
+            let value = u64::try_from(number(id)?).map_err(|_| foreign(id, definition))?;
+            let past = value.checked_sub(*offset).filter(|past| past % increment == 0);
+            let position = past.ok_or_else(|| foreign(id, definition))? / increment;
+            Ok(Reading { position: Some(position), ..blank(definition) })
+        }
+        Definition::Counter => {
+            let value = u64::try_from(number(id)?).ok().filter(|value| *value > 0);
+            Ok(Reading { position: Some(value.ok_or_else(|| foreign(id, definition))?), ..blank(definition) })
+        }
+        Definition::Dated(shape) => read_dated(id, shape).ok_or_else(|| foreign(id, definition)),
+    }
+}
+
+fn read_snowflake(id: u128, layout: &Layout) -> Result<Reading, Refusal> {
+    let parts = layout.split(id).map_err(|error| Refusal::bad(error.to_string()))?;
+    let field = |part: &floe::layout::Part| Field {
+        name: part.field.name().to_owned(),
+        bits: part.field.bits(),
+        shift: part.field.shift(),
+        value: part.value,
+    };
+    let has_worker = parts.fields.iter().any(|part| part.field.kind() == FieldKind::Node);
+    Ok(Reading {
+        layout: Some(layout.to_string()),
+        time: Some(parts.time.to_string()),
+        time_ms: Some(parts.time.get()),
+        worker: has_worker.then_some(parts.worker),
+        sequence: Some(parts.sequence),
+        fields: parts.fields.iter().map(field).collect(),
+        ..blank(&Definition::Snowflake { layout: layout.clone(), own: false })
+    })
+}
+
+/// `INV20261120000042`, or the same as a number.
+fn read_dated(id: &str, shape: &DatedShape) -> Option<Reading> {
+    let rest = id.strip_prefix(shape.prefix()).unwrap_or(id);
+    let (day, counter) = rest.split_at_checked(8)?;
+    if counter.len() < usize::from(shape.digits()) || !rest.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let date = format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..]);
+    date.parse::<jiff::civil::Date>().ok()?;
+    let definition = Definition::Dated(shape.clone());
+    Some(Reading { time: Some(date), position: Some(counter.parse().ok()?), ..blank(&definition) })
+}
+
+fn blank(definition: &Definition) -> Reading {
+    Reading {
+        name: None,
+        preset: None,
+        kind: definition.kind().to_string(),
+        form: "decimal",
+        layout: None,
+        time: None,
+        time_ms: None,
+        worker: None,
+        sequence: None,
+        position: None,
+        fields: Vec::new(),
+    }
+}
+
+fn number(id: &str) -> Result<u128, Refusal> {
+    id.parse::<WideId>()
+        .map(|id| id.get())
+        .map_err(|error| Refusal::bad(format!("{:?} is not an ID: {error}", short(id))))
+}
+
+fn foreign(id: &str, definition: &Definition) -> Refusal {
+    Refusal::bad(format!(
+        "{} is not an ID of `{definition}`: give the name that it was minted under",
+        short(id)
+    ))
+}
+
+/// What Leaf's `/decodeSnowflakeId` answers: the fields of its one layout, of a signed 64-bit number.
+pub(crate) struct LeafParts {
+    pub(crate) time: UnixMillis,
+    pub(crate) worker: i64,
+    pub(crate) sequence: i64,
+}
+
+impl LeafParts {
+    /// Leaf's own arithmetic, which takes any number.
+    pub(crate) fn of(id: i64) -> Self {
+        const EPOCH_MS: i64 = 1_288_834_974_657;
+        Self {
+            time: UnixMillis::new((id >> 22) + EPOCH_MS),
+            worker: (id >> 12) & 0x3ff,
+            sequence: id & 0xfff,
+        }
+    }
+}

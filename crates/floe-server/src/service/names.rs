@@ -1,0 +1,144 @@
+//! Which names exist, and which kind answers on which wire.
+
+use floe::{Definition, Kind, Name, reserved_name};
+
+use crate::config::{Config, NameRule, NameSettings};
+use crate::status::{Refusal, Status};
+
+/// The call that asks for IDs: it decides which kinds can answer, and of which kind a name that nobody configured
+/// comes into being.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wire {
+    /// floe's own calls. Every kind answers.
+    Native,
+    /// Leaf's `/api/segment/get`. Kinds that count answer.
+    LeafSegment,
+    /// Leaf's `/api/snowflake/get`. Snowflake names answer.
+    LeafSnowflake,
+}
+
+impl Wire {
+    /// What a name that nobody configured becomes when this wire asks for it first.
+    pub(super) fn natural(self) -> Definition {
+        match self {
+            Self::Native | Self::LeafSnowflake => super::natural_snowflake(),
+            Self::LeafSegment => Definition::SEGMENT,
+        }
+    }
+
+    /// Refuses a kind that does not answer on this wire.
+    pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
+        let (admitted, instead) = match (self, kind) {
+            (Self::Native, _) => (true, ""),
+            (Self::LeafSegment, Kind::Segment | Kind::Counter | Kind::Dated) => (true, ""),
+            (Self::LeafSegment, Kind::Snowflake) => (false, "/api/snowflake/get/"),
+            (Self::LeafSnowflake, Kind::Snowflake) => (true, ""),
+            (Self::LeafSnowflake, Kind::Segment | Kind::Counter | Kind::Dated) => {
+                (false, "/api/segment/get/")
+            }
+        };
+        match admitted {
+            true => Ok(()),
+            false => Err(Refusal::new(
+                Status::WrongKind,
+                format!(
+                    "`{name}` is a {kind} name, and this call does not mint from that kind: ask at {instead}{{key}} or /v1/mint/{{name}}, or use another name (a name has one kind for ever)"
+                ),
+            )),
+        }
+    }
+}
+
+/// What the configuration says of a name.
+pub(super) enum Rule<'r> {
+    /// It is listed.
+    Listed(&'r NameSettings),
+    /// It comes into being on first use: by a pattern, or because there is no file.
+    FirstUse(Option<&'r NameSettings>),
+}
+
+/// The names and patterns of a configuration.
+pub(super) struct Rules {
+    settings: Vec<NameSettings>,
+    file: Option<String>,
+    on_first_use: bool,
+}
+
+impl Rules {
+    /// Without a file, names come into being on first use, but only on the embedded ledger and where no other
+    /// machine can ask for them.
+    pub(super) fn new(config: &Config, embedded: bool) -> Self {
+        let loopback = config.listen.iter().all(|address| address.ip().is_loopback());
+        Self {
+            settings: config.names.clone(),
+            file: config.file.as_ref().map(|file| file.display().to_string()),
+            on_first_use: config.names_on_first_use() && embedded && loopback,
+        }
+    }
+
+    /// The names that are listed, without the patterns.
+    pub(super) fn listed(&self) -> impl Iterator<Item = (&Name, &Definition)> {
+        self.settings.iter().filter_map(|settings| match &settings.rule {
+            NameRule::Exact(name) => Some((name, &settings.definition)),
+            NameRule::Pattern(_) => None,
+        })
+    }
+
+    /// The patterns.
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &NameSettings> {
+        self.settings.iter().filter(|settings| matches!(settings.rule, NameRule::Pattern(_)))
+    }
+
+    /// Whether any name comes into being on first use without a pattern.
+    pub(super) fn on_first_use(&self) -> bool {
+        self.on_first_use
+    }
+
+    /// Whether `name` is not listed itself.
+    pub(super) fn is_first_use(&self, name: &Name) -> bool {
+        !self.listed().any(|(listed, _)| listed == name)
+    }
+
+    /// The rule for a name: its own, else that of the longest pattern that covers it.
+    pub(super) fn of(&self, name: &Name) -> Result<Rule<'_>, Refusal> {
+        let exact = |settings: &&NameSettings| settings.rule == NameRule::Exact(name.clone());
+        if let Some(settings) = self.settings.iter().find(exact) {
+            return Ok(Rule::Listed(settings));
+        }
+        let pattern = self
+            .patterns()
+            .filter(|settings| settings.rule.covers(name.as_str()))
+            .max_by_key(|settings| settings.rule.to_string().len());
+        if pattern.is_none() && !self.on_first_use {
+            return Err(self.unknown(name));
+        }
+        // What is called like a kind of a later version never becomes a number by itself.
+        if reserved_name(name.as_str()) {
+            return Err(Refusal::new(
+                Status::UnknownName,
+                format!(
+                    "`{name}` is the name of a kind that this version of floe does not mint yet, so no name comes into being under it: use another name, or list it in a configuration file with a kind of its own"
+                ),
+            ));
+        }
+        Ok(Rule::FirstUse(pattern))
+    }
+
+    fn unknown(&self, name: &Name) -> Refusal {
+        const SHOWN: usize = 10;
+        let mut rules: Vec<_> =
+            self.settings.iter().take(SHOWN).map(|settings| format!("`{}`", settings.rule)).collect();
+        if self.settings.len() > SHOWN {
+            rules.push(format!("{} more", self.settings.len() - SHOWN));
+        }
+        let exist = match rules.is_empty() {
+            true => "none exists".to_owned(),
+            false => format!("there are {}", rules.join(", ")),
+        };
+        let way_out = match &self.file {
+            Some(file) => format!("add a [[name]] to {file} and restart"),
+            None => "write a configuration file with a [[name]] (names come into being on first use only on loopback listeners with the embedded ledger)".to_owned(),
+        };
+        Refusal::new(Status::UnknownName, format!("there is no name `{name}`, {exist}: {way_out}"))
+    }
+}

@@ -1,0 +1,320 @@
+//! What the service tells operators: names, slots, and whether it is ready.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use floe::ledger::{Key, LedgerError, Record};
+use floe::{Definition, Kind, NameState, NameStatus, State, UnixMillis};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Known, Service};
+use crate::status::{Refusal, Status};
+
+/// A name as it is served here.
+#[derive(Clone, Serialize, ToSchema, Debug)]
+pub(crate) struct NameReport {
+    /// The name.
+    pub name: String,
+    /// `snowflake`, `segment`, `counter` or `dated`.
+    pub kind: String,
+    /// What fixes its IDs for ever, as the ledger holds it.
+    pub definition: String,
+    /// The bit fields, tick and epoch of a snowflake name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
+    /// How its IDs are written.
+    pub form: &'static str,
+    /// When the layout's time bits run out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<String>,
+    /// IDs minted here since this server started.
+    pub minted: u64,
+    /// `ready`, `idle` (nothing reserved), `unavailable`, `exhausted`, `stopped`, or `closed` (bound in the ledger,
+    /// not asked for here yet).
+    pub state: &'static str,
+    /// Why the state is what it is, where there is more to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// What is left of the window, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_left_ms: Option<u64>,
+    /// The numbers left in hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment_left: Option<u64>,
+    /// How far minted ticks run ahead of the steady clock, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead_ms: Option<i64>,
+}
+
+/// Names in byte order.
+#[derive(Clone, Serialize, ToSchema, Debug)]
+pub(crate) struct NamesPage {
+    /// This page of them.
+    pub names: Vec<NameReport>,
+    /// The patterns under which more may come into being; `*` alone where any name may.
+    pub patterns: Vec<String>,
+    /// Ask again with `after` set to this for the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Why the names that only the ledger knows are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger_trouble: Option<String>,
+}
+
+/// The record of a worker id.
+#[derive(Clone, Serialize, ToSchema, Debug)]
+pub(crate) struct SlotReport {
+    /// The bits of a worker id among the layouts that share the slot.
+    pub worker_bits: u32,
+    /// The worker id.
+    pub worker: u64,
+    /// The end of the time that is reserved on it.
+    pub mark: String,
+    /// The same in milliseconds since 1970.
+    pub mark_ms: i64,
+    /// Whether that lies ahead of this server's steady clock.
+    pub live: bool,
+    /// Whether this server holds it.
+    pub own: bool,
+    /// Who reserved last, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+/// Slots in the ledger's order.
+#[derive(Clone, Serialize, ToSchema, Debug)]
+pub(crate) struct SlotsPage {
+    /// This page of them.
+    pub slots: Vec<SlotReport>,
+    /// This server's steady clock.
+    pub now: String,
+    /// Ask again with `after` set to this for the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Whether clients should be sent here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Readiness {
+    /// Yes.
+    Ready,
+    /// No, and why.
+    Not(String),
+}
+
+impl Service {
+    /// Up to `limit` names after `after`: those that this server serves, and those that the ledger holds. Blocking.
+    pub(crate) fn names(&self, after: &str, limit: usize) -> NamesPage {
+        let mut reports = BTreeMap::new();
+        let mut ledger_trouble = None;
+        match self.floe.ledger().names(after, limit.saturating_add(1)) {
+            Ok(bound) => reports.extend(bound.into_iter().map(|(name, definition)| {
+                let report = self.unopened(&name, &definition);
+                (name, report)
+            })),
+            Err(error) => ledger_trouble = Some(error.to_string()),
+        }
+        for (name, definition) in self.rules.listed() {
+            if name.as_str() > after {
+                reports
+                    .entry(name.to_string())
+                    .or_insert_with(|| self.unopened(name.as_str(), &definition.to_string()));
+            }
+        }
+        for status in self.floe.status().names {
+            if status.name.as_str() > after {
+                reports.insert(status.name.to_string(), self.report(&status));
+            }
+        }
+        let more = reports.len() > limit;
+        let names: Vec<_> = reports.into_values().take(limit).collect();
+        let next = names.last().filter(|_| more).map(|report| report.name.clone());
+        let mut patterns: Vec<_> = self.rules.patterns().map(|settings| settings.rule.to_string()).collect();
+        if self.rules.on_first_use() {
+            patterns.push("*".to_owned());
+        }
+        NamesPage { names, patterns, next, ledger_trouble }
+    }
+
+    /// One name. Blocking where it is not open here.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where there is none, or the ledger cannot say.
+    pub(crate) fn name(&self, name: &str) -> Result<NameReport, Refusal> {
+        let name = floe::Name::new(name).map_err(|error| Refusal::bad(error.to_string()))?;
+        if let Some(status) = self.floe.status().names.into_iter().find(|status| status.name == name) {
+            return Ok(self.report(&status));
+        }
+        let stored = self.floe.stored(&name).map_err(|error| self.refuse_to_open(&name, error))?;
+        let listed = || {
+            self.rules.listed().find(|(listed, _)| **listed == name).map(|(_, definition)| definition.clone())
+        };
+        match stored.or_else(listed) {
+            Some(definition) => Ok(self.unopened(name.as_str(), &definition.to_string())),
+            None => match self.rules.of(&name) {
+                Err(refusal) => Err(refusal),
+                Ok(_) => Err(Refusal::new(
+                    Status::UnknownName,
+                    format!(
+                        "there is no name `{name}` yet: it comes into being when it is first minted from, such as with /v1/mint/{name}"
+                    ),
+                )),
+            },
+        }
+    }
+
+    /// Up to `limit` slots after the one whose key is `after`. Blocking.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the ledger cannot say.
+    pub(crate) fn slots(&self, after: &str, limit: usize) -> Result<SlotsPage, Refusal> {
+        let status = self.floe.status();
+        let records =
+            self.floe.ledger().list(Key::SLOTS, after, limit).map_err(|error| unreadable(&error))?;
+        let next = records.last().filter(|_| records.len() == limit).map(|record| record.key.clone());
+        let slots = records.into_iter().filter_map(|record| {
+            let (worker_bits, worker) = Key::parse_slot(&record.key)?;
+            let mark = UnixMillis::from_position(record.mark);
+            let own =
+                |slot: &floe::SlotStatus| slot.worker_bits == worker_bits && slot.worker == Some(worker);
+            Some(SlotReport {
+                worker_bits,
+                worker,
+                mark: mark.to_string(),
+                mark_ms: mark.get(),
+                live: mark > status.clock.steady,
+                own: status.slots.iter().any(own),
+                owner: record.note,
+            })
+        });
+        Ok(SlotsPage { slots: slots.collect(), now: status.clock.steady.to_string(), next })
+    }
+
+    /// Up to `limit` records of the ledger whose keys start with `prefix`. Blocking.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the ledger cannot say.
+    pub(crate) fn records(&self, prefix: &str, limit: usize) -> Result<Vec<Record>, Refusal> {
+        self.floe.ledger().list(prefix, "", limit).map_err(|error| unreadable(&error))
+    }
+
+    /// Whether clients should be sent here: yes while any window lasts, and while nothing is known to be wrong; no
+    /// from the moment of draining.
+    pub(crate) fn readiness(&self) -> Readiness {
+        if self.draining.load(Ordering::Acquire) {
+            return Readiness::Not("draining: this server is shutting down".to_owned());
+        }
+        let status = self.floe.status();
+        match status.state {
+            State::Running => {}
+            State::Closing => return Readiness::Not("closing: this server is shutting down".to_owned()),
+            State::Stopped(cause) => return Readiness::Not(format!("stopped: {cause}")),
+        }
+        if status.slots.iter().any(|slot| slot.window_left_ms > 0) {
+            return Readiness::Ready;
+        }
+        if let Some(cause) = status.clock.refused {
+            return Readiness::Not(format!("the clock is refused: {cause}"));
+        }
+        let serves = |name: &NameStatus| matches!(name.state, NameState::Ready | NameState::Idle);
+        match (status.names.iter().any(serves), status.names.first()) {
+            (true, _) | (_, None) => Readiness::Ready,
+            (false, Some(first)) => Readiness::Not(format!(
+                "no name can be minted from; `{}` is {}",
+                first.name,
+                trouble(&first.state).unwrap_or_else(|| word(&first.state).to_owned())
+            )),
+        }
+    }
+
+    /// This server's numbers, for whoever reads them all.
+    pub(crate) fn status(&self) -> floe::Status {
+        self.floe.status()
+    }
+
+    fn report(&self, status: &NameStatus) -> NameReport {
+        let kind = status.definition.kind();
+        let snowflake = kind == Kind::Snowflake;
+        NameReport {
+            horizon: status.horizon.map(|horizon| horizon.to_string()),
+            state: word(&status.state),
+            trouble: trouble(&status.state),
+            window_left_ms: snowflake.then_some(status.left),
+            segment_left: (kind == Kind::Segment).then_some(status.left),
+            ahead_ms: snowflake.then_some(status.ahead_ms),
+            minted: self.metrics.minted_by(status.name.as_str()),
+            ..described(status.name.as_str(), &status.definition)
+        }
+    }
+
+    /// A name that is not open here.
+    fn unopened(&self, name: &str, definition: &str) -> NameReport {
+        let mut report = match definition.parse() {
+            Ok(definition) => described(name, &definition),
+            // Written by a later version: shown as it is.
+            Err(_) => NameReport {
+                kind: definition.split(' ').next().unwrap_or_default().to_owned(),
+                definition: definition.to_owned(),
+                ..described(name, &Definition::Counter)
+            },
+        };
+        if let Some(Known::Mismatch(cause)) =
+            self.open.read().unwrap_or_else(PoisonError::into_inner).get(name)
+        {
+            report.state = "stopped";
+            report.trouble = Some(cause.to_string());
+        }
+        report
+    }
+}
+
+fn described(name: &str, definition: &Definition) -> NameReport {
+    let layout = match definition {
+        Definition::Snowflake { layout, .. } => Some(layout),
+        Definition::Segment { .. } | Definition::Counter | Definition::Dated(_) => None,
+    };
+    NameReport {
+        name: name.to_owned(),
+        kind: definition.kind().to_string(),
+        definition: definition.to_string(),
+        layout: layout.map(ToString::to_string),
+        form: "decimal",
+        horizon: layout.map(|layout| layout.horizon().to_string()),
+        minted: 0,
+        state: "closed",
+        trouble: None,
+        window_left_ms: None,
+        segment_left: None,
+        ahead_ms: None,
+    }
+}
+
+fn word(state: &NameState) -> &'static str {
+    match state {
+        NameState::Ready => "ready",
+        NameState::Idle => "idle",
+        NameState::Unavailable { .. } => "unavailable",
+        NameState::Exhausted(_) => "exhausted",
+        NameState::Stopped(_) => "stopped",
+    }
+}
+
+fn trouble(state: &NameState) -> Option<String> {
+    match state {
+        NameState::Ready | NameState::Idle => None,
+        NameState::Unavailable { since, cause } => Some(format!("unavailable since {since}: {cause}")),
+        NameState::Exhausted(cause) | NameState::Stopped(cause) => Some(cause.clone()),
+    }
+}
+
+/// What a ledger that cannot be read comes to.
+pub(super) fn unreadable(error: &LedgerError) -> Refusal {
+    let detail = error.to_string();
+    match error {
+        LedgerError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, super::RETRY),
+        LedgerError::Unfit(_) | LedgerError::Missing(_) => Refusal::new(Status::Stopped, detail),
+        LedgerError::Overflow { .. } => Refusal::new(Status::Exhausted, detail),
+    }
+}

@@ -1,0 +1,144 @@
+//! The one table from what went wrong to what each wire says about it.
+//!
+//! A protocol front end never decides how bad something is: it finds its column here. The matches are exhaustive,
+//! so a status without a row does not compile.
+
+use std::time::Duration;
+
+/// What a call comes to when it does not come to IDs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Status {
+    /// No such name, and none may come into being.
+    UnknownName,
+    /// The request itself is wrong: a count out of its range, a text that is no ID.
+    BadRequest,
+    /// The name exists, and this wire or call cannot mint from its kind.
+    WrongKind,
+    /// The wait ended before there were IDs.
+    Busy,
+    /// The ledger is out of reach and nothing reserved is left.
+    Unavailable,
+    /// Bits, numbers, slots or names are used up.
+    Exhausted,
+    /// The name or the whole ledger is stopped: minting on could repeat an ID.
+    Stopped,
+}
+
+impl Status {
+    /// All of them, in the order of the table.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::UnknownName,
+        Self::BadRequest,
+        Self::WrongKind,
+        Self::Busy,
+        Self::Unavailable,
+        Self::Exhausted,
+        Self::Stopped,
+    ];
+
+    /// The HTTP status code.
+    pub(crate) const fn http(self) -> u16 {
+        match self {
+            Self::UnknownName => 404,
+            Self::BadRequest | Self::WrongKind => 400,
+            Self::Busy | Self::Unavailable => 503,
+            Self::Exhausted => 507,
+            Self::Stopped => 500,
+        }
+    }
+
+    /// The word for it, in URIs, logs and metrics.
+    pub(crate) const fn slug(self) -> &'static str {
+        match self {
+            Self::UnknownName => "unknown-name",
+            Self::BadRequest => "bad-request",
+            Self::WrongKind => "wrong-kind",
+            Self::Busy => "busy",
+            Self::Unavailable => "unavailable",
+            Self::Exhausted => "exhausted",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// What it means, in a few words.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::UnknownName => "Unknown name",
+            Self::BadRequest => "Bad request",
+            Self::WrongKind => "Wrong kind for this call",
+            Self::Busy => "Busy",
+            Self::Unavailable => "Ledger unavailable",
+            Self::Exhausted => "Exhausted",
+            Self::Stopped => "Stopped",
+        }
+    }
+
+    /// What it means, and what to do about it, in general.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::UnknownName => {
+                "No such name exists here. With a configuration file only the names and patterns that it lists exist: add a [[name]], or ask for one of those."
+            }
+            Self::BadRequest => {
+                "The request is not one that can be answered, now or later. The detail says which part of it is wrong and what it may be."
+            }
+            Self::WrongKind => {
+                "The name exists, and this call cannot mint from its kind. A name has one kind for ever: use a call that fits the kind, or another name."
+            }
+            Self::Busy => {
+                "The call waited as long as it may (limits.max_wait) and there were no IDs yet. Nothing was minted for it: ask again after the time in Retry-After."
+            }
+            Self::Unavailable => {
+                "The ledger is out of reach, and nothing that was reserved is left. Ask again after the time in Retry-After; minting resumes within a second of the ledger's return."
+            }
+            Self::Exhausted => {
+                "What this name mints from is used up: the layout's time bits, the 63 bits of a number, the slots of the realm, or the names that may come into being. The detail says which, and the way out."
+            }
+            Self::Stopped => {
+                "Minting on could repeat an ID: the name's definition is not the one in the ledger, its record is missing, or the ledger is not the one that it was. The detail says which, and the way out."
+            }
+        }
+    }
+}
+
+/// Why a call came to no IDs: the row of the table, and the text for whoever asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Refusal {
+    /// The row.
+    pub status: Status,
+    /// The cause and the way out.
+    pub detail: String,
+    /// When asking again makes sense.
+    pub retry: Option<Duration>,
+}
+
+impl Refusal {
+    /// A refusal that asking again does not change.
+    pub(crate) fn new(status: Status, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), retry: None }
+    }
+
+    /// A refusal for the moment.
+    pub(crate) fn for_now(status: Status, detail: impl Into<String>, retry: Duration) -> Self {
+        Self { status, detail: detail.into(), retry: Some(retry) }
+    }
+
+    /// The request itself is wrong.
+    pub(crate) fn bad(detail: impl Into<String>) -> Self {
+        Self::new(Status::BadRequest, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_lists_every_status_once_and_no_row_is_a_success() {
+        let mut slugs: Vec<_> = Status::ALL.iter().map(|status| status.slug()).collect();
+        slugs.sort_unstable();
+        slugs.dedup();
+        assert_eq!(slugs.len(), Status::ALL.len());
+        assert!(Status::ALL.iter().all(|status| (400..600).contains(&status.http())));
+    }
+}
