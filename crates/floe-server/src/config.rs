@@ -171,7 +171,7 @@ impl Config {
     pub fn standalone() -> Self {
         Self {
             file: None,
-            realm: "floe".to_owned(),
+            realm: "default".to_owned(),
             ledger: None,
             data_dir: PathBuf::from("floe-data"),
             window: None,
@@ -221,7 +221,7 @@ impl Config {
         if !section.has("realm") {
             document.complain(
                 0,
-                "a configuration names its realm, for it can never change: add realm = \"floe\" (what a server without a file uses), or a name of your own",
+                "a configuration names its realm, for it can never change: add realm = \"default\" (what a server without a file uses), or a name of your own",
             );
         }
         config.read(&section);

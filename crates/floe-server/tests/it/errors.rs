@@ -1,0 +1,251 @@
+//! Each row of the error table that HTTP can meet.
+
+use std::time::Duration;
+
+use floe_server::{Config, ServeError};
+
+use crate::harness::{Server, directory, file, problem, until};
+
+fn counter(name: &str) -> String {
+    format!("[[name]]\nname = \"{name}\"\nkind = \"counter\"\n")
+}
+
+fn database(server: &Server) -> std::path::PathBuf {
+    server.directory.path().join("data/floe.db")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_name() {
+    let server = Server::of(&(counter("orders") + &counter("user-*"))).await;
+    let body = server.problem("/v1/mint/nothing", 404).await;
+    assert_eq!(body["type"], "/problems/unknown-name");
+    let detail = body["detail"].as_str().unwrap();
+    for part in ["`nothing`", "`orders`", "`user-*`", "floe.toml", "[[name]]"] {
+        assert!(detail.contains(part), "{detail}");
+    }
+    assert_eq!(server.mint("user-7", 1).await, ["1"]);
+    server.problem("/v1/mint/user-", 404).await;
+    server.problem("/v1/names/user-8", 404).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_and_wrong_method() {
+    let server = Server::standalone().await;
+    assert_eq!(server.problem("/nowhere", 404).await["type"], "/problems/no-route");
+    let response = server.client.delete(server.url("/v1/mint/orders")).send().await.unwrap();
+    assert!(response.headers()["allow"].to_str().unwrap().contains("POST"));
+    assert_eq!(problem(response, 405).await["type"], "/problems/method");
+    let response = server.client.post(server.url("/v1/names")).send().await.unwrap();
+    problem(response, 405).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn busy_says_when_to_ask_again() {
+    // Four IDs a millisecond, and a wait that is over long before they are all there.
+    let server = Server::of(
+        "limits = { max_wait = \"50ms\" }\n[[name]]\nname = \"slow\"\nkind = \"snowflake\"\nlayout = \"time:41 worker:10 sequence:2\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"\nmax_ahead = \"5ms\"\n",
+    )
+    .await;
+    let body = server.problem("/v1/mint/slow?n=2000", 503).await;
+    assert_eq!(body["type"], "/problems/busy");
+    // Whatever the failed call drew, a small one gets through again.
+    until("a small batch", || async {
+        (server.get("/v1/mint/slow?n=4").await.status() == 200).then_some(())
+    })
+    .await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unavailable_while_the_ledger_is_locked_and_back_at_once() {
+    let server = Server::of(&format!("limits = {{ max_wait = \"300ms\" }}\n{}", counter("serial"))).await;
+    assert_eq!(server.mint("serial", 1).await, ["1"]);
+    let lock = rusqlite::Connection::open(database(&server)).unwrap();
+    lock.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let body = server.problem("/v1/mint/serial", 503).await;
+    assert!(["/problems/busy", "/problems/unavailable"].contains(&body["type"].as_str().unwrap()), "{body}");
+    lock.execute_batch("ROLLBACK").unwrap();
+    let id: u64 = until("minting again", || async {
+        let response = server.get("/v1/mint/serial").await;
+        match response.status().as_u16() {
+            200 => {
+                response.json::<serde_json::Value>().await.unwrap()["ids"][0].as_str().unwrap().parse().ok()
+            }
+            503 => None,
+            other => panic!("{other}"),
+        }
+    })
+    .await;
+    assert!(id > 1);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exhausted_is_not_hidden() {
+    let server = Server::of("[[name]]\nname = \"few\"\nkind = \"dated\"\ndigits = 1\nzone = \"UTC\"\n").await;
+    // More than a day's digits hold, over midnight as well.
+    let mut last = 200;
+    for _ in 0..30 {
+        let response = server.get("/v1/mint/few").await;
+        last = response.status().as_u16();
+        if last != 200 {
+            assert_eq!(problem(response, 507).await["type"], "/problems/exhausted");
+            break;
+        }
+    }
+    assert_eq!(last, 507);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_layout_whose_time_is_over_is_exhausted() {
+    let server = Server::of(
+        "[[name]]\nname = \"old\"\nkind = \"snowflake\"\nlayout = \"time:20 worker:4 sequence:4\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"\n",
+    )
+    .await;
+    let body = server.problem("/v1/mint/old", 507).await;
+    assert!(body["detail"].as_str().unwrap().contains("2020"), "{body}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_changed_stops_its_name_and_shows_both() {
+    let directory = directory();
+    let first = Server::start(file(&(counter("orders") + &counter("other"))), directory.clone()).await;
+    assert_eq!(first.mint("orders", 1).await, ["1"]);
+    first.stop().await.unwrap();
+    let changed = format!("[[name]]\nname = \"orders\"\nkind = \"segment\"\n{}", counter("other"));
+    let second = Server::start(file(&changed), directory.clone()).await;
+    let body = second.problem("/v1/mint/orders", 500).await;
+    assert_eq!(body["type"], "/problems/stopped");
+    let detail = body["detail"].as_str().unwrap();
+    assert!(detail.contains("counter") && detail.contains("segment increment=1 offset=1"), "{detail}");
+    assert_eq!(second.mint("other", 1).await, ["1"], "the other names are served");
+    assert_eq!(second.json("/v1/names/orders").await["state"], "stopped");
+    second.stop().await.unwrap();
+    let third = Server::start(file(&(counter("orders") + &counter("other"))), directory).await;
+    assert_eq!(third.mint("orders", 1).await, ["2"], "the old configuration is a way out");
+    third.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_is_removed_stops_the_server() {
+    let server = Server::of(&counter("serial")).await;
+    server.mint("serial", 1).await;
+    std::fs::remove_file(database(&server)).unwrap();
+    let body = problem(server.get("/v1/mint/serial").await, 500).await;
+    assert_eq!(body["type"], "/problems/stopped");
+    let error = server.ended().await.unwrap_err();
+    assert!(matches!(error, ServeError::Stopped(_)), "{error:?}");
+    assert!(error.to_string().contains("floe.db"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_is_replaced_stops_the_server() {
+    let other = Server::of(&counter("serial")).await;
+    let server = Server::of(&counter("serial")).await;
+    server.mint("serial", 1).await;
+    std::fs::copy(database(&other), database(&server).with_extension("new")).unwrap();
+    std::fs::rename(database(&server).with_extension("new"), database(&server)).unwrap();
+    problem(server.get("/v1/mint/serial").await, 500).await;
+    let error = server.ended().await.unwrap_err();
+    assert!(matches!(error, ServeError::Stopped(_)), "{error:?}");
+    other.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_large_is_refused_with_its_limit() {
+    let server = Server::of(
+        "limits = { body_bytes = 1000, uri_bytes = 600, header_bytes = 2000, header_count = 20 }\n",
+    )
+    .await;
+    let long = server.problem(&format!("/v1/mint/{}", "x".repeat(700)), 414).await;
+    assert!(long["detail"].as_str().unwrap().contains("600"), "{long}");
+    let header =
+        server.client.get(server.url("/livez")).header("x-filler", "y".repeat(2000)).send().await.unwrap();
+    problem(header, 431).await;
+    let mut many = server.client.get(server.url("/livez"));
+    for field in 0..25 {
+        many = many.header(format!("x-{field}"), "y");
+    }
+    problem(many.send().await.unwrap(), 431).await;
+    let body = server.client.post(server.url("/v1/mint/orders")).body("z".repeat(1001)).send().await.unwrap();
+    problem(body, 413).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_type_of_problem_has_its_page() {
+    let server = Server::standalone().await;
+    for slug in [
+        "unknown-name",
+        "bad-request",
+        "wrong-kind",
+        "busy",
+        "unavailable",
+        "exhausted",
+        "stopped",
+        "no-route",
+        "method",
+        "timeout",
+    ] {
+        assert!(server.text(&format!("/problems/{slug}")).await.len() > 60);
+    }
+    server.problem("/problems/nothing", 404).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_in_use_is_named_with_the_way_out() {
+    let server = Server::standalone().await;
+    let directory = directory();
+    let mut config = Config::standalone();
+    config.listen = vec![server.address];
+    config.data_dir = directory.path().join("data");
+    let never = std::future::pending::<()>();
+    let error = floe_server::run(config.clone(), never, |_| {}).await.unwrap_err().to_string();
+    for part in ["in use", &server.address.port().to_string(), "--listen"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(!config.data_dir.exists(), "the ledger was not touched");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listener_that_others_reach_does_not_start_unprotected() {
+    let mut config = Config::standalone();
+    config.listen = vec!["0.0.0.0:0".parse().unwrap()];
+    let error = floe_server::run(config, std::future::pending(), |_| {}).await.unwrap_err();
+    assert!(matches!(error, ServeError::Config(_)) && error.to_string().contains("--insecure"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_cannot_be_opened_is_named() {
+    let directory = directory();
+    std::fs::create_dir_all(directory.path().join("data")).unwrap();
+    std::fs::write(
+        directory.path().join("data/floe.db"),
+        "this is no database, however long one reads".repeat(100),
+    )
+    .unwrap();
+    let error = Server::try_start(Config::standalone(), directory).await.err().unwrap();
+    assert!(matches!(error, ServeError::Open(_)) && error.to_string().contains("floe.db"), "{error}");
+    let mut foreign = Config::standalone();
+    foreign.ledger = Some("gopher://ledger".to_owned());
+    let error = Server::try_start(foreign, crate::harness::directory()).await.err().unwrap();
+    assert!(matches!(error, ServeError::Open(_)), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_answer_ends_at_the_requests_deadline() {
+    let config = "limits = { max_wait = \"200ms\", request_timeout = \"200ms\" }\n";
+    let server = Server::of(&format!("{config}{}", counter("serial"))).await;
+    let lock = rusqlite::Connection::open(database(&server)).unwrap();
+    lock.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let asked = tokio::time::timeout(Duration::from_secs(5), server.get("/v1/mint/serial"));
+    problem(asked.await.expect("no answer within the deadline"), 503).await;
+    lock.execute_batch("ROLLBACK").unwrap();
+    server.stop().await.unwrap();
+}

@@ -1,0 +1,209 @@
+//! Clients that send or read what, or as, they should not.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use crate::harness::{PATIENCE, Server, until};
+
+async fn connect(server: &Server) -> TcpStream {
+    TcpStream::connect(server.address).await.unwrap()
+}
+
+/// Everything that the server sends until it closes the connection.
+async fn rest(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match timeout(PATIENCE, stream.read_to_end(&mut bytes)).await {
+        Ok(_) => bytes,
+        Err(_) => panic!("the connection stays open; so far: {}", String::from_utf8_lossy(&bytes)),
+    }
+}
+
+async fn answer(server: &Server, request: &[u8]) -> String {
+    let mut stream = connect(server).await;
+    // The server may refuse before it has read all.
+    let _ = stream.write_all(request).await;
+    String::from_utf8_lossy(&rest(&mut stream).await).into_owned()
+}
+
+async fn is_well(server: &Server) {
+    assert_eq!(server.text("/livez").await, "ok\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_is_answered_and_closed() {
+    let server = Server::standalone().await;
+    for garbage in [
+        &b"\x00\x01\x02\x03\xff\xfe\r\n\r\n"[..],
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"*1\r\n$4\r\nPING\r\n",
+        b"GET / HTTP/1.1\r\nhost: a\r\ncontent-length: abc\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost : a\r\n\r\n",
+    ] {
+        let said = answer(&server, garbage).await;
+        assert!(!said.contains(" 200 "), "{garbage:?}: {said}");
+    }
+    is_well(&server).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_of_2_to_the_63_bytes_is_refused_unread() {
+    let server = Server::standalone().await;
+    for length in ["9223372036854775808", "9223372036854775807", "18446744073709551615", "1000000"] {
+        let request = format!(
+            "POST /v1/mint/orders HTTP/1.1\r\nhost: a\r\ncontent-length: {length}\r\nconnection: close\r\n\r\nxx"
+        );
+        let said = answer(&server, request.as_bytes()).await;
+        assert!(said.starts_with("HTTP/1.1 413 ") || said.starts_with("HTTP/1.1 400 "), "{length}: {said}");
+    }
+    let endless = format!(
+        "POST /v1/mint/orders HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nfffff\r\n{}",
+        "x".repeat(0xf_ffff)
+    );
+    let said = answer(&server, endless.as_bytes()).await;
+    assert!(said.starts_with("HTTP/1.1 413 "), "{said}");
+    is_well(&server).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_without_end_is_refused() {
+    let server = Server::standalone().await;
+    let said =
+        answer(&server, format!("GET / HTTP/1.1\r\nhost: a\r\nx: {}", "y".repeat(1 << 20)).as_bytes()).await;
+    assert!(said.starts_with("HTTP/1.1 431 "), "{said}");
+    let said =
+        answer(&server, format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", "z".repeat(1 << 20)).as_bytes()).await;
+    assert!(said.starts_with("HTTP/1.1 414 ") || said.starts_with("HTTP/1.1 431 "), "{said}");
+    let many: String = (0..5000).map(|field| format!("x{field}: y\r\n")).collect();
+    let said = answer(&server, format!("GET / HTTP/1.1\r\nhost: a\r\n{many}\r\n").as_bytes()).await;
+    assert!(said.starts_with("HTTP/1.1 431 "), "{said}");
+    is_well(&server).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_that_trickles_in_is_cut_off_in_time() {
+    let server = Server::of("limits = { header_timeout = \"300ms\", idle_timeout = \"1h\" }\n").await;
+    let mut stream = connect(&server).await;
+    let since = Instant::now();
+    // One byte each time the clock moves on: bytes keep coming, and do not help.
+    let trickle = async {
+        let mut pace = tokio::time::interval(Duration::from_millis(20));
+        for byte in b"GET /livez HTTP/1.1\r\nhost: a\r\nx: ".iter().chain(std::iter::repeat(&b'y')) {
+            pace.tick().await;
+            if stream.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+        }
+    };
+    timeout(PATIENCE, trickle).await.expect("the server reads on for ever");
+    assert!(since.elapsed() >= Duration::from_millis(300), "it was cut off too early");
+    // The same after a whole request on the same connection, and half a request then silence.
+    let mut stream = connect(&server).await;
+    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\nGET /liv").await.unwrap();
+    let said = String::from_utf8_lossy(&rest(&mut stream).await).into_owned();
+    assert_eq!(said.matches("HTTP/1.1 200 OK").count(), 1, "{said}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_connection_is_closed_when_it_has_been_idle() {
+    let server = Server::of("limits = { idle_timeout = \"300ms\", header_timeout = \"1h\" }\n").await;
+    let since = Instant::now();
+    assert!(rest(&mut connect(&server).await).await.is_empty());
+    assert!(since.elapsed() >= Duration::from_millis(300));
+    // Also one that has asked, and one that began to speak HTTP/2 and no more.
+    let mut stream = connect(&server).await;
+    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+    assert!(String::from_utf8_lossy(&rest(&mut stream).await).contains("200 OK"));
+    let mut stream = connect(&server).await;
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00").await.unwrap();
+    rest(&mut stream).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_wait_for_ids_is_not_idleness() {
+    // The call waits longer than a connection may be idle.
+    let server = Server::of(
+        "limits = { idle_timeout = \"200ms\", header_timeout = \"200ms\" }\n[[name]]\nname = \"slow\"\nkind = \"snowflake\"\nlayout = \"time:41 worker:10 sequence:2\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"\n",
+    )
+    .await;
+    assert_eq!(server.mint("slow", 3200).await.len(), 3200);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_stops_reading_is_cut_off() {
+    let server = Server::of(
+        "limits = { stall_timeout = \"300ms\", max_batch = 10000000 }\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\nmin_step = 100000000\nmax_step = 100000000\n",
+    )
+    .await;
+    let mut stream = connect(&server).await;
+    stream.write_all(b"GET /v1/mint/tickets?n=10000000 HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+    let mut first = [0; 15];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    // It is the server that gives up: its own page asks over another connection.
+    until("the connection to be dropped", || async {
+        server.text("/metrics").await.contains("floe_connections 1\n").then_some(())
+    })
+    .await;
+    drop(stream);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_requests_in_one_go_are_all_answered_in_order() {
+    let server = Server::of("[[name]]\nname = \"tickets\"\nkind = \"segment\"\n").await;
+    let mut stream = connect(&server).await;
+    let (mut read, mut write) = stream.split();
+    const REQUESTS: usize = 10_000;
+    let send = async {
+        let one = b"GET /v1/mint/tickets HTTP/1.1\r\nhost: a\r\naccept: text/plain\r\n\r\n";
+        write.write_all(&one.repeat(REQUESTS - 1)).await.unwrap();
+        write.write_all(b"GET /v1/mint/tickets HTTP/1.1\r\nhost: a\r\naccept: text/plain\r\nconnection: close\r\n\r\n").await.unwrap();
+    };
+    let receive = async {
+        let mut bytes = Vec::new();
+        read.read_to_end(&mut bytes).await.unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    let (said, ()) = timeout(PATIENCE * 3, async { tokio::join!(receive, send) }).await.expect("too slow");
+    let ids: Vec<u64> = said.lines().filter_map(|line| line.parse().ok()).collect();
+    assert_eq!(ids, (1..=REQUESTS as u64).collect::<Vec<_>>());
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_beyond_the_limit_are_told_so() {
+    let server = Server::of("limits = { connections = 5 }\n").await;
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        let mut stream = connect(&server).await;
+        stream.write_all(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        stream.read_exact(&mut [0; 15]).await.unwrap();
+        held.push(stream);
+    }
+    let said = answer(&server, b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    assert!(
+        said.starts_with("HTTP/1.1 503 ")
+            && said.contains("limits.connections")
+            && said.contains("retry-after"),
+        "{said}"
+    );
+    drop(held);
+    until("a place to be free", || async {
+        let response = server.client.get(server.url("/livez")).send().await;
+        response.is_ok_and(|response| response.status() == 200).then_some(())
+    })
+    .await;
+    server.stop().await.unwrap();
+}

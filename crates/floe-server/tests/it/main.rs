@@ -1,0 +1,10 @@
+//! The real server, in this process, on a free port and a ledger on disk, asked by real clients.
+
+mod drain;
+mod errors;
+mod harness;
+mod hostile;
+mod leaf;
+mod mint;
+mod names;
+mod operate;

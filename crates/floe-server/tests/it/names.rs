@@ -1,0 +1,140 @@
+//! Which names exist, of which kind, and how they are listed.
+
+use floe_server::Config;
+
+use crate::harness::{Server, directory, file};
+
+async fn kind(server: &Server, name: &str) -> String {
+    server.json(&format!("/v1/names/{name}")).await["kind"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_file_a_name_becomes_what_is_natural_on_its_wire() {
+    let server = Server::standalone().await;
+    server.mint("orders", 1).await;
+    server.text("/api/snowflake/get/flakes").await;
+    server.text("/api/segment/get/tickets").await;
+    assert_eq!(kind(&server, "orders").await, "snowflake");
+    assert_eq!(kind(&server, "flakes").await, "snowflake");
+    assert_eq!(kind(&server, "tickets").await, "segment");
+    // A name has one kind for ever, whatever wire asks.
+    assert_eq!(server.mint("tickets", 2).await, ["2", "3"]);
+    assert_eq!(server.get("/api/segment/get/orders").await.status(), 500);
+    assert_eq!(server.get("/api/snowflake/get/tickets").await.status(), 500);
+    // Names of one layout share a generator, so an ID is unique in the realm.
+    let (a, b) = (server.mint("orders", 500).await, server.mint("flakes", 500).await);
+    assert!(a.iter().all(|id| !b.contains(id)));
+    let never = server.problem("/v1/names/never-asked", 404).await;
+    assert!(never["detail"].as_str().unwrap().contains("/v1/mint/never-asked"), "{never}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bound_name_keeps_its_kind_over_restarts() {
+    let directory = directory();
+    let first = Server::start(Config::standalone(), directory.clone()).await;
+    assert_eq!(first.text("/api/segment/get/tickets").await, "1");
+    first.stop().await.unwrap();
+    let second = Server::start(Config::standalone(), directory).await;
+    // `/v1/mint` would have made it a snowflake.
+    let id: u64 = second.mint("tickets", 1).await[0].parse().unwrap();
+    assert!((2..10_000_000).contains(&id), "{id}");
+    assert_eq!(second.get("/api/snowflake/get/tickets").await.status(), 500);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reserved_names_never_become_numbers_by_themselves() {
+    let server = Server::standalone().await;
+    for name in ["uuid", "ULID", "objectid", "uuid7"] {
+        let body = server.problem(&format!("/v1/mint/{name}"), 404).await;
+        assert!(body["detail"].as_str().unwrap().contains("does not mint yet"), "{body}");
+    }
+    server.stop().await.unwrap();
+    let patterns = Server::of("[[name]]\nname = \"u*\"\nkind = \"counter\"\n").await;
+    patterns.problem("/v1/mint/uuid", 404).await;
+    assert_eq!(patterns.mint("users", 1).await, ["1"]);
+    patterns.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_on_first_use_are_bounded_over_restarts() {
+    let directory = directory();
+    let text = "limits = { max_names = 3 }\n[[name]]\nname = \"listed\"\nkind = \"counter\"\n[[name]]\nname = \"user-*\"\nkind = \"counter\"\n";
+    let first = Server::start(file(text), directory.clone()).await;
+    for name in ["user-1", "user-2"] {
+        assert_eq!(first.mint(name, 1).await, ["1"]);
+    }
+    first.stop().await.unwrap();
+    let second = Server::start(file(text), directory).await;
+    assert_eq!(second.mint("user-3", 1).await, ["1"]);
+    let body = second.problem("/v1/mint/user-4", 507).await;
+    assert!(body["detail"].as_str().unwrap().contains("limits.max_names"), "{body}");
+    assert_eq!(second.mint("user-1", 1).await, ["2"], "what exists goes on");
+    assert_eq!(second.mint("listed", 1).await, ["1"], "what is listed does not count");
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_longest_pattern_rules_and_a_listed_name_before_all() {
+    let server = Server::of(
+        "[[name]]\nname = \"*\"\nkind = \"counter\"\n[[name]]\nname = \"t-*\"\nkind = \"segment\"\n[[name]]\nname = \"t-one\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n",
+    )
+    .await;
+    for (name, expected) in [("any", "counter"), ("t-two", "segment"), ("t-one", "snowflake")] {
+        server.mint(name, 1).await;
+        assert_eq!(kind(&server, name).await, expected, "{name}");
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_are_listed_in_pages() {
+    let server = Server::standalone().await;
+    for name in ["d", "b", "a", "c"] {
+        server.text(&format!("/api/segment/get/{name}")).await;
+    }
+    server.mint("a", 5).await;
+    let mut found = Vec::new();
+    let mut path = "/v1/names?limit=3".to_owned();
+    loop {
+        let page = server.json(&path).await;
+        assert_eq!(page["patterns"], serde_json::json!(["*"]));
+        found.extend(page["names"].as_array().unwrap().clone());
+        match page["next"].as_str() {
+            Some(next) => path = format!("/v1/names?limit=3&after={next}"),
+            None => break,
+        }
+    }
+    let names: Vec<_> = found.iter().map(|name| name["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a", "b", "c", "d"]);
+    assert_eq!((&found[0]["minted"], &found[1]["minted"]), (&6.into(), &1.into()));
+    assert_eq!(
+        (&found[0]["kind"], &found[0]["form"], &found[0]["state"]),
+        (&"segment".into(), &"decimal".into(), &"ready".into())
+    );
+    assert!(found[0]["segment_left"].as_u64().is_some());
+    for wrong in ["limit=0", "limit=1001", "limit=x", "page=2"] {
+        server.problem(&format!("/v1/names?{wrong}"), 400).await;
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snowflake_name_shows_its_horizon_and_window() {
+    let server = Server::standalone().await;
+    server.mint("orders", 3).await;
+    let name = server.json("/v1/names/orders").await;
+    assert_eq!(name["horizon"], "2080-07-10T17:30:30.209Z");
+    assert_eq!(
+        name["layout"],
+        "time:41 datacenter:5 worker:5 sequence:12 tick=1ms epoch=2010-11-04T01:42:54.657Z"
+    );
+    assert_eq!(name["minted"], 3);
+    assert!(name["window_left_ms"].as_u64().unwrap() <= 3000);
+    let slots = server.json("/v1/slots").await;
+    let own: Vec<_> = slots["slots"].as_array().unwrap().iter().filter(|slot| slot["own"] == true).collect();
+    assert_eq!(own.len(), 1);
+    assert!(own[0]["owner"].as_str().unwrap().contains(&std::process::id().to_string()), "{own:?}");
+    server.stop().await.unwrap();
+}

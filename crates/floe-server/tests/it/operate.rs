@@ -1,0 +1,186 @@
+//! What operators and their machines read.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::harness::Server;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_server_is_alive_and_ready_and_says_what_to_try() {
+    let server = Server::standalone().await;
+    assert_eq!(server.text("/livez").await, "ok\n");
+    assert_eq!(server.text("/readyz").await, "ready\n");
+    assert!(server.text("/").await.contains("/v1/mint/orders"));
+    assert!(!server.started.realm_id.is_empty());
+    assert!(server.started.ledger.starts_with("sqlite:"), "{}", server.started.ledger);
+    server.stop().await.unwrap();
+}
+
+/// What is served, by its description.
+const ROUTES: &[&str] = &[
+    "GET /",
+    "GET /api/segment/get/{key}",
+    "GET /api/snowflake/get/{key}",
+    "GET /cache",
+    "GET /db",
+    "GET /decodeSnowflakeId",
+    "GET /livez",
+    "GET /metrics",
+    "GET /problems/{problem}",
+    "GET /readyz",
+    "GET /v1/inspect/{id}",
+    "GET /v1/mint/{name}",
+    "GET /v1/names",
+    "GET /v1/names/{name}",
+    "GET /v1/slots",
+    "POST /v1/mint/{name}",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_described_route_is_served_as_described() {
+    let server = Server::standalone().await;
+    server.mint("orders", 1).await;
+    let api = server.json("/openapi.json").await;
+    assert!(api["openapi"].as_str().unwrap().starts_with("3."));
+    assert_eq!(api["info"]["title"], "floe");
+    assert_eq!(api["info"]["contact"]["name"], "floe");
+    let mut described = BTreeSet::new();
+    for (path, methods) in api["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            described.insert(format!("{} {path}", method.to_uppercase()));
+            assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{path}");
+            let url = path
+                .replace("{name}", "orders")
+                .replace("{key}", "orders")
+                .replace("{id}", "1212092628029698048")
+                .replace("{problem}", "busy");
+            let url = if path == "/decodeSnowflakeId" { format!("{url}?snowflakeId=1") } else { url };
+            let request = match method.as_str() {
+                "get" => server.client.get(server.url(&url)),
+                "post" => server.client.post(server.url(&url)),
+                other => panic!("{other}"),
+            };
+            let response = request.send().await.unwrap();
+            let status = response.status().as_u16().to_string();
+            let answer = &operation["responses"][&status];
+            assert!(answer.is_object(), "{method} {url} answers {status}, which is not described");
+            let media =
+                response.headers()["content-type"].to_str().unwrap().split(';').next().unwrap().to_owned();
+            assert!(
+                answer["content"][&media].is_object(),
+                "{method} {url} answers {media}, which is not described"
+            );
+        }
+    }
+    assert_eq!(described.iter().map(String::as_str).collect::<Vec<_>>(), ROUTES);
+    references_resolve(&api, &api);
+    server.stop().await.unwrap();
+}
+
+/// Each `$ref` of the description leads somewhere.
+fn references_resolve(api: &Value, value: &Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(reference)) = fields.get("$ref") {
+                let pointer = reference.strip_prefix('#').unwrap();
+                assert!(api.pointer(pointer).is_some(), "{reference}");
+            }
+            fields.values().for_each(|field| references_resolve(api, field));
+        }
+        Value::Array(values) => values.iter().for_each(|value| references_resolve(api, value)),
+        _ => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_docs_work_without_any_other_host() {
+    let server = Server::standalone().await;
+    let page = server.text("/docs").await;
+    assert!(page.contains("swagger-ui"));
+    let attributes = page.split(['"', '\'']).skip(1).step_by(2);
+    let mut scripts = 0;
+    for value in attributes {
+        assert!(!value.contains("://") && !value.starts_with("//"), "{value}");
+        if value.ends_with(".js") || value.ends_with(".css") {
+            scripts += 1;
+            assert!(!server.text(&format!("/docs/{}", value.trim_start_matches("./"))).await.is_empty());
+        }
+    }
+    assert!(scripts >= 3, "{page}");
+    let start = server.text("/docs/swagger-initializer.js").await;
+    assert!(start.contains("/openapi.json") && start.contains("\"validatorUrl\": \"none\""), "{start}");
+    assert!(!start.contains("://"), "{start}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_metrics_hold_what_operators_need() {
+    let server = Server::of(
+        "limits = { metric_names = 2 }\n[[name]]\nname = \"orders\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\n[[name]]\nname = \"u-*\"\nkind = \"counter\"\n",
+    )
+    .await;
+    server.mint("orders", 7).await;
+    server.mint("tickets", 5).await;
+    server.mint("u-1", 1).await;
+    server.mint("u-2", 2).await;
+    server.get("/nowhere").await;
+    let response = server.get("/metrics").await;
+    assert!(response.headers()["content-type"].to_str().unwrap().starts_with("application/openmetrics-text"));
+    let metrics = response.text().await.unwrap();
+    assert!(metrics.ends_with("# EOF\n"));
+    for line in [
+        "floe_minted_total{name=\"orders\"} 7",
+        "floe_minted_total{name=\"tickets\"} 5",
+        // Past metric_names, names share a label.
+        "floe_minted_total{name=\"_other\"} 3",
+        "floe_http_requests_total{route=\"/v1/mint/{name}\",status=\"200\"} 4",
+        "floe_http_requests_total{route=\"none\",status=\"404\"} 1",
+        "floe_names 4",
+        "floe_name_ready{name=\"orders\"} 1",
+        "floe_clock_refused 0",
+        "floe_connections_turned_away_total 0",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
+    }
+    for metric in [
+        "floe_build_info{version=",
+        "floe_mint_waits_total{name=\"_other\"} ",
+        "floe_mint_wait_seconds_total{name=\"_other\"} ",
+        "floe_ahead_milliseconds{name=\"orders\"} ",
+        "floe_horizon_days{name=\"orders\"} ",
+        "floe_segment_left{name=\"tickets\"} ",
+        "floe_rollback_held_milliseconds ",
+        "floe_steady_clock_offset_milliseconds ",
+        "floe_window_left_milliseconds{worker_bits=\"10\"} ",
+        "floe_worker_id{worker_bits=\"10\"} ",
+        "floe_ledger_calls_total{outcome=\"ok\"} ",
+        "floe_ledger_calls_total{outcome=\"refused\"} ",
+        "floe_ledger_calls_total{outcome=\"error\"} ",
+        "floe_ledger_call_duration_seconds_count ",
+        "floe_ledger_call_duration_seconds_bucket{le=\"+Inf\"} ",
+        "floe_http_request_duration_seconds_bucket{le=",
+        "floe_connections ",
+        "floe_connections_accepted_total ",
+    ] {
+        assert!(metrics.lines().any(|line| line.starts_with(metric)), "{metric} is not in\n{metrics}");
+    }
+    let horizon =
+        metrics.lines().find_map(|line| line.strip_prefix("floe_horizon_days{name=\"orders\"} ")).unwrap();
+    assert!((1..30_000).contains(&horizon.parse::<i64>().unwrap()), "{horizon}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http_2_without_tls_is_spoken_too() {
+    let server = Server::standalone().await;
+    let client = reqwest::Client::builder().http2_prior_knowledge().build().unwrap();
+    let asked = (0..50).map(|_| client.get(server.url("/v1/mint/orders")).send());
+    let mut seen = BTreeSet::new();
+    for asked in asked.collect::<Vec<_>>() {
+        let response = asked.await.unwrap();
+        assert_eq!((response.status().as_u16(), response.version()), (200, reqwest::Version::HTTP_2));
+        assert!(seen.insert(response.text().await.unwrap()));
+    }
+    server.stop().await.unwrap();
+}
