@@ -73,8 +73,11 @@ struct RequestLabels {
 /// The names that have been opened, with what each has minted, and whether it has a label of its own.
 struct Names {
     limit: usize,
-    known: RwLock<HashMap<Box<str>, (bool, Arc<AtomicU64>)>>,
+    known: RwLock<HashMap<Box<str>, Admitted>>,
 }
+
+/// Whether a name has a label of its own, and what it has minted.
+type Admitted = (bool, Arc<AtomicU64>);
 
 impl Metrics {
     /// Metrics in which up to `metric_names` names have a label of their own.
@@ -180,7 +183,7 @@ impl NameMetrics {
 }
 
 impl Names {
-    fn admit(&self, name: &str) -> (bool, Arc<AtomicU64>) {
+    fn admit(&self, name: &str) -> Admitted {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let labelled = known.len() < self.limit;
         known.entry(name.into()).or_insert_with(|| (labelled, Arc::default())).clone()

@@ -1,4 +1,5 @@
 //! The real server, in this process, on a free port and a ledger on disk, asked by real clients.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test")]
 
 mod drain;
 mod errors;
