@@ -171,7 +171,7 @@ impl Config {
     pub fn standalone() -> Self {
         Self {
             file: None,
-            realm: "default".to_owned(),
+            realm: floe_ledger::DEFAULT_REALM.to_owned(),
             ledger: None,
             data_dir: PathBuf::from("floe-data"),
             window: None,

@@ -149,11 +149,7 @@ impl Front {
         // The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses
         // without reading it.
         let header = limits.header_bytes + limits.uri_bytes;
-        builder
-            .http1()
-            .timer(TokioTimer::new())
-            .max_buf_size((2 * header).max(16 << 10))
-            .pipeline_flush(true);
+        builder.http1().timer(TokioTimer::new()).max_buf_size((2 * header).max(16 << 10));
         if limits.header_count >= 100 {
             builder.http1().max_headers(limits.header_count + 1);
         }

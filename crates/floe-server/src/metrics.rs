@@ -36,6 +36,8 @@ pub(crate) struct Metrics {
     wait_seconds: Family<NameLabel, Seconds>,
     requests: Family<RequestLabels, Counter>,
     request_seconds: Family<RouteLabel, Histogram>,
+    /// Requests whose answer has not begun.
+    pub(crate) in_flight: Gauge,
     /// Connections that are open.
     pub(crate) connections: Gauge,
     /// Connections that were accepted.
@@ -105,6 +107,12 @@ impl Metrics {
             Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 16)));
         let help = "Time until the answer to an HTTP request began";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, request_seconds.clone());
+        let in_flight = Gauge::default();
+        registry.register(
+            "http_requests_in_flight",
+            "HTTP requests whose answer has not begun",
+            in_flight.clone(),
+        );
         let (connections, accepted, turned_away) = (Gauge::default(), Counter::default(), Counter::default());
         registry.register("connections", "Open connections", connections.clone());
         registry.register("connections_accepted", "Connections that were accepted", accepted.clone());
@@ -120,6 +128,7 @@ impl Metrics {
             wait_seconds,
             requests,
             request_seconds,
+            in_flight,
             connections,
             accepted,
             turned_away,
@@ -322,7 +331,7 @@ fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: i64
 /// Microseconds in seconds; the last bucket has no bound.
 fn seconds(micros: u64) -> f64 {
     match micros {
-        u64::MAX => f64::MAX,
+        u64::MAX => f64::INFINITY,
         _ => Duration::from_micros(micros).as_secs_f64(),
     }
 }

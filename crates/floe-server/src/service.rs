@@ -288,13 +288,16 @@ impl Service {
     fn refuse_to_open(&self, name: &Name, error: DefineError) -> Refusal {
         let detail = error.to_string();
         match error {
-            DefineError::Name(_) | DefineError::Invalid(_) => Refusal::bad(detail),
+            DefineError::Name(_) => Refusal::bad(detail),
             DefineError::Mismatch { .. } => {
                 self.remember(name, Known::Mismatch(detail.as_str().into()));
                 Refusal::new(Status::Stopped, detail)
             }
             DefineError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, RETRY),
-            DefineError::Stopped(_) => {
+            // What the configuration says of the name cannot be served: no request is to blame.
+            DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::new(Status::Stopped, detail),
+            // And whatever a later version of the library adds.
+            _ => {
                 self.stopped.notify_one();
                 Refusal::new(Status::Stopped, detail)
             }
@@ -308,7 +311,8 @@ impl Service {
             MintError::Unavailable { .. } => Refusal::for_now(Status::Unavailable, detail, RETRY),
             MintError::Exhausted(_) => Refusal::new(Status::Exhausted, detail),
             MintError::Count { .. } => Refusal::bad(detail),
-            MintError::Stopped(_) => {
+            // And whatever a later version of the library adds.
+            _ => {
                 tracing::error!(name, "{detail}");
                 self.stopped.notify_one();
                 Refusal::new(Status::Stopped, detail)

@@ -8,7 +8,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -38,7 +38,12 @@ pub(super) struct Guard {
     header_begun: bool,
     read_sleep: Pin<Box<Sleep>>,
     write_sleep: Option<Pin<Box<Sleep>>>,
+    farewell: Option<(Pin<Box<Sleep>>, usize)>,
 }
+
+/// How long, and how many bytes, a client may go on sending after its last answer. Closing on unread bytes makes the
+/// system reset the connection, which takes the answer back before the client has read it.
+const FAREWELL: (Duration, usize) = (Duration::from_secs(1), 16 << 20);
 
 /// How many requests of a connection have begun and ended.
 #[derive(Clone, Default)]
@@ -65,6 +70,7 @@ impl Guard {
             header_begun: false,
             read_sleep: Box::pin(tokio::time::sleep(limits.idle_timeout)),
             write_sleep: None,
+            farewell: None,
         };
         (guard, busy)
     }
@@ -164,7 +170,27 @@ impl AsyncWrite for Guard {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+        let this = self.get_mut();
+        if this.farewell.is_none() {
+            ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+            this.farewell = Some((Box::pin(tokio::time::sleep(FAREWELL.0)), FAREWELL.1));
+        }
+        let Some((sleep, left)) = &mut this.farewell else { return Poll::Ready(Ok(())) };
+        let mut bytes = [0; 4096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut this.stream).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() && *left > 0 => {
+                    *left = left.saturating_sub(buffer.filled().len());
+                    this.header_begun = true;
+                }
+                // The client has closed as well, or has had enough.
+                Poll::Ready(_) => return Poll::Ready(Ok(())),
+                // Nothing is under way.
+                Poll::Pending if !this.header_begun => return Poll::Ready(Ok(())),
+                Poll::Pending => return sleep.as_mut().poll(context).map(Ok),
+            }
+        }
     }
 
     fn poll_write_vectored(

@@ -31,8 +31,8 @@ async fn a_request_under_way_is_answered() {
     let asked = tokio::spawn(server.client.get(server.url("/v1/mint/slow?n=1600")).send());
     let metrics = || async {
         let metrics = server.text("/metrics").await;
-        // This very request is one of the two.
-        metrics.contains("floe_connections 2\n").then_some(())
+        // The one that asks is the other.
+        metrics.contains("floe_http_requests_in_flight 2\n").then_some(())
     };
     until("the request to arrive", metrics).await;
     server.tell_to_stop();

@@ -1,5 +1,6 @@
 //! Each row of the error table that HTTP can meet.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use floe_server::{Config, ServeError};
@@ -145,14 +146,15 @@ async fn a_ledger_that_is_removed_stops_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_that_is_replaced_stops_the_server() {
     let other = Server::of(&counter("serial")).await;
+    let (others, directory) = (database(&other), Arc::clone(&other.directory));
+    other.stop().await.unwrap();
     let server = Server::of(&counter("serial")).await;
     server.mint("serial", 1).await;
-    std::fs::copy(database(&other), database(&server).with_extension("new")).unwrap();
-    std::fs::rename(database(&server).with_extension("new"), database(&server)).unwrap();
+    std::fs::rename(others, database(&server)).unwrap();
     problem(server.get("/v1/mint/serial").await, 500).await;
     let error = server.ended().await.unwrap_err();
     assert!(matches!(error, ServeError::Stopped(_)), "{error:?}");
-    other.stop().await.unwrap();
+    drop(directory);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -65,11 +65,9 @@ impl Server {
             let _ = stopped.await;
         };
         let ready = move |started: &Started| ready.send(started.clone()).unwrap();
-        let mut task = tokio::spawn(floe_server::run(config, stopped, ready));
-        let started = tokio::select! {
-            started = is_ready => started.unwrap(),
-            ended = &mut task => return Err(ended.unwrap().unwrap_err()),
-        };
+        let task = tokio::spawn(floe_server::run(config, stopped, ready));
+        // A server that does not start drops its end of the channel.
+        let Ok(started) = is_ready.await else { return Err(task.await.unwrap().unwrap_err()) };
         let client = Client::builder().timeout(PATIENCE).build().unwrap();
         let address = started.addresses[0];
         Ok(Self { address, started, client, directory, stop: Some(stop), task })

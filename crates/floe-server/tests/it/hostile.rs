@@ -55,12 +55,14 @@ async fn garbage_is_answered_and_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_2_to_the_63_bytes_is_refused_unread() {
     let server = Server::standalone().await;
-    for length in ["9223372036854775808", "9223372036854775807", "18446744073709551615", "1000000"] {
+    for length in ["9223372036854775808", "9223372036854775807", "1000000", "18446744073709551615"] {
         let request = format!(
             "POST /v1/mint/orders HTTP/1.1\r\nhost: a\r\ncontent-length: {length}\r\nconnection: close\r\n\r\nxx"
         );
         let said = answer(&server, request.as_bytes()).await;
-        assert!(said.starts_with("HTTP/1.1 413 ") || said.starts_with("HTTP/1.1 400 "), "{length}: {said}");
+        // The last one is more than hyper can count to.
+        let refused = ["413", "431"].iter().any(|status| said.starts_with(&format!("HTTP/1.1 {status} ")));
+        assert!(refused, "{length}: {said}");
     }
     let endless = format!(
         "POST /v1/mint/orders HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nfffff\r\n{}",
@@ -105,11 +107,16 @@ async fn a_header_that_trickles_in_is_cut_off_in_time() {
     };
     timeout(PATIENCE, trickle).await.expect("the server reads on for ever");
     assert!(since.elapsed() >= Duration::from_millis(300), "it was cut off too early");
-    // The same after a whole request on the same connection, and half a request then silence.
+    // Half a request, then silence; also after a whole one on the same connection.
     let mut stream = connect(&server).await;
-    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\nGET /liv").await.unwrap();
+    stream.write_all(b"GET /livez HTTP/1.1\r\n").await.unwrap();
+    rest(&mut stream).await;
+    let mut stream = connect(&server).await;
+    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+    stream.read_exact(&mut [0; 1]).await.unwrap();
+    stream.write_all(b"GET /liv").await.unwrap();
     let said = String::from_utf8_lossy(&rest(&mut stream).await).into_owned();
-    assert_eq!(said.matches("HTTP/1.1 200 OK").count(), 1, "{said}");
+    assert_eq!(said.matches("TTP/1.1 200 OK").count(), 1, "{said}");
     server.stop().await.unwrap();
 }
 
@@ -151,9 +158,11 @@ async fn a_client_that_stops_reading_is_cut_off() {
     let mut first = [0; 15];
     stream.read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 200 OK");
-    // It is the server that gives up: its own page asks over another connection.
+    // It is the server that gives up: this client holds its end.
     until("the connection to be dropped", || async {
-        server.text("/metrics").await.contains("floe_connections 1\n").then_some(())
+        let said = answer(&server, b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await;
+        // The one that asks is left.
+        said.contains("\nfloe_connections 1\n").then_some(())
     })
     .await;
     drop(stream);
