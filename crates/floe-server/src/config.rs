@@ -69,8 +69,6 @@ pub struct ClockSettings {
     pub max_hold: Duration,
     /// How long a call waits for a clock that went back, before anything else.
     pub wait: Duration,
-    /// Start although this clock and the ledger's differ by over 10 s.
-    pub trust: bool,
 }
 
 /// What bounds every wait, buffer, batch and count.
@@ -153,7 +151,7 @@ impl Default for Limits {
 
 impl Default for ClockSettings {
     fn default() -> Self {
-        Self { max_hold: Duration::from_secs(3600), wait: Duration::from_millis(5), trust: false }
+        Self { max_hold: Duration::from_secs(3600), wait: Duration::from_millis(5) }
     }
 }
 
@@ -312,7 +310,6 @@ impl Config {
             let clock = &mut self.clock;
             section.set("max_hold", &mut clock.max_hold, duration_within(Duration::ZERO..=day * 366));
             section.set("wait", &mut clock.wait, duration_within(Duration::ZERO..=Duration::from_secs(60)));
-            section.set("trust", &mut clock.trust, boolean);
         });
         section.table("log", |section| {
             const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];

@@ -19,6 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::config::Limits;
+use crate::metrics::Counted;
 use crate::service::Service;
 
 mod accept;
@@ -90,7 +91,8 @@ async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Res
     let since = Instant::now();
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let route = route_of(&request);
-    let _in_flight = InFlight::new(&shared);
+    // Also where the client goes away meanwhile.
+    let _in_flight = Counted::new(&shared.service.metrics().in_flight);
     let mut response = match admit(&shared.limits, request).await {
         Ok(request) => match timeout(shared.limits.request_timeout, next.run(request)).await {
             Ok(response) => response,
@@ -107,23 +109,6 @@ async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Res
     // The path alone: a query may hold what should not be in a log.
     tracing::debug!(%method, path = uri.path(), status = response.status().as_u16(), "request");
     response
-}
-
-/// A request whose answer has not begun, also where its client goes away meanwhile.
-struct InFlight(prometheus_client::metrics::gauge::Gauge);
-
-impl InFlight {
-    fn new(shared: &Shared) -> Self {
-        let gauge = shared.service.metrics().in_flight.clone();
-        gauge.inc();
-        Self(gauge)
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
 }
 
 /// The template of the route, one of a fixed set: it becomes a label.

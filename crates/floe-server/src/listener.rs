@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::config::Limits;
-use crate::metrics::Metrics;
+use crate::metrics::{Counted, Metrics};
 use crate::server::ServeError;
 
 mod guard;
@@ -129,7 +129,7 @@ impl Front {
         async move {
             let _place = place;
             front.metrics.accepted.inc();
-            front.metrics.connections.inc();
+            let _counted = Counted::new(&front.metrics.connections);
             // An answer is one small packet, and must not wait for another.
             let _ = stream.set_nodelay(true);
             let (guard, busy) = Guard::new(stream, &front.limits);
@@ -139,7 +139,6 @@ impl Front {
             if let Err(error) = watcher.watch(connection.into_owned()).await {
                 tracing::debug!("a connection ended: {error}");
             }
-            front.metrics.connections.dec();
         }
     }
 

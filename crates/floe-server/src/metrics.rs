@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use floe::{Floe, Kind, NameState, Status};
+use floe::{Floe, Kind, LATENCY_BOUNDS_MICROS, NameState, Status};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -191,6 +191,22 @@ impl NameMetrics {
     }
 }
 
+/// One in a gauge, for as long as it lives.
+pub(crate) struct Counted(Gauge);
+
+impl Counted {
+    pub(crate) fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
 impl Names {
     fn admit(&self, name: &str) -> Admitted {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -231,8 +247,8 @@ impl FromStatus {
     fn clock(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
         let clock = &status.clock;
         let help = "Steady clock minus wall clock";
-        gauge(encoder, "steady_clock_offset_milliseconds", help, clock.offset_ms)?;
-        let held = i64::try_from(clock.held_ms).unwrap_or(i64::MAX);
+        gauge(encoder, "steady_clock_offset_milliseconds", help, clock.offset_ms())?;
+        let held = whole(clock.held_ms());
         gauge(
             encoder,
             "rollback_held_milliseconds",
@@ -251,7 +267,7 @@ impl FromStatus {
             MetricType::Gauge,
         )?;
         for slot in &status.slots {
-            let value = ConstGauge::new(i64::try_from(slot.window_left_ms).unwrap_or(i64::MAX));
+            let value = ConstGauge::new(whole(slot.window_left_ms));
             value.encode(left.encode_family(&[("worker_bits", u64::from(slot.worker_bits))])?)?;
         }
         let mut worker = encoder.encode_descriptor(
@@ -262,7 +278,7 @@ impl FromStatus {
         )?;
         for slot in &status.slots {
             if let Some(id) = slot.worker {
-                let value = ConstGauge::new(i64::try_from(id).unwrap_or(i64::MAX));
+                let value = ConstGauge::new(whole(id));
                 value.encode(worker.encode_family(&[("worker_bits", u64::from(slot.worker_bits))])?)?;
             }
         }
@@ -273,17 +289,17 @@ impl FromStatus {
         type Value = fn(&floe::NameStatus, &Status) -> Option<i64>;
         let gauges: [(&str, &str, Value); 4] = [
             ("ahead_milliseconds", "How far minted ticks run ahead of the steady clock", |name, _| {
-                (name.definition.kind() == Kind::Snowflake).then_some(name.ahead_ms)
+                (name.definition.kind() == Kind::Snowflake).then_some(whole(name.ahead_ms))
             }),
             ("segment_left", "Numbers left in hand", |name, _| {
-                let left = i64::try_from(name.left).unwrap_or(i64::MAX);
+                let left = whole(name.left);
                 (name.definition.kind() == Kind::Segment).then_some(left)
             }),
             ("horizon_days", "Days until the layout's time bits run out", |name, status| {
                 name.horizon.map(|horizon| horizon.since(status.clock.steady).div_euclid(86_400_000))
             }),
             ("name_ready", "Whether the name can be minted from (1)", |name, _| {
-                Some(i64::from(matches!(name.state, NameState::Ready | NameState::Idle)))
+                Some(i64::from(name.state == NameState::Ready))
             }),
         ];
         for (metric, help, value) in gauges {
@@ -307,31 +323,35 @@ impl FromStatus {
 
 fn ledger(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
     let calls = &status.calls;
-    let mut outcomes =
-        encoder.encode_descriptor("ledger_calls", "Reservations by outcome", None, MetricType::Counter)?;
-    for (outcome, count) in [("ok", calls.reserve_ok), ("refused", calls.refused), ("error", calls.errors)] {
+    let help = "Reservations asked of the ledger, by outcome";
+    let mut outcomes = encoder.encode_descriptor("ledger_calls", help, None, MetricType::Counter)?;
+    for (outcome, count) in [("granted", calls.granted), ("refused", calls.refused), ("error", calls.errors)]
+    {
         ConstCounter::new(count).encode(outcomes.encode_family(&[("outcome", outcome)])?)?;
     }
-    let count = calls.latency.iter().map(|(_, count)| count).sum();
-    let buckets: Vec<_> = calls.latency.iter().map(|&(bound_us, count)| (seconds(bound_us), count)).collect();
+    // The last bucket is open above.
+    let bounds = LATENCY_BOUNDS_MICROS.into_iter().map(seconds).chain([f64::INFINITY]);
+    let buckets: Vec<_> = bounds.zip(calls.latency).collect();
+    let help = "Time that reservations took";
     encoder
-        .encode_descriptor(
-            "ledger_call_duration",
-            "Time that reservations took",
-            Some(&Unit::Seconds),
-            MetricType::Histogram,
-        )?
-        .encode_histogram::<[(&str, &str); 0]>(seconds(calls.sum_us), count, &buckets, None)
+        .encode_descriptor("ledger_call_duration", help, Some(&Unit::Seconds), MetricType::Histogram)?
+        .encode_histogram::<[(&str, &str); 0]>(
+            seconds(calls.latency_sum_micros),
+            calls.latency.iter().sum(),
+            &buckets,
+            None,
+        )
 }
 
 fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: i64) -> fmt::Result {
     ConstGauge::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
 }
 
-/// Microseconds in seconds; the last bucket has no bound.
 fn seconds(micros: u64) -> f64 {
-    match micros {
-        u64::MAX => f64::INFINITY,
-        _ => Duration::from_micros(micros).as_secs_f64(),
-    }
+    Duration::from_micros(micros).as_secs_f64()
+}
+
+/// A number as a gauge holds it. None of them comes near the end of the range.
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,8 +1,9 @@
 //! Starting, serving and stopping.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use floe::Floe;
 
@@ -109,12 +110,40 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         .enable_all()
         .build()
         .map_err(system)?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         // Before anything is reserved: a signal must find someone who gives it back.
         let told = told_to_stop().map_err(system)?;
+        let told_again = told_to_stop().map_err(system)?;
+        let (first, stopping) = tokio::sync::oneshot::channel();
+        let told = async {
+            told.await;
+            let _ = first.send(());
+        };
+        let impatient = async {
+            // The sender is gone where the server ended by itself: there is nothing to cut short then.
+            if stopping.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            told_again.await;
+        };
         let shown = config.clone();
-        run(config, told, move |started| print!("{}", greeting(&shown, started))).await
-    })
+        let served = run(config, told, move |started| say(&greeting(&shown, started)));
+        tokio::select! {
+            served = served => served,
+            () = impatient => Err(ServeError::System(
+                "told to stop twice, and so stopped at once: what was reserved and not minted passes unused".to_owned(),
+            )),
+        }
+    });
+    // A ledger call that hangs must not hold the process.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served
+}
+
+/// Prints; a reader that has gone away is no reason to stop.
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// Ledger calls of operators and of names being opened; minting needs none.
@@ -134,8 +163,7 @@ fn open(config: &Config) -> Result<(Floe, bool), ServeError> {
         .worker(config.worker.clone())
         .max_wait(config.limits.max_wait)
         .max_hold(config.clock.max_hold)
-        .rollback_wait(config.clock.wait)
-        .trust_clock(config.clock.trust);
+        .rollback_wait(config.clock.wait);
     if let Some(instance) = &config.instance {
         builder = builder.instance(instance.clone());
     }

@@ -84,11 +84,14 @@ impl Service {
     }
 
     /// Binds the names that the configuration lists. What one of them meets is logged, and told to whoever asks for
-    /// that name; the others are served.
+    /// that name; the others are served. While the ledger does not answer, names are bound when they are asked for.
     pub(crate) async fn open_listed(self: &Arc<Self>) {
         for (name, definition) in self.rules.listed() {
             if let Err(refusal) = self.open_name(Wire::Native, name.as_str()).await {
                 tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.detail);
+                if matches!(refusal.status, Status::Busy | Status::Unavailable) {
+                    break;
+                }
             }
         }
     }
@@ -129,9 +132,10 @@ impl Service {
             Ok(Some(minted)) => Ok(minted),
             Ok(None) => {
                 let since = Instant::now();
-                let waited = timeout(self.max_wait, open.handle.mint_many_async(n)).await;
+                // The library bounds the wait by the same limit, and knows why it was in vain.
+                let waited = open.handle.mint_many_async(n).await;
                 open.metrics.waited(since.elapsed());
-                waited.unwrap_or(Err(MintError::Busy { retry: RETRY }))
+                waited
             }
             Err(error) => Err(error),
         };

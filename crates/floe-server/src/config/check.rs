@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use floe::{Definition, Kind, Start};
+use floe::ledger::Memory;
+use floe::{DefineError, Definition, Floe, Kind, Name, NameError};
 
-use super::{Config, ConfigError, NameSettings, show_duration};
+use super::{Config, ConfigError, NameRule, show_duration};
 
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let mut problems = Vec::new();
     listeners(config, &mut problems);
     limits(config, &mut problems);
-    for name in &config.names {
-        let of = |problem: String| format!("name `{}`: {problem}", name.rule);
-        problems.extend(windows(config, name).into_iter().map(of));
-    }
+    names(config, &mut problems);
     let file = config.file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default();
     ConfigError::unless_empty(problems.into_iter().map(|problem| format!("{file}{problem}")).collect())
 }
@@ -55,37 +53,41 @@ fn limits(config: &Config, problems: &mut Vec<String>) {
     }
 }
 
-/// A window has to hold what a generator may draw before the next one is there.
-fn windows(config: &Config, name: &NameSettings) -> Vec<String> {
-    let Definition::Snowflake { layout, .. } = &name.definition else { return Vec::new() };
-    let mut problems = Vec::new();
-    let tick = Duration::from_millis(layout.tick_millis());
-    let ahead = name.taste.max_ahead.unwrap_or_default();
-    // The embedded ledger's default is the shorter one.
-    let window = config.window_on(config.ledger.as_ref().is_some_and(|url| !embedded(url)));
-    let needed = tick * TICKS_IN_WINDOW + ahead;
-    if window < needed {
-        problems.push(format!(
-            "the window (\"{}\") holds too little: with a tick of \"{}\" and max_ahead \"{}\" it needs \"{}\" or more; raise window, or take a finer tick or a smaller max_ahead",
-            show_duration(window),
-            show_duration(tick),
-            show_duration(ahead),
-            show_duration(needed)
-        ));
+/// Serves the names for a moment from a ledger in memory: the library checks their layouts, epochs and tastes against
+/// the node's window and worker ids, and names that share a generator against each other.
+fn names(config: &Config, problems: &mut Vec<String>) {
+    // The embedded ledger's default window is the shorter one.
+    let shared = config.ledger.as_ref().is_some_and(|url| !embedded(url));
+    let builder = Floe::builder().window(config.window_on(shared)).worker(config.worker.clone());
+    let floe = match builder.open(Memory::default()) {
+        Ok(floe) => floe,
+        Err(error) => return problems.push(error.to_string()),
+    };
+    for settings in &config.names {
+        let defined = example(config, &settings.rule)
+            .map_err(DefineError::Name)
+            .and_then(|name| floe.define(&name, &settings.definition, &settings.taste));
+        if let Err(error) = defined {
+            problems.push(format!("name `{}`: {error}", settings.rule));
+        }
     }
-    if name.taste.start == Some(Start::Rolling) && name.taste.max_ahead.is_some_and(|ahead| ahead < tick) {
-        problems.push(format!(
-            "start = \"rolling\" needs a max_ahead of at least one tick, \"{}\", and it is \"{}\": raise it, or start at \"random:100\"",
-            show_duration(tick),
-            show_duration(ahead)
-        ));
-    }
-    problems
 }
 
-/// A window lies anywhere against the ticks, so one of two ticks always holds a whole one; one more keeps minting
-/// going while the next window is reserved.
-const TICKS_IN_WINDOW: u32 = 3;
+/// A name that the rule is about, and no listed name.
+fn example(config: &Config, rule: &NameRule) -> Result<Name, NameError> {
+    let mut name = match rule {
+        NameRule::Exact(name) => return Ok(name.clone()),
+        NameRule::Pattern(prefix) => format!("{prefix}x"),
+    };
+    while config
+        .names
+        .iter()
+        .any(|other| matches!(&other.rule, NameRule::Exact(listed) if listed.as_str() == name))
+    {
+        name.push('x');
+    }
+    Name::new(&name)
+}
 
 /// Whether a ledger's URL names one that no other machine uses.
 pub(super) fn embedded(url: &str) -> bool {
@@ -93,7 +95,6 @@ pub(super) fn embedded(url: &str) -> bool {
     matches!(scheme, "sqlite" | "memory")
 }
 
-/// The kinds that a file can list, for the check's own summary.
 impl Config {
     /// What the configuration says, in a few lines, for `floe config --check`.
     pub fn summary(&self) -> String {

@@ -60,8 +60,6 @@ worker = "auto"
 max_hold = "{max_hold}"
 # How long a call waits for a clock that went back, before anything else.
 wait = "{wait}"
-# Start although this clock and the ledger's differ by over 10 s.
-trust = {trust}
 
 [log]
 # "text" for people, "json" for machines.
@@ -135,7 +133,6 @@ drain_timeout = "{drain_timeout}"
         insecure = config.insecure,
         max_hold = show_duration(clock.max_hold),
         wait = show_duration(clock.wait),
-        trust = clock.trust,
         level = log.level,
         max_batch = limits.max_batch,
         max_names = limits.max_names,

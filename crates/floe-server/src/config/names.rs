@@ -160,7 +160,7 @@ fn taste(section: &Section<'_, '_>) -> Taste {
     };
     section.set("start", &mut taste.start, |value| start(value).map(Some));
     let ahead = duration_within(Duration::ZERO..=Duration::from_secs(86_400));
-    section.set("max_ahead", &mut taste.max_ahead, |value| ahead(value).map(Some));
+    section.set("max_ahead", &mut taste.max_ahead, ahead);
     section.set("min_step", &mut taste.min_step, within(1..=1 << 40));
     section.set("max_step", &mut taste.max_step, within(1..=1 << 40));
     if taste.min_step > taste.max_step {

@@ -1,7 +1,7 @@
 //! Taking an ID apart.
 
 use floe::layout::{FieldKind, PRESETS};
-use floe::{DatedShape, Definition, Layout, UnixMillis, WideId};
+use floe::{DatedShape, Definition, Layout, Overflow, UnixMillis, WideId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -190,7 +190,9 @@ fn read_snowflake(id: u128, layout: &Layout) -> Result<Reading, Refusal> {
 fn read_dated(id: &str, shape: &DatedShape) -> Option<Reading> {
     let rest = id.strip_prefix(shape.prefix()).unwrap_or(id);
     let (day, counter) = rest.split_at_checked(8)?;
-    if counter.len() < usize::from(shape.digits()) || !rest.bytes().all(|byte| byte.is_ascii_digit()) {
+    let digits = usize::from(shape.digits());
+    let fits = counter.len() == digits || shape.overflow() == Overflow::Widen && counter.len() > digits;
+    if !fits || !rest.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let date = format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..]);

@@ -31,7 +31,7 @@ pub(crate) struct NameReport {
     pub horizon: Option<String>,
     /// IDs minted here since this server started.
     pub minted: u64,
-    /// `ready`, `idle` (nothing reserved), `unavailable`, `exhausted`, `stopped`, or `closed` (bound in the ledger,
+    /// `ready`, `unavailable`, `exhausted`, `stopped`, or `closed` (bound in the ledger,
     /// not asked for here yet).
     pub state: &'static str,
     /// Why the state is what it is, where there is more to say.
@@ -45,7 +45,7 @@ pub(crate) struct NameReport {
     pub segment_left: Option<u64>,
     /// How far minted ticks run ahead of the steady clock, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ahead_ms: Option<i64>,
+    pub ahead_ms: Option<u64>,
 }
 
 /// Names in byte order.
@@ -209,7 +209,6 @@ impl Service {
         let status = self.floe.status();
         match status.state {
             State::Running => {}
-            State::Closing => return Readiness::Not("closing: this server is shutting down".to_owned()),
             State::Stopped(cause) => return Readiness::Not(format!("stopped: {cause}")),
         }
         if status.slots.iter().any(|slot| slot.window_left_ms > 0) {
@@ -218,7 +217,7 @@ impl Service {
         if let Some(cause) = status.clock.refused {
             return Readiness::Not(format!("the clock is refused: {cause}"));
         }
-        let serves = |name: &NameStatus| matches!(name.state, NameState::Ready | NameState::Idle);
+        let serves = |name: &NameStatus| name.state == NameState::Ready;
         match (status.names.iter().any(serves), status.names.first()) {
             (true, _) | (_, None) => Readiness::Ready,
             (false, Some(first)) => Readiness::Not(format!(
@@ -294,7 +293,6 @@ fn described(name: &str, definition: &Definition) -> NameReport {
 fn word(state: &NameState) -> &'static str {
     match state {
         NameState::Ready => "ready",
-        NameState::Idle => "idle",
         NameState::Unavailable { .. } => "unavailable",
         NameState::Exhausted(_) => "exhausted",
         NameState::Stopped(_) => "stopped",
@@ -303,7 +301,7 @@ fn word(state: &NameState) -> &'static str {
 
 fn trouble(state: &NameState) -> Option<String> {
     match state {
-        NameState::Ready | NameState::Idle => None,
+        NameState::Ready => None,
         NameState::Unavailable { since, cause } => Some(format!("unavailable since {since}: {cause}")),
         NameState::Exhausted(cause) | NameState::Stopped(cause) => Some(cause.clone()),
     }

@@ -154,7 +154,7 @@ async fn the_metrics_hold_what_operators_need() {
         "floe_steady_clock_offset_milliseconds ",
         "floe_window_left_milliseconds{worker_bits=\"10\"} ",
         "floe_worker_id{worker_bits=\"10\"} ",
-        "floe_ledger_calls_total{outcome=\"ok\"} ",
+        "floe_ledger_calls_total{outcome=\"granted\"} ",
         "floe_ledger_calls_total{outcome=\"refused\"} ",
         "floe_ledger_calls_total{outcome=\"error\"} ",
         "floe_ledger_call_duration_seconds_count ",
