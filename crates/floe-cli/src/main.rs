@@ -1,1 +1,2 @@
+mod explain; mod failure; mod table;
 fn main() {}

@@ -1,0 +1,483 @@
+//! An ID taken apart, and the arithmetic by which anyone can do the same by hand. No clock, no ledger, no output:
+//! text and JSON values only.
+
+use std::fmt::Write as _;
+
+use floe::layout::{FieldKind, PRESETS, Part, Parts};
+use floe::{DatedShape, Definition, Kind, Layout, UnixMillis, WideId};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Outcome};
+
+/// An ID read by one definition.
+pub(crate) enum Inspected {
+    /// Bit fields.
+    Snowflake {
+        id: WideId,
+        layout: Layout,
+        parts: Parts,
+    },
+    /// The `nth` number, from 0, of a segment.
+    Segment {
+        id: u64,
+        nth: u64,
+        increment: u64,
+        offset: u64,
+    },
+    /// The number itself.
+    Counter { id: u64 },
+    /// A date and the number within its day.
+    Dated {
+        text: String,
+        shape: DatedShape,
+        date: String,
+        number: u64,
+    },
+}
+
+impl Inspected {
+    /// Reads `text` as an ID of `definition`.
+    pub(crate) fn read(text: &str, definition: &Definition) -> Outcome<Self> {
+        match definition {
+            Definition::Snowflake { layout, .. } => Self::by_layout(number(text)?, layout),
+            Definition::Segment { increment, offset } => {
+                let id = narrow(text)?;
+                let past = id.checked_sub(*offset).filter(|past| past.is_multiple_of((*increment).max(1)));
+                let Some(past) = past else {
+                    return Err(Failure::new(format_args!(
+                        "{id} is not a number of this segment: its numbers are {offset} + {increment} * n"
+                    )));
+                };
+                let nth = past / (*increment).max(1);
+                Ok(Self::Segment { id, nth, increment: *increment, offset: *offset })
+            }
+            Definition::Counter => Ok(Self::Counter { id: narrow(text)? }),
+            Definition::Dated(shape) => Self::dated(text, shape),
+        }
+    }
+
+    /// Reads `id` by the bit fields of `layout`.
+    pub(crate) fn by_layout(id: WideId, layout: &Layout) -> Outcome<Self> {
+        let parts = layout.split(id.get()).map_err(Failure::new)?;
+        Ok(Self::Snowflake { id, layout: layout.clone(), parts })
+    }
+
+    fn dated(text: &str, shape: &DatedShape) -> Outcome<Self> {
+        let prefix = shape.prefix();
+        // The number form has no prefix.
+        let digits = text.strip_prefix(prefix).unwrap_or(text);
+        let refuse = |why: &str| {
+            let form = format!("{prefix}yyyyMMdd and then {} digits", shape.digits());
+            Err(Failure::usage(format_args!("{text:?} is not an ID of this dated name: {why}")).hint(format_args!(
+                "its IDs are written as {form}"
+            )))
+        };
+        if let Some((at, character)) = digits.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
+            let at = at + text.len() - digits.len();
+            return refuse(&format!("{character:?} at byte {at} is not a decimal digit"));
+        }
+        let Some((date, number)) = digits.split_at_checked(8) else {
+            return refuse("it is shorter than a date");
+        };
+        let Some(date) = calendar(date) else {
+            return refuse(&format!("{date} is not a date"));
+        };
+        if number.len() < usize::from(shape.digits()) {
+            return refuse(&format!("{} digits after the date are too few", number.len()));
+        }
+        if number.len() > usize::from(shape.digits())
+            && (number.starts_with('0') || shape.overflow() == floe::Overflow::Refuse)
+        {
+            return refuse(&format!("{} digits after the date are too many", number.len()));
+        }
+        let Ok(number) = number.parse() else {
+            return refuse("its counter does not fit 63 bits");
+        };
+        Ok(Self::Dated { text: text.to_owned(), shape: shape.clone(), date, number })
+    }
+
+    /// The kind of name that it was read as.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Snowflake { .. } => Kind::Snowflake,
+            Self::Segment { .. } => Kind::Segment,
+            Self::Counter { .. } => Kind::Counter,
+            Self::Dated { .. } => Kind::Dated,
+        }
+    }
+
+    /// A line for each thing that the ID says.
+    pub(crate) fn summary(&self) -> String {
+        let mut lines: Vec<(String, String)> = Vec::new();
+        let mut line = |label: &str, value: String| lines.push((label.to_owned(), value));
+        match self {
+            Self::Snowflake { id, layout, parts } => {
+                line("id", id.to_string());
+                line("kind", self.kind().to_string());
+                line("layout", layout.to_string());
+                line("time", parts.time.to_string());
+                for part in &parts.fields {
+                    if part.field.kind() != FieldKind::Time {
+                        line(part.field.name(), part.value.to_string());
+                    }
+                }
+                if parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node).count() > 1 {
+                    line("worker id", format!("{} (the node fields together)", parts.worker));
+                }
+            }
+            Self::Segment { id, nth, increment, offset } => {
+                line("id", id.to_string());
+                line("kind", self.kind().to_string());
+                line("numbers", format!("{offset} + {increment} * n"));
+                line("n", nth.to_string());
+            }
+            Self::Counter { id } => {
+                line("id", id.to_string());
+                line("kind", self.kind().to_string());
+            }
+            Self::Dated { text, shape, date, number } => {
+                line("id", text.clone());
+                line("kind", self.kind().to_string());
+                line("date", format!("{date} in {}", shape.zone()));
+                line("number", format!("{number} of that day"));
+            }
+        }
+        let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+        lines.iter().map(|(label, value)| format!("{label:width$}  {value}\n")).collect()
+    }
+
+    /// The arithmetic, as one would do it by hand.
+    pub(crate) fn explanation(&self) -> String {
+        match self {
+            Self::Snowflake { id, layout, parts } => {
+                format!("{}\n{}", picture(&parts.fields), arithmetic(*id, layout, parts))
+            }
+            Self::Segment { id, nth, increment, offset } => format!(
+                "a segment prints the n-th position of its reserved ranges, n from 0, as {offset} + {increment} * n:\n  \
+                 ({id} - {offset}) / {increment} = {nth}, without a remainder\n\
+                 it holds no time and no worker: which node minted it, and when, the number does not say\n"
+            ),
+            Self::Counter { id } => format!(
+                "a counter prints its position itself:\n  {id}\n\
+                 every number below it was handed out, or given up, before it; it holds no time and no worker\n"
+            ),
+            Self::Dated { text, shape, date, number } => {
+                let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
+                let mut lines = String::from("the date, and the number within that day, are written one after the other:\n");
+                let cells: Vec<(&str, String)> = [
+                    (text.strip_suffix(digits).unwrap_or_default(), "prefix".to_owned()),
+                    (digits.get(..8).unwrap_or_default(), format!("date {date} in {}", shape.zone())),
+                    (
+                        digits.get(8..).unwrap_or_default(),
+                        format!("number {number} of that day, in at least {} digits", shape.digits()),
+                    ),
+                ]
+                .into();
+                let width = cells.iter().map(|(cell, _)| cell.len()).max().unwrap_or(0);
+                for (cell, meaning) in cells.iter().filter(|(cell, _)| !cell.is_empty()) {
+                    let _ = writeln!(lines, "  {cell:width$}  {meaning}");
+                }
+                lines
+            }
+        }
+    }
+
+    /// The same for programs.
+    pub(crate) fn json(&self) -> Value {
+        match self {
+            Self::Snowflake { id, layout, parts } => json!({
+                "id": id.to_string(),
+                "kind": self.kind().as_str(),
+                "form": "decimal",
+                "layout": layout.to_string(),
+                "time": parts.time.to_string(),
+                "time_ms": parts.time.get(),
+                "tick": parts.tick,
+                "worker": parts.worker,
+                "sequence": parts.sequence,
+                "fields": parts.fields.iter().map(|part| json!({
+                    "name": part.field.name(),
+                    "shift": part.field.shift(),
+                    "bits": part.field.bits(),
+                    "value": part.value,
+                })).collect::<Vec<_>>(),
+            }),
+            Self::Segment { id, nth, increment, offset } => json!({
+                "id": id.to_string(),
+                "kind": self.kind().as_str(),
+                "form": "decimal",
+                "increment": increment,
+                "offset": offset,
+                "n": nth,
+            }),
+            Self::Counter { id } => json!({
+                "id": id.to_string(),
+                "kind": self.kind().as_str(),
+                "form": "decimal",
+            }),
+            Self::Dated { text, shape, date, number } => json!({
+                "id": text,
+                "kind": self.kind().as_str(),
+                "form": "decimal",
+                "date": date,
+                "zone": shape.zone(),
+                "number": number,
+            }),
+        }
+    }
+}
+
+/// The number that `text` writes, whatever its width.
+pub(crate) fn number(text: &str) -> Outcome<WideId> {
+    match text.parse::<i64>() {
+        // Its own text says where a negative ID comes from.
+        Ok(negative) if negative < 0 => Err(floe::IdError::Negative(negative).into()),
+        _ => Ok(text.parse::<WideId>()?),
+    }
+}
+
+fn narrow(text: &str) -> Outcome<u64> {
+    let wide = number(text)?;
+    Ok(floe::Id::try_from(wide)?.get())
+}
+
+/// `2026-11-20` of `20261120`, where there is such a day.
+fn calendar(digits: &str) -> Option<String> {
+    let date: jiff::civil::Date = jiff::civil::Date::strptime("%Y%m%d", digits).ok()?;
+    Some(date.to_string())
+}
+
+/// The widest picture that an ordinary terminal shows in one piece.
+const PICTURE_COLUMNS: usize = 100;
+
+/// The bits of each field, high to low, with the number of its first and last bit above.
+fn picture(fields: &[Part]) -> String {
+    struct Cell {
+        first: String,
+        last: String,
+        bits: String,
+        name: String,
+    }
+    let cells = fields.iter().map(|part| {
+        let (field, value) = (part.field, part.value);
+        let (low, high) = (field.shift(), field.shift() + field.bits() - 1);
+        Cell {
+            first: high.to_string(),
+            // A field of one bit has one number.
+            last: if high == low { String::new() } else { low.to_string() },
+            bits: format!("{value:0width$b}", width = usize::try_from(field.bits()).unwrap_or(0)),
+            name: field.name().to_owned(),
+        }
+    });
+    let mut text = String::new();
+    let mut rows = [const { String::new() }; 4];
+    let mut flush = |rows: &mut [String; 4]| {
+        for row in rows.iter_mut() {
+            let _ = writeln!(text, "  {}", row.trim_end());
+            row.clear();
+        }
+    };
+    for cell in cells {
+        let numbers = cell.first.len() + cell.last.len() + usize::from(!cell.last.is_empty());
+        let width = cell.bits.len().max(cell.name.len()).max(numbers);
+        if !rows[0].is_empty() && rows[0].chars().count() + width + 4 > PICTURE_COLUMNS {
+            flush(&mut rows);
+        }
+        let gap = width - cell.first.len() - cell.last.len();
+        let _ = write!(rows[0], "  {}{}{}", cell.first, " ".repeat(gap), cell.last);
+        let _ = write!(rows[1], "+-{}", "-".repeat(width + 1));
+        let _ = write!(rows[2], "| {:>width$} ", cell.bits);
+        let _ = write!(rows[3], "| {:^width$} ", cell.name);
+        rows[0].push(' ');
+    }
+    flush(&mut rows);
+    text
+}
+
+/// A line of shifts and masks for each field, and where a piece of the worker id goes.
+fn arithmetic(id: WideId, layout: &Layout, parts: &Parts) -> String {
+    let total = layout.total_bits();
+    let mut lines: Vec<(String, String)> = vec![("id".to_owned(), id.to_string())];
+    for part in &parts.fields {
+        let (field, value) = (part.field, part.value);
+        let shifted = match field.shift() {
+            0 => "id".to_owned(),
+            shift => format!("(id >> {shift})"),
+        };
+        // Nothing lies above the highest field, so there is nothing to mask.
+        let taken = match field.shift() + field.bits() == total {
+            true if field.shift() == 0 => "id".to_owned(),
+            true => shifted.trim_matches(['(', ')']).to_owned(),
+            false => format!("{shifted} & {:#x}", field.max()),
+        };
+        if field.kind() != FieldKind::Time {
+            lines.push((taken, format!("{value}  {}", field.name())));
+            continue;
+        }
+        lines.push((taken.clone(), format!("{value}  ticks of {} since {}", tick(layout), layout.epoch())));
+        let ticks = if taken == "id" { taken } else { format!("({taken})") };
+        let scaled = match layout.tick_millis() {
+            1 => ticks,
+            millis => format!("{ticks} * {millis}"),
+        };
+        let epoch = layout.epoch().get();
+        lines.push((format!("{scaled} + {epoch}"), format!("{}  ms since 1970: {}", parts.time.get(), parts.time)));
+    }
+    let nodes: Vec<&Part> = parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node).collect();
+    if nodes.len() > 1 {
+        // High to low: each piece is shifted by the bits of those after it.
+        let mut below: u32 = nodes.iter().map(|part| part.field.bits()).sum();
+        let pieces = nodes.iter().map(|part| {
+            below -= part.field.bits();
+            match below {
+                0 => part.field.name().to_owned(),
+                shift => format!("{} << {shift}", part.field.name()),
+            }
+        });
+        lines.push((pieces.collect::<Vec<_>>().join(" | "), format!("{}  worker id", parts.worker)));
+    }
+    let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
+    lines.iter().map(|(left, right)| format!("  {left:>width$} = {right}\n")).collect()
+}
+
+fn tick(layout: &Layout) -> String {
+    match layout.tick_millis() {
+        millis if millis.is_multiple_of(1000) => format!("{} s", millis / 1000),
+        millis => format!("{millis} ms"),
+    }
+}
+
+/// A preset that gives an ID a date which can be.
+pub(crate) struct Candidate {
+    pub(crate) preset: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) inspected: Inspected,
+    time: UnixMillis,
+}
+
+/// How far a date may lie ahead of this machine's clock and still be believed.
+const CREDIBLE_AHEAD_MS: i64 = 86_400_000;
+
+/// The presets by which `id` was minted after their epoch's first day and not in the future, the latest date first:
+/// an ID that somebody asks about is more often new than old.
+pub(crate) fn candidates(id: WideId, now: UnixMillis) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = PRESETS
+        .iter()
+        .filter_map(|preset| {
+            let parts = preset.layout.split(id.get()).ok()?;
+            let time = parts.time;
+            let credible = time.since(now) <= CREDIBLE_AHEAD_MS && time.since(preset.layout.epoch()) >= 86_400_000;
+            credible.then(|| Candidate {
+                preset: preset.name,
+                about: preset.about,
+                inspected: Inspected::Snowflake { id, layout: preset.layout.clone(), parts },
+                time,
+            })
+        })
+        .collect();
+    found.sort_by_key(|candidate| std::cmp::Reverse(candidate.time));
+    found
+}
+
+impl Candidate {
+    /// `preset  time  field=value …`.
+    pub(crate) fn cells(&self) -> [String; 3] {
+        let fields = match &self.inspected {
+            Inspected::Snowflake { parts, .. } => parts
+                .fields
+                .iter()
+                .filter(|part| part.field.kind() != FieldKind::Time)
+                .map(|part| format!("{}={}", part.field.name(), part.value))
+                .collect::<Vec<_>>()
+                .join(" "),
+            _ => String::new(),
+        };
+        [self.preset.to_owned(), self.time.to_string(), fields]
+    }
+
+    /// The preset and all that [`Inspected::json`] says.
+    pub(crate) fn json(&self) -> Value {
+        let mut value = self.inspected.json();
+        if let Some(object) = value.as_object_mut() {
+            object.insert("preset".to_owned(), self.preset.into());
+            object.insert("about".to_owned(), self.about.into());
+        }
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snowflake(id: u64, layout: &str) -> Inspected {
+        let layout = layout.parse().expect("a layout");
+        Inspected::by_layout(number(&id.to_string()).expect("an ID"), &layout).expect("an ID of the layout")
+    }
+
+    #[test]
+    fn shifts_and_masks_as_articles_write_them() {
+        let text = snowflake(1_541_815_603_606_036_480, "twitter").explanation();
+        for line in [
+            "(id >> 22) + 1288834974657 = 1656432460105  ms since 1970: 2022-06-28T16:07:40.105Z\n",
+            "(id >> 17) & 0x1f = 11  datacenter\n",
+            "(id >> 12) & 0x1f = 26  worker\n",
+            "id & 0xfff = 0  sequence\n",
+            "datacenter << 5 | worker = 378  worker id\n",
+        ] {
+            assert!(text.contains(line), "{line:?} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_coarse_tick_is_multiplied_and_a_low_time_field_is_masked() {
+        let text = snowflake(0x5_0007, "worker:3 time:16 sequence:4 tick=10ms epoch=2020-01-01T00:00:00Z").explanation();
+        assert!(text.contains("((id >> 4) & 0xffff) * 10 + 1577836800000 = 1577837004800  ms since 1970"), "{text}");
+        assert!(text.contains(" id >> 20 = 0  worker\n"), "{text}");
+    }
+
+    #[test]
+    fn the_picture_holds_the_id_itself() {
+        let id = 1_541_815_603_606_036_480;
+        let Inspected::Snowflake { parts, .. } = snowflake(id, "twitter") else { panic!("not a snowflake") };
+        let picture = picture(&parts.fields);
+        let bits: String = picture.lines().filter(|line| line.contains("| ")).flat_map(str::chars).collect();
+        let bits: String = bits.chars().filter(|c| matches!(c, '0' | '1')).collect();
+        assert_eq!(u64::from_str_radix(&bits, 2), Ok(id), "{picture}");
+        assert!(picture.lines().all(|line| line.len() <= PICTURE_COLUMNS + 2), "{picture}");
+    }
+
+    #[test]
+    fn a_segment_knows_its_grid() {
+        let odd = Definition::Segment { increment: 2, offset: 1 };
+        let Ok(Inspected::Segment { nth, .. }) = Inspected::read("41", &odd) else { panic!("41 is on the grid") };
+        assert_eq!(nth, 20);
+        assert!(Inspected::read("42", &odd).is_err());
+        assert!(Inspected::read("0", &odd).is_err());
+    }
+
+    #[test]
+    fn a_dated_id_is_read_with_and_without_its_prefix() {
+        let shape = DatedShape::new("Asia/Shanghai", 6, "INV", floe::Overflow::Refuse).expect("a shape");
+        let dated = Definition::Dated(shape);
+        for text in ["INV20261120000123", "20261120000123"] {
+            let Ok(Inspected::Dated { date, number, .. }) = Inspected::read(text, &dated) else { panic!("{text}") };
+            assert_eq!((date.as_str(), number), ("2026-11-20", 123));
+        }
+        for text in ["INV20261120123", "INV202611200001234", "INV20261320000123", "IN20261120000123", "INV", ""] {
+            assert!(Inspected::read(text, &dated).is_err(), "{text} was read");
+        }
+    }
+
+    #[test]
+    fn candidates_lie_between_their_epoch_and_now() {
+        let now = UnixMillis::new(1_656_432_460_105);
+        let found = candidates(number("1541815603606036480").expect("an ID"), now);
+        assert!(found.iter().any(|candidate| candidate.preset == "twitter"));
+        assert!(found.is_sorted_by(|a, b| a.time >= b.time));
+        assert!(found.iter().all(|candidate| candidate.time.since(now) <= CREDIBLE_AHEAD_MS));
+        // A day before it was minted it cannot be Twitter's.
+        let before = candidates(number("1541815603606036480").expect("an ID"), now.plus(-CREDIBLE_AHEAD_MS - 1));
+        assert!(before.iter().all(|candidate| candidate.preset != "twitter"));
+    }
+}

@@ -1,0 +1,104 @@
+//! What a user reads when something did not work: the cause, and what to do next.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// A command's end that is not a success.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    hint: Option<String>,
+    exit: Exit,
+}
+
+/// The exit codes, as the man page lists them (0 is success).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Exit {
+    /// 0: whoever read the output has had enough.
+    Quiet,
+    /// 1: it did not work.
+    Error,
+    /// 2: it was asked for in a way that cannot work.
+    Usage,
+}
+
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    /// Exit code 1, with the cause.
+    pub(crate) fn new(cause: impl fmt::Display) -> Self {
+        Self { message: cause.to_string(), hint: None, exit: Exit::Error }
+    }
+
+    /// Exit code 2: the command line itself is wrong.
+    pub(crate) fn usage(cause: impl fmt::Display) -> Self {
+        Self { exit: Exit::Usage, ..Self::new(cause) }
+    }
+
+    /// The same with what to do next, where the cause does not say it.
+    pub(crate) fn hint(self, hint: impl fmt::Display) -> Self {
+        Self { hint: Some(hint.to_string()), ..self }
+    }
+
+    /// The same while doing this.
+    pub(crate) fn during(self, doing: impl fmt::Display) -> Self {
+        Self { message: format!("{doing}: {}", self.message), ..self }
+    }
+
+    /// A failure to write to stdout. A reader that has had enough (`| head -1`) is no error.
+    pub(crate) fn output(error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self { exit: Exit::Quiet, ..Self::new("") },
+            _ => Self::new(format_args!("cannot write to stdout: {error}")),
+        }
+    }
+
+    /// Says it on stderr; gives the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self.exit {
+            Exit::Quiet => return ExitCode::SUCCESS,
+            Exit::Error | Exit::Usage => anstream::eprint!("{}", self.painted()),
+        }
+        ExitCode::from(if self.exit == Exit::Usage { 2 } else { 1 })
+    }
+
+    fn painted(&self) -> String {
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        let bold = anstyle::Style::new().bold();
+        let mut text = format!("{red}error:{red:#} {}\n", self.message);
+        if let Some(hint) = &self.hint {
+            text += &format!(" {bold}hint:{bold:#} {hint}\n");
+        }
+        text
+    }
+}
+
+impl From<floe::NameError> for Failure {
+    fn from(error: floe::NameError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<floe::IdError> for Failure {
+    fn from(error: floe::IdError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<floe::LayoutError> for Failure {
+    fn from(error: floe::LayoutError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<floe::DefinitionError> for Failure {
+    fn from(error: floe::DefinitionError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<floe::ledger::LedgerError> for Failure {
+    fn from(error: floe::ledger::LedgerError) -> Self {
+        Self::new(error)
+    }
+}
