@@ -40,10 +40,6 @@ impl Failure {
         Self { hint: Some(hint.to_string()), ..self }
     }
 
-    /// The same while doing this.
-    pub(crate) fn during(self, doing: impl fmt::Display) -> Self {
-        Self { message: format!("{doing}: {}", self.message), ..self }
-    }
 
     /// A failure to write to stdout. A reader that has had enough (`| head -1`) is no error.
     pub(crate) fn output(error: &std::io::Error) -> Self {

@@ -1,2 +1,46 @@
-mod explain; mod failure; mod table;
-fn main() {}
+//! The command `floe`: a server, and the tools around its ledger.
+//!
+//! Every command writes data to stdout and nothing else there; an error is one `error:` with its cause and the way
+//! out, on stderr. What a command does is in the file of its name; this one only hands over.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod config;
+mod explain;
+mod failure;
+mod inspect;
+mod marks;
+mod mint;
+mod names;
+mod place;
+mod remote;
+mod serve;
+mod shape;
+mod shell;
+mod slots;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::arguments::{Arguments, Command, Marks};
+
+fn main() -> ExitCode {
+    let outcome = match &Arguments::parse().command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Mint(arguments) => mint::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Names(arguments) => names::run(arguments),
+        Command::Slots(arguments) => slots::run(arguments),
+        Command::Marks { command: Marks::List { json, ledger } } => marks::list(ledger, *json),
+        Command::Marks { command: Marks::Raise(arguments) } => marks::raise(arguments),
+        Command::Config(arguments) => config::run(arguments),
+        Command::Completions { shell } => shell::completions(*shell),
+        Command::Man { dir } => shell::man(dir.as_deref()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,253 @@
+//! The command line: what can be asked for, and how it is written.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use floe::{Kind, Layout};
+
+/// The most IDs that one `floe mint` prints.
+pub(crate) const MAX_MINT: u64 = 1_000_000_000;
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 success, 1 an error (its cause and the way out are on stderr), 2 wrong usage.
+
+Try:
+  floe serve                       a server on http://127.0.0.1:7600, its ledger in ./floe-data
+  floe mint orders -n 3            three IDs, beside that server or without it
+  floe inspect --explain ID        the shifts and masks by which an ID comes apart";
+
+/// Unique IDs across machines: reserve a range durably, then mint inside it.
+#[derive(Parser, Debug)]
+#[command(name = "floe", version, about, after_help = AFTER_HELP, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run the server until SIGTERM or SIGINT, then drain and give the unused ranges back
+    Serve(Box<Serve>),
+    /// Print new IDs, one a line
+    Mint(Box<Mint>),
+    /// Take an ID apart
+    Inspect(Inspect),
+    /// List the names that the ledger knows, with their definitions
+    Names(Names),
+    /// List the worker slots, with their marks and owners
+    Slots(Slots),
+    /// Show the marks of names, or move one up
+    Marks {
+        #[command(subcommand)]
+        command: Marks,
+    },
+    /// Print the default configuration, or check a file
+    Config(Config),
+    /// Print the completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page, or write all of them to a directory
+    Man {
+        /// Write floe.1, floe-serve.1, … there
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// Flags override the configuration file
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) ledger: Ledger,
+    /// Listen here instead of on 127.0.0.1:7600; may be given several times, port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Vec<String>,
+    /// Which worker ids to take: auto, a number, a range such as 512..1023, or datacenter=3
+    #[arg(long, value_name = "WORKER")]
+    pub(crate) worker: Option<String>,
+    /// How much time to reserve at once, such as 3s or 1h: as long it mints on without its ledger
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) window: Option<String>,
+    /// Listen on addresses that are not loopback although nobody has to show a token
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// How log lines are written to stderr
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Where the ledger is
+#[derive(Args, Debug, Default)]
+pub(crate) struct Ledger {
+    /// The directory of a ledger on this machine [default: floe-data]
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The ledger as a URL, such as sqlite:floe-data/floe.db
+    #[arg(long = "ledger", value_name = "URL", id = "url")]
+    pub(crate) url: Option<String>,
+    /// The prefix of all names in the ledger
+    #[arg(long, value_name = "REALM")]
+    pub(crate) realm: Option<String>,
+    /// A configuration file; the flags override what it says
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Where the ledger is, or a server that has it open
+#[derive(Args, Debug)]
+pub(crate) struct Place {
+    #[command(flatten)]
+    pub(crate) ledger: Ledger,
+    /// Ask this server instead, such as http://127.0.0.1:7600
+    #[arg(long, value_name = "URL", conflicts_with_all = ["data_dir", "url", "realm", "config"])]
+    pub(crate) server: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Mint {
+    /// The name to mint under; it comes into being here where it is new
+    pub(crate) name: String,
+    /// How many, from 1 to 1000000000
+    #[arg(short = 'n', long = "count", value_name = "N", default_value = "1", value_parser = count)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) count: u64,
+    #[command(flatten)]
+    pub(crate) shape: Shape,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// What a new name is; a name that exists keeps what it is, and a flag that says otherwise is an error
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "What a new name is")]
+pub(crate) struct Shape {
+    /// snowflake, segment, counter or dated [default: snowflake]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<Kind>,
+    /// The bit fields of a snowflake: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=…" [default: twitter]
+    #[arg(long, value_name = "LAYOUT")]
+    pub(crate) layout: Option<Layout>,
+    /// The distance of a segment's numbers [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) increment: Option<u64>,
+    /// The first of a segment's numbers [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) offset: Option<u64>,
+    /// The time zone whose days a dated name counts [default: UTC]
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) zone: Option<String>,
+    /// The digits of a dated name's counter [default: 6]
+    #[arg(long, value_name = "DIGITS")]
+    pub(crate) digits: Option<u8>,
+    /// The text before a dated name's date
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Inspect {
+    /// The ID
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) id: String,
+    /// Read it by this layout: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=…"
+    #[arg(long, value_name = "LAYOUT", conflicts_with = "name")]
+    pub(crate) layout: Option<Layout>,
+    /// Read it by the definition of this name, as a ledger or a server has it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Show the shifts and masks, and a picture of the bits
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) explain: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Names {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Slots {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Marks {
+    /// Show the next ID of every name that has a mark
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        ledger: Ledger,
+    },
+    /// Move a name's mark up, so that its next ID is at least N; a mark never goes down
+    ///
+    /// Use it when a name replaces a system that has handed out IDs already: raise it above the largest of them
+    /// before the first client asks floe. A running server first uses up what it has reserved below N: stop it first.
+    Raise(Box<Raise>),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Raise {
+    /// The name; one that does not exist yet comes into being here if --kind says what it is
+    pub(crate) name: String,
+    /// The next ID will be at least this; for a dated name, an ID as it is printed
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) to: String,
+    /// Say what would happen, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) shape: Shape,
+    #[command(flatten)]
+    pub(crate) ledger: Ledger,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Config {
+    /// Print every setting with its default
+    #[arg(long)]
+    pub(crate) defaults: bool,
+    /// Check this file, and say what is wrong with it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) check: Option<PathBuf>,
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    match text.parse::<i128>() {
+        Ok(n) if n < 1 => Err("mint at least 1".to_owned()),
+        Ok(n) => match u64::try_from(n) {
+            Ok(n) if n <= MAX_MINT => Ok(n),
+            _ => Err(format!("one call mints at most {MAX_MINT}: for more, call it again")),
+        },
+        Err(_) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Err(format!("one call mints at most {MAX_MINT}: for more, call it again"))
+        }
+        Err(_) => Err(format!("write a whole number from 1 to {MAX_MINT}")),
+    }
+}

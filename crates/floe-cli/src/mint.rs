@@ -1,0 +1,162 @@
+//! `floe mint`: new IDs on stdout, one a line.
+
+use std::io::{BufWriter, IsTerminal as _, Write};
+use std::time::Duration;
+
+use floe::{Floe, MintError, Minted, Name, Taste};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::arguments;
+use crate::failure::{Failure, Outcome};
+use crate::place;
+use crate::remote::{Remote, path_segment};
+
+/// How many IDs are asked for at once: large enough for a counter's one ledger write each, small enough that an
+/// answer comes soon and that little is lost where the reader has had enough.
+const BATCH: u64 = 10_000;
+
+/// From so many on, the progress is worth showing.
+const LONG: u64 = 200_000;
+
+/// How long one batch may wait, and how long a busy server is asked again.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
+    let name = Name::new(&arguments.name)?;
+    let mut out = Output::new(arguments.count);
+    let minted = match &arguments.place.server {
+        Some(server) => from_server(&Remote::at(server)?, &name, arguments, &mut out),
+        None => from_ledger(&name, arguments, &mut out),
+    };
+    // What was minted is printed also where the rest failed: it is the caller's, and nobody mints it again.
+    let flushed = out.finish();
+    minted.and(flushed)
+}
+
+fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Outcome {
+    let config = arguments.place.ledger.settings()?;
+    let ledger = place::open_or_make(&config)?;
+    let floe = Floe::builder()
+        .window(config.window_on(ledger.is_shared()))
+        .keep(false)
+        .max_wait(PATIENCE)
+        .max_hold(config.clock.max_hold)
+        .rollback_wait(config.clock.wait)
+        .trust_clock(config.clock.trust)
+        .open(ledger)
+        .map_err(Failure::new)?;
+    let stored = floe.stored(name).map_err(Failure::new)?;
+    let definition = arguments.shape.settle(name, stored, place::configured(&config, name)?)?;
+    // One call's own step: nothing is reserved beyond what is asked for, give or take the spare.
+    let step = arguments.count.min(1_000_000);
+    let taste = Taste { min_step: step, max_step: step, ..Taste::default() };
+    let handle = floe.define(name, &definition, &taste).map_err(Failure::new)?;
+    let mut written = Ok(());
+    while out.left > 0 && written.is_ok() {
+        written = match handle.mint_many(out.left.min(BATCH)) {
+            Ok(minted) => out.minted(minted),
+            Err(MintError::Busy { retry }) => {
+                std::thread::park_timeout(retry);
+                Ok(())
+            }
+            Err(error) => Err(Failure::new(error)),
+        };
+    }
+    floe.close();
+    written
+}
+
+fn from_server(server: &Remote, name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Outcome {
+    agree(server, name, arguments)?;
+    let name = path_segment(name.as_str());
+    let mut waited = Duration::ZERO;
+    while out.left > 0 {
+        let batch = out.left.min(BATCH);
+        let answer = server.get(&format!("/v1/mint/{name}?n={batch}"), "text/plain")?;
+        match answer.status {
+            200 => {
+                waited = Duration::ZERO;
+                let ids: Vec<&str> = answer.body.lines().collect();
+                if ids.len() as u64 != batch {
+                    return Err(server.foreign(format_args!("{} IDs instead of {batch}", ids.len())));
+                }
+                out.lines(&ids)?;
+            }
+            503 if waited < PATIENCE => {
+                let wait = answer.retry_after.unwrap_or(Duration::from_secs(1)).min(PATIENCE);
+                waited += wait.max(Duration::from_millis(1));
+                std::thread::park_timeout(wait);
+            }
+            _ => return Err(server.refused(&answer)),
+        }
+    }
+    Ok(())
+}
+
+/// Refuses flags that contradict what the server's name is.
+fn agree(server: &Remote, name: &Name, arguments: &arguments::Mint) -> Outcome {
+    if arguments.shape.is_empty() {
+        return Ok(());
+    }
+    let known = crate::names::of_server(server, name)?;
+    let asked = arguments.shape.settle(name, known.clone(), None)?;
+    if known.is_none() && asked != arguments::Shape::default().definition()? {
+        return Err(Failure::new(format_args!(
+            "the server has no name {name} yet, and on first use over HTTP a name becomes `{}`",
+            arguments::Shape::default().definition()?
+        ))
+        .hint(format_args!(
+            "list it in the server's configuration, or mint it once with --data-dir or --ledger instead of --server"
+        )));
+    }
+    Ok(())
+}
+
+/// Stdout, and the progress on stderr where a person waits for it.
+struct Output {
+    out: BufWriter<std::io::StdoutLock<'static>>,
+    left: u64,
+    progress: ProgressBar,
+}
+
+impl Output {
+    fn new(count: u64) -> Self {
+        let stdout = std::io::stdout();
+        // On one terminal the IDs themselves show that it goes on.
+        let watched = count >= LONG && std::io::stderr().is_terminal() && !stdout.is_terminal();
+        let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let progress = ProgressBar::with_draw_target(Some(count), target);
+        if let Ok(style) = ProgressStyle::with_template("{human_pos} of {human_len} IDs  {per_sec}  {eta} left") {
+            progress.set_style(style);
+        }
+        Self { out: BufWriter::with_capacity(1 << 16, stdout.lock()), left: count, progress }
+    }
+
+    fn minted(&mut self, minted: Minted) -> Outcome {
+        match minted {
+            Minted::Numbers(ids) => self.each(ids),
+            Minted::Wide(ids) => self.each(ids),
+            Minted::Dated(ids) => self.each(ids),
+        }
+    }
+
+    fn lines(&mut self, ids: &[&str]) -> Outcome {
+        self.each(ids.iter())
+    }
+
+    fn each(&mut self, ids: impl Iterator<Item = impl std::fmt::Display>) -> Outcome {
+        let mut written: u64 = 0;
+        for id in ids {
+            writeln!(self.out, "{id}").map_err(|error| Failure::output(&error))?;
+            written += 1;
+        }
+        self.left = self.left.saturating_sub(written);
+        self.progress.inc(written);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Outcome {
+        self.progress.finish_and_clear();
+        self.out.flush().map_err(|error| Failure::output(&error))
+    }
+}

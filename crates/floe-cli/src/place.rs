@@ -1,0 +1,101 @@
+//! Which ledger a command works on: flags over the configuration file over the defaults.
+
+use std::path::PathBuf;
+
+use floe::{Definition, Name, UnixMillis};
+use floe_server::{Config, ConfigError, NameRule, NameSettings};
+
+use crate::arguments;
+use crate::failure::{Failure, Outcome};
+
+/// A ledger as a value that is shared with a node.
+pub(crate) type Open = Box<dyn floe::ledger::Ledger>;
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(error.problems().join("\n       "))
+    }
+}
+
+impl arguments::Ledger {
+    /// All settings, these flags applied.
+    pub(crate) fn settings(&self) -> Outcome<Config> {
+        let mut config = match &self.config {
+            Some(file) => Config::load(file)?,
+            None => Config::standalone(),
+        };
+        if let Some(dir) = &self.data_dir {
+            config.ledger = None;
+            config.data_dir = dir.clone();
+        }
+        set(&mut config, "ledger", self.url.as_deref())?;
+        set(&mut config, "realm", self.realm.as_deref())?;
+        Ok(config)
+    }
+
+    /// The ledger, which has to be there already: a command that only looks makes none.
+    pub(crate) fn existing(&self) -> Outcome<Open> {
+        let config = self.settings()?;
+        if let Some(file) = embedded_file(&config)
+            && !file.exists()
+        {
+            return Err(Failure::new(format_args!("there is no ledger at {}", file.display())).hint(
+                "name the server's directory with --data-dir, or the ledger with --ledger; `floe serve` or `floe mint` makes a new one",
+            ));
+        }
+        open(&config)
+    }
+}
+
+/// Applies one flag, whose mistakes are wrong usage.
+pub(crate) fn set(config: &mut Config, setting: &str, value: Option<&str>) -> Outcome {
+    match value {
+        None => Ok(()),
+        Some(value) => config.set(setting, value).map_err(|error| Failure::usage(error)),
+    }
+}
+
+/// The embedded ledger's file, where the ledger is one.
+fn embedded_file(config: &Config) -> Option<PathBuf> {
+    match &config.ledger {
+        None => Some(config.data_dir.join("floe.db")),
+        Some(url) => url.strip_prefix("sqlite:").map(PathBuf::from),
+    }
+}
+
+fn open(config: &Config) -> Outcome<Open> {
+    let opened = match &config.ledger {
+        Some(url) => floe_ledger::open(url, &config.realm),
+        None => floe_ledger::open_dir(&config.data_dir, &config.realm),
+    };
+    opened.map_err(Failure::new)
+}
+
+/// The ledger, made where it is not there yet; a new one is announced, for it is a new space of IDs.
+pub(crate) fn open_or_make(config: &Config) -> Outcome<Open> {
+    let new = embedded_file(config).filter(|file| !file.exists());
+    let ledger = open(config)?;
+    if let Some(file) = new {
+        let realm = ledger.realm_id()?;
+        anstream::eprintln!("note: a new ledger at {} (realm {}, {realm})", file.display(), config.realm);
+    }
+    Ok(ledger)
+}
+
+/// What the configuration says of `name`: with a file, only the names that it lists exist.
+pub(crate) fn configured(config: &Config, name: &Name) -> Outcome<Option<Definition>> {
+    let Some(file) = &config.file else { return Ok(None) };
+    let covering = config.names.iter().filter(|settings| settings.rule.covers(name.as_str()));
+    // An exact name goes before the patterns.
+    let exact = |settings: &&NameSettings| u8::from(matches!(settings.rule, NameRule::Pattern(_)));
+    match covering.min_by_key(exact) {
+        Some(settings) => Ok(Some(settings.definition.clone())),
+        None => Err(Failure::new(format_args!("{} lists no name {name}", file.display()))
+            .hint(format_args!("add [[name]] with name = \"{name}\" to it, or leave --config out"))),
+    }
+}
+
+/// The time on this machine's clock, to show beside marks. Nothing is minted by it.
+pub(crate) fn now() -> UnixMillis {
+    UnixMillis::new(jiff::Timestamp::now().as_millisecond())
+}

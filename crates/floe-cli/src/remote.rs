@@ -1,0 +1,114 @@
+//! A floe server, asked over its own HTTP.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::failure::{Failure, Outcome};
+
+/// A server under one address.
+pub(crate) struct Remote {
+    agent: ureq::Agent,
+    base: String,
+}
+
+/// What a server answers to a request.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+    /// What the server asks for before the next try.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// The longest answer that is read: more than the largest batch of IDs.
+const MAX_ANSWER_BYTES: u64 = 64 << 20;
+
+impl Remote {
+    /// The server at `url`, which is not asked yet.
+    pub(crate) fn at(url: &str) -> Outcome<Self> {
+        let base = url.trim_end_matches('/');
+        let refuse = |why: &str| {
+            Failure::usage(format_args!("--server {url:?} {why}"))
+                .hint("write the server's address as it prints it at its start, such as http://127.0.0.1:7600")
+        };
+        match base.split_once("://") {
+            Some(("http", host)) if !host.is_empty() => {}
+            Some(("https", _)) => return Err(refuse("cannot be reached: this version does not speak TLS")),
+            _ => return Err(refuse("is not an address of a server")),
+        }
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(Duration::from_secs(5)))
+            .timeout_global(Some(Duration::from_secs(30)))
+            .user_agent(concat!("floe/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .into();
+        Ok(Self { agent, base: base.to_owned() })
+    }
+
+    /// `GET` of `path` under the server's address.
+    pub(crate) fn get(&self, path: &str, accept: &str) -> Outcome<Answer> {
+        let unreachable = |error: ureq::Error| {
+            Failure::new(format_args!("no answer from {}: {error}", self.base))
+                .hint("check that `floe serve` runs there and that the address and port are right")
+        };
+        let mut answer =
+            self.agent.get(format!("{}{path}", self.base)).header("Accept", accept).call().map_err(unreachable)?;
+        let retry_after = answer
+            .headers()
+            .get("retry-after")
+            .and_then(|value| value.to_str().ok()?.parse().ok())
+            .map(Duration::from_secs);
+        let body = answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string().map_err(unreachable)?;
+        Ok(Answer { status: answer.status().as_u16(), body, retry_after })
+    }
+
+    /// The JSON under `path`; any status but 200 is a failure that says what the server said.
+    pub(crate) fn json(&self, path: &str) -> Outcome<Value> {
+        let answer = self.get(path, "application/json")?;
+        if answer.status != 200 {
+            return Err(self.refused(&answer));
+        }
+        serde_json::from_str(&answer.body).map_err(|error| self.foreign(error))
+    }
+
+    /// The failure for an answer that is an error.
+    pub(crate) fn refused(&self, answer: &Answer) -> Failure {
+        // RFC 9457: title and detail are written for people.
+        let problem: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+        let text = |key: &str| problem.get(key).and_then(Value::as_str);
+        match text("detail").or_else(|| text("title")) {
+            Some(detail) => Failure::new(format_args!("{} says: {detail}", self.base)),
+            None => Failure::new(format_args!("{} answers with status {}", self.base, answer.status))
+                .hint("is it a floe server? Its /docs page lists what it answers"),
+        }
+    }
+
+    /// The failure for an answer that floe's own server would not give.
+    pub(crate) fn foreign(&self, why: impl std::fmt::Display) -> Failure {
+        Failure::new(format_args!("{} does not answer as a floe server does: {why}", self.base))
+            .hint("check the address, and that server and command are of one version")
+    }
+}
+
+/// `text` as one segment of a URL's path.
+pub(crate) fn path_segment(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut path, byte| {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => path.push(char::from(byte)),
+            _ => path.push_str(&format!("%{byte:02X}")),
+        }
+        path
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path_segment;
+
+    #[test]
+    fn a_name_is_one_segment_of_a_path() {
+        assert_eq!(path_segment("orders-2026_a.b~c"), "orders-2026_a.b~c");
+        assert_eq!(path_segment("a?b#c%d:é"), "a%3Fb%23c%25d%3A%C3%A9");
+    }
+}

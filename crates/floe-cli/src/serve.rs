@@ -1,0 +1,25 @@
+//! `floe serve`: settings from flags and file, then the server.
+
+use floe_server::ServeError;
+
+use crate::arguments::{self, LogFormat};
+use crate::failure::{Failure, Outcome};
+use crate::place::set;
+
+pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
+    let mut config = arguments.ledger.settings()?;
+    let listen = (!arguments.listen.is_empty()).then(|| arguments.listen.join(","));
+    set(&mut config, "listen", listen.as_deref())?;
+    set(&mut config, "worker", arguments.worker.as_deref())?;
+    set(&mut config, "window", arguments.window.as_deref())?;
+    config.insecure |= arguments.insecure;
+    match arguments.log_format {
+        None => {}
+        Some(LogFormat::Text) => config.log.format = floe_server::LogFormat::Text,
+        Some(LogFormat::Json) => config.log.format = floe_server::LogFormat::Json,
+    }
+    floe_server::serve(config).map_err(|error| match error {
+        ServeError::Config(error) => error.into(),
+        other => Failure::new(other),
+    })
+}

@@ -1,0 +1,154 @@
+//! What a name is: as the ledger has it, as flags ask for it, and whether the two agree.
+
+use floe::{DatedShape, Definition, Kind, Layout, Name, Overflow, reserved_name};
+
+use crate::arguments::Shape;
+use crate::failure::{Failure, Outcome};
+
+impl Shape {
+    /// Whether nothing is asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kind.is_none() && !self.is_detailed()
+    }
+
+    /// Whether it says more than the kind.
+    fn is_detailed(&self) -> bool {
+        self.layout.is_some()
+            || self.increment.is_some()
+            || self.offset.is_some()
+            || self.zone.is_some()
+            || self.digits.is_some()
+            || self.prefix.is_some()
+    }
+
+    /// The definition that the flags describe; what they leave open has its default.
+    ///
+    /// A flag that belongs to another kind is wrong usage: in silence it would be lost.
+    pub(crate) fn definition(&self) -> Outcome<Definition> {
+        let kind = self.kind.unwrap_or_else(|| self.implied());
+        let foreign: Vec<&str> = [
+            (self.layout.is_some(), Kind::Snowflake, "--layout"),
+            (self.increment.is_some(), Kind::Segment, "--increment"),
+            (self.offset.is_some(), Kind::Segment, "--offset"),
+            (self.zone.is_some(), Kind::Dated, "--zone"),
+            (self.digits.is_some(), Kind::Dated, "--digits"),
+            (self.prefix.is_some(), Kind::Dated, "--prefix"),
+        ]
+        .into_iter()
+        .filter(|(given, of, _)| *given && *of != kind)
+        .map(|(_, _, flag)| flag)
+        .collect();
+        if !foreign.is_empty() {
+            return Err(Failure::usage(format_args!("a {kind} has no {}", foreign.join(", ")))
+                .hint("leave it out, or give the --kind that it belongs to"));
+        }
+        let definition = match kind {
+            Kind::Snowflake => {
+                Definition::Snowflake { layout: self.layout.clone().unwrap_or(Layout::TWITTER), own: false }
+            }
+            Kind::Segment => {
+                Definition::Segment { increment: self.increment.unwrap_or(1), offset: self.offset.unwrap_or(1) }
+            }
+            Kind::Counter => Definition::Counter,
+            Kind::Dated => Definition::Dated(DatedShape::new(
+                self.zone.as_deref().unwrap_or("UTC"),
+                self.digits.unwrap_or(6),
+                self.prefix.as_deref().unwrap_or_default(),
+                Overflow::Refuse,
+            )?),
+        };
+        definition.check()?;
+        Ok(definition)
+    }
+
+    /// The kind whose flags are given.
+    fn implied(&self) -> Kind {
+        if self.increment.is_some() || self.offset.is_some() {
+            Kind::Segment
+        } else if self.zone.is_some() || self.digits.is_some() || self.prefix.is_some() {
+            Kind::Dated
+        } else {
+            Kind::Snowflake
+        }
+    }
+
+    /// The definition to use for `name`: the stored one, if the flags do not contradict it; else the configured
+    /// one; else what the flags say.
+    pub(crate) fn settle(
+        &self,
+        name: &Name,
+        stored: Option<Definition>,
+        configured: Option<Definition>,
+    ) -> Outcome<Definition> {
+        // A configuration that disagrees with the ledger is found by `define`, which shows both.
+        let (known, whose) = match (configured, stored) {
+            (Some(configured), _) => (configured, "the configuration says"),
+            (None, Some(stored)) => (stored, "the ledger has it as"),
+            (None, None) => return self.fresh(name),
+        };
+        if self.is_empty() {
+            return Ok(known);
+        }
+        let asked = self.definition()?;
+        let agrees = if self.is_detailed() { asked == known } else { asked.kind() == known.kind() };
+        if agrees {
+            return Ok(known);
+        }
+        let asked = if self.is_detailed() { asked.to_string() } else { asked.kind().to_string() };
+        Err(Failure::new(format_args!(
+            "the name {name} is not what was asked for:\n  {whose}  {known}\n  asked for  {asked}"
+        ))
+        .hint("leave the flags out, or take another name: what a name is never changes"))
+    }
+
+    fn fresh(&self, name: &Name) -> Outcome<Definition> {
+        if reserved_name(name.as_str()) {
+            return Err(Failure::new(format_args!(
+                "the name {name} is reserved for the kind of that name, which this version does not mint yet"
+            ))
+            .hint("take another name"));
+        }
+        self.definition()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name() -> Name {
+        Name::new("orders").expect("a name")
+    }
+
+    #[test]
+    fn a_new_name_is_a_snowflake_unless_told_otherwise() {
+        let settle = |shape: Shape| shape.settle(&name(), None, None).map(|definition| definition.kind()).ok();
+        assert_eq!(settle(Shape::default()), Some(Kind::Snowflake));
+        assert_eq!(settle(Shape { kind: Some(Kind::Counter), ..Shape::default() }), Some(Kind::Counter));
+        assert_eq!(settle(Shape { increment: Some(2), ..Shape::default() }), Some(Kind::Segment));
+        assert_eq!(settle(Shape { zone: Some("UTC".into()), ..Shape::default() }), Some(Kind::Dated));
+    }
+
+    #[test]
+    fn a_known_name_stays_what_it_is() {
+        let odd = Definition::Segment { increment: 2, offset: 1 };
+        let settle = |shape: Shape| shape.settle(&name(), Some(odd.clone()), None).ok();
+        assert_eq!(settle(Shape::default()), Some(odd.clone()));
+        assert_eq!(settle(Shape { kind: Some(Kind::Segment), ..Shape::default() }), Some(odd.clone()));
+        assert_eq!(settle(Shape { increment: Some(2), ..Shape::default() }), Some(odd.clone()));
+        assert_eq!(settle(Shape { increment: Some(3), ..Shape::default() }), None);
+        assert_eq!(settle(Shape { kind: Some(Kind::Counter), ..Shape::default() }), None);
+    }
+
+    #[test]
+    fn a_flag_of_another_kind_is_not_lost_in_silence() {
+        let shape = Shape { kind: Some(Kind::Counter), digits: Some(4), ..Shape::default() };
+        assert!(shape.definition().is_err());
+    }
+
+    #[test]
+    fn a_reserved_name_is_refused() {
+        let uuid = Name::new("uuid").expect("a name");
+        assert!(Shape::default().settle(&uuid, None, None).is_err());
+    }
+}

@@ -1,0 +1,162 @@
+//! `floe slots`: who mints under which worker id, and until when.
+
+use floe::ledger::{Key, Ledger, Record};
+use floe::{Owner, UnixMillis};
+use serde_json::{Value, json};
+
+use crate::arguments;
+use crate::failure::Outcome;
+use crate::place::now;
+use crate::remote::Remote;
+use crate::table::{Table, print, print_json};
+
+/// How many records one question to a ledger asks for.
+const PAGE: usize = 1_000;
+
+/// A slot's record as people read it.
+struct Slot {
+    worker_bits: u32,
+    worker: u64,
+    mark: UnixMillis,
+    /// Mark minus now, in milliseconds: above 0, somebody's window is open.
+    ahead_ms: i64,
+    /// Whoever reserved last, where the note can be read.
+    owner: Option<Owner>,
+}
+
+pub(crate) fn run(arguments: &arguments::Slots) -> Outcome {
+    if let Some(server) = &arguments.place.server {
+        return served(&Remote::at(server)?, arguments.json);
+    }
+    let slots = stored(&*arguments.place.ledger.existing()?, now())?;
+    if arguments.json {
+        return print_json(&slots.iter().map(Slot::json).collect());
+    }
+    let mut table = Table::new(&["BITS", "WORKER", "MARK", "FROM NOW", "LIVE", "HOST", "PID", "SINCE"]);
+    for slot in &slots {
+        table.row(slot.cells());
+    }
+    print(&table.render())
+}
+
+fn stored(ledger: &dyn Ledger, now: UnixMillis) -> Outcome<Vec<Slot>> {
+    let mut slots = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = ledger.list(Key::SLOTS, &after, PAGE)?;
+        let full = page.len() == PAGE;
+        if let Some(last) = page.last() {
+            after.clone_from(&last.key);
+        }
+        slots.extend(page.iter().filter_map(|record| Slot::of(record, now)));
+        if !full {
+            break;
+        }
+    }
+    // The ledger's order is that of texts, in which 10 comes before 9.
+    slots.sort_by_key(|slot| (slot.worker_bits, slot.worker));
+    Ok(slots)
+}
+
+impl Slot {
+    fn of(record: &Record, now: UnixMillis) -> Option<Self> {
+        let (worker_bits, worker) = Key::parse_slot(&record.key)?;
+        let mark = UnixMillis::from_position(record.mark);
+        let owner = record.note.as_ref().and_then(|note| note.parse().ok());
+        Some(Self { worker_bits, worker, mark, ahead_ms: mark.since(now), owner })
+    }
+
+    fn live(&self) -> bool {
+        self.ahead_ms > 0
+    }
+
+    fn cells(&self) -> [String; 8] {
+        let owner = |show: fn(&Owner) -> String| self.owner.as_ref().map_or_else(|| "-".to_owned(), show);
+        [
+            self.worker_bits.to_string(),
+            self.worker.to_string(),
+            self.mark.to_string(),
+            span(self.ahead_ms),
+            if self.live() { "yes" } else { "no" }.to_owned(),
+            owner(|owner| owner.host.clone()),
+            owner(|owner| owner.pid.to_string()),
+            owner(|owner| owner.since.to_string()),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "worker_bits": self.worker_bits,
+            "worker": self.worker,
+            "mark": self.mark.to_string(),
+            "mark_ms": self.mark.get(),
+            "ahead_ms": self.ahead_ms,
+            "live": self.live(),
+            "owner": self.owner.as_ref().map(|owner| json!({
+                "host": owner.host,
+                "pid": owner.pid,
+                "version": owner.version,
+                "since": owner.since.to_string(),
+                "instance": owner.instance,
+            })),
+        })
+    }
+}
+
+/// `2.5 s ahead`, `3 h behind`: one number with the unit that suits it.
+fn span(ahead_ms: i64) -> String {
+    let millis = ahead_ms.unsigned_abs();
+    let side = if ahead_ms > 0 { "ahead" } else { "behind" };
+    let length = match millis {
+        0..1_000 => format!("{millis} ms"),
+        1_000..120_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+        120_000..7_200_000 => format!("{} min", millis / 60_000),
+        7_200_000..172_800_000 => format!("{} h", millis / 3_600_000),
+        _ => format!("{} d", millis / 86_400_000),
+    };
+    format!("{length} {side}")
+}
+
+fn served(server: &Remote, json: bool) -> Outcome {
+    let value = server.json("/v1/slots")?;
+    if json {
+        return print_json(&value);
+    }
+    let slots = value.get("slots").unwrap_or(&value).as_array().ok_or_else(|| server.foreign("no list of slots"))?;
+    let mut table = Table::new(&["BITS", "WORKER", "MARK", "LIVE", "HOST", "PID", "SINCE"]);
+    for slot in slots {
+        let text = |value: Option<&Value>| match value {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Bool(true)) => "yes".to_owned(),
+            Some(Value::Bool(false)) => "no".to_owned(),
+            None | Some(Value::Null) => "-".to_owned(),
+            Some(other) => other.to_string(),
+        };
+        let owner = |key: &str| text(slot.get("owner").and_then(|owner| owner.get(key)));
+        let of = |key: &str| text(slot.get(key));
+        table.row([
+            of("worker_bits"),
+            of("worker"),
+            of("mark"),
+            of("live"),
+            owner("host"),
+            owner("pid"),
+            owner("since"),
+        ]);
+    }
+    print(&table.render())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn a_span_has_the_unit_that_suits_it() {
+        assert_eq!(span(0), "0 ms behind");
+        assert_eq!(span(2_560), "2.5 s ahead");
+        assert_eq!(span(-119_999), "119.9 s behind");
+        assert_eq!(span(3_600_000), "60 min ahead");
+        assert_eq!(span(-86_400_000 * 3), "3 d behind");
+    }
+}
