@@ -89,6 +89,7 @@ pub(crate) enum LogFormat {
 
 /// Where the ledger is
 #[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Where the ledger is")]
 pub(crate) struct Ledger {
     /// The directory of a ledger on this machine [default: floe-data]
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
@@ -110,6 +111,7 @@ pub(crate) struct Place {
     #[command(flatten)]
     pub(crate) ledger: Ledger,
     /// Ask this server instead, such as http://127.0.0.1:7600
+    #[arg(help_heading = "Where the ledger is")]
     #[arg(long, value_name = "URL", conflicts_with_all = ["data_dir", "url", "realm", "config"])]
     pub(crate) server: Option<String>,
 }

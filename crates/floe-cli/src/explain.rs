@@ -247,10 +247,11 @@ fn calendar(digits: &str) -> Option<String> {
     Some(date.to_string())
 }
 
-/// The widest picture that an ordinary terminal shows in one piece.
+/// How wide a picture may be.
 const PICTURE_COLUMNS: usize = 100;
 
-/// The bits of each field, high to low, with the number of its first and last bit above.
+/// The bits of each field, high to low, with the number of its first and last bit above; in several pieces where
+/// one would not fit a terminal.
 fn picture(fields: &[Part]) -> String {
     struct Cell {
         first: String,
@@ -272,23 +273,22 @@ fn picture(fields: &[Part]) -> String {
     let mut text = String::new();
     let mut rows = [const { String::new() }; 4];
     let mut flush = |rows: &mut [String; 4]| {
-        for row in rows.iter_mut() {
-            let _ = writeln!(text, "  {}", row.trim_end());
+        for (row, end) in rows.iter_mut().zip(["", "+", "|", "|"]) {
+            let _ = writeln!(text, "  {}", format!("{row}{end}").trim_end());
             row.clear();
         }
     };
     for cell in cells {
         let numbers = cell.first.len() + cell.last.len() + usize::from(!cell.last.is_empty());
         let width = cell.bits.len().max(cell.name.len()).max(numbers);
-        if !rows[0].is_empty() && rows[0].chars().count() + width + 4 > PICTURE_COLUMNS {
+        if !rows[0].is_empty() && rows[0].len() + width + 6 > PICTURE_COLUMNS {
             flush(&mut rows);
         }
         let gap = width - cell.first.len() - cell.last.len();
-        let _ = write!(rows[0], "  {}{}{}", cell.first, " ".repeat(gap), cell.last);
-        let _ = write!(rows[1], "+-{}", "-".repeat(width + 1));
-        let _ = write!(rows[2], "| {:>width$} ", cell.bits);
+        let _ = write!(rows[0], "  {}{}{} ", cell.first, " ".repeat(gap), cell.last);
+        let _ = write!(rows[1], "+{}", "-".repeat(width + 2));
+        let _ = write!(rows[2], "| {:^width$} ", cell.bits);
         let _ = write!(rows[3], "| {:^width$} ", cell.name);
-        rows[0].push(' ');
     }
     flush(&mut rows);
     text

@@ -40,7 +40,6 @@ impl Failure {
         Self { hint: Some(hint.to_string()), ..self }
     }
 
-
     /// A failure to write to stdout. A reader that has had enough (`| head -1`) is no error.
     pub(crate) fn output(error: &std::io::Error) -> Self {
         match error.kind() {

@@ -1,0 +1,15 @@
+//! The real binary, as its users and its operators meet it.
+
+mod boundaries;
+mod client;
+mod drain;
+mod faketime;
+mod idle;
+mod input;
+mod kill;
+mod ledger_file;
+mod mint;
+mod pause;
+mod process;
+mod text;
+mod together;

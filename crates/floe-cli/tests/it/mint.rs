@@ -1,0 +1,160 @@
+//! `floe mint` and the commands that look at what it left behind.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::client::unique;
+use crate::process::{Said, Server, floe, run};
+
+/// `floe` with these arguments on this data directory.
+fn on(data: &Path, arguments: &[&str]) -> Said {
+    run(floe(arguments).arg("--data-dir").arg(data))
+}
+
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.lines().join("\n")).expect("JSON")
+}
+
+#[test]
+fn every_call_prints_new_ids_in_order() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    for kind in ["snowflake", "segment", "counter"] {
+        let mut all = Vec::new();
+        for n in ["1", "12345", "1"] {
+            let said = on(dir.path(), &["mint", &format!("of-{kind}"), "--kind", kind, "-n", n]);
+            let ids = said.numbers();
+            assert_eq!(ids.len().to_string(), n);
+            assert!(ids.is_sorted_by(|a, b| a < b), "{kind} is not in order");
+            all.extend(ids);
+        }
+        assert!(all.is_sorted_by(|a, b| a < b), "{kind} went back from one call to the next");
+        unique(kind, all);
+    }
+    let said = on(dir.path(), &["mint", "inv", "--kind", "dated", "--prefix", "INV", "--digits", "4", "-n", "3"]);
+    let lines = said.lines();
+    assert!(lines.iter().all(|line| line.starts_with("INV20") && line.len() == 15), "{lines:?}");
+    assert!(lines.is_sorted_by(|a, b| a < b));
+}
+
+#[test]
+fn a_reader_that_has_had_enough_is_no_error_and_its_ids_are_not_minted_again() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut child = floe(["mint", "orders", "--kind", "segment", "-n", "5000000", "--data-dir"])
+        .arg(dir.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("floe mint starts");
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().expect("stdout is piped")).read_line(&mut first).expect("a line");
+    let output = child.wait_with_output().expect("floe mint ends");
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{notes}");
+    assert!(!notes.contains("error"), "{notes}");
+    let first: u64 = first.trim().parse().expect("a number");
+    let next = on(dir.path(), &["mint", "orders"]).numbers();
+    assert!(next[0] > first, "{next:?} after {first}");
+}
+
+#[test]
+fn a_name_stays_what_it_is() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    on(dir.path(), &["mint", "tickets", "--kind", "segment", "--increment", "2"]).lines();
+    // Without flags, and with flags that agree, it goes on as it is.
+    assert_eq!(on(dir.path(), &["mint", "tickets", "-n", "2"]).numbers(), [3, 5]);
+    assert_eq!(on(dir.path(), &["mint", "tickets", "--kind", "segment"]).numbers(), [7]);
+    on(dir.path(), &["mint", "tickets", "--kind", "counter"])
+        .refuses(1, &["segment increment=2 offset=1", "counter", "another name"]);
+    on(dir.path(), &["mint", "tickets", "--increment", "3"])
+        .refuses(1, &["segment increment=2 offset=1", "segment increment=3 offset=1"]);
+    on(dir.path(), &["mint", "uuid"]).refuses(1, &["uuid", "reserved", "another name"]);
+    on(dir.path(), &["mint", "tickets", "--digits", "3", "--kind", "segment"]).refuses(2, &["--digits"]);
+}
+
+#[test]
+fn a_command_mints_through_a_server_too() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::on(dir.path());
+    let through = |arguments: &[&str]| run(floe(arguments).args(["--server", server.url()]));
+    let ids = through(&["mint", "orders", "-n", "25000"]).numbers();
+    assert_eq!(ids.len(), 25_000);
+    unique("orders", ids.into_iter().chain(on(dir.path(), &["mint", "orders", "-n", "100"]).numbers()));
+    through(&["mint", "orders", "--kind", "counter"]).refuses(1, &["snowflake", "counter"]);
+    through(&["mint", "visits", "--kind", "counter"]).refuses(1, &["visits", "--data-dir"]);
+    through(&["mint", "uuid"]).refuses(1, &["uuid"]);
+    assert!(through(&["names"]).out.contains("orders"));
+    assert!(through(&["slots"]).out.contains("yes"));
+    let nowhere = ["mint", "orders", "--server", "http://127.0.0.1:9"];
+    run(&mut floe(nowhere)).refuses(1, &["127.0.0.1:9", "floe serve"]);
+    run(&mut floe(["names", "--server", "localhost"])).refuses(2, &["localhost", "http://"]);
+}
+
+#[test]
+fn names_and_slots_tell_what_is_there() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let id = on(dir.path(), &["mint", "orders"]).numbers()[0];
+    on(dir.path(), &["mint", "Tickets64", "--kind", "segment", "--increment", "2"]).lines();
+    let names = on(dir.path(), &["names"]);
+    assert_eq!(names.lines().len(), 3, "{names:?}");
+    let names = json(&on(dir.path(), &["names", "--json"]));
+    assert_eq!(names[0]["name"], "Tickets64");
+    assert_eq!(names[0]["definition"], "segment increment=2 offset=1");
+    assert_eq!(names[1]["horizon"], "2080-07-10T17:30:30.209Z");
+
+    let slots = on(dir.path(), &["slots"]);
+    assert_eq!(slots.lines().len(), 2, "{slots:?}");
+    let slots = json(&on(dir.path(), &["slots", "--json"]));
+    assert_eq!(slots[0]["worker_bits"], 10);
+    // The command has ended and given its window back.
+    assert_eq!(slots[0]["live"], false);
+
+    let inspected = json(&on(dir.path(), &["inspect", &id.to_string(), "--name", "orders", "--json"]));
+    assert_eq!(inspected["worker"], slots[0]["worker"]);
+    on(dir.path(), &["inspect", "5", "--name", "nobody"]).refuses(1, &["nobody", "floe names"]);
+}
+
+#[test]
+fn marks_go_up_and_never_down() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let raise = |name: &str, more: &[&str]| on(dir.path(), &[&["marks", "raise", name], more].concat());
+    on(dir.path(), &["mint", "orders"]).lines();
+    raise("tickets", &["--to", "1000"]).refuses(1, &["no name tickets", "--kind segment"]);
+    raise("tickets", &["--to", "1000", "--kind", "segment", "--increment", "2", "--dry-run"]).lines();
+    assert!(!on(dir.path(), &["names"]).out.contains("tickets"), "a dry run has made a name");
+    raise("tickets", &["--to", "1000", "--kind", "segment", "--increment", "2"]).lines();
+    // The first odd number that is at least 1000.
+    assert_eq!(on(dir.path(), &["mint", "tickets", "-n", "2"]).numbers(), [1001, 1003]);
+    raise("tickets", &["--to", "1000"]).refuses(1, &["1005", "never goes down"]);
+    raise("tickets", &["--to", "2000", "--dry-run"]).lines();
+    assert_eq!(on(dir.path(), &["mint", "tickets"]).numbers(), [1005]);
+    raise("tickets", &["--to", "9223372036854775808"]).refuses(2, &["9223372036854775808"]);
+    raise("tickets", &["--to", "-4"]).refuses(2, &["-4"]);
+    raise("orders", &["--to", "5"]).refuses(1, &["snowflake", "clock"]);
+
+    raise("visits", &["--to", "500", "--kind", "counter"]).lines();
+    assert_eq!(on(dir.path(), &["mint", "visits"]).numbers(), [500]);
+
+    // A dated name's mark is a day and a number: both are in its IDs.
+    raise("inv", &["--to", "INV29990101000500", "--kind", "dated", "--prefix", "INV"]).lines();
+    assert_eq!(on(dir.path(), &["mint", "inv"]).lines(), ["INV29990101000500"]);
+    raise("inv", &["--to", "500"]).refuses(2, &["yyyyMMdd"]);
+
+    let marks = on(dir.path(), &["marks", "list"]);
+    assert!(marks.out.contains("1007") && marks.out.contains("501") && marks.out.contains("INV29990101000501"), "{marks:?}");
+    assert!(!marks.out.contains("orders"), "{marks:?}");
+    let marks = json(&on(dir.path(), &["marks", "list", "--json"]));
+    assert_eq!(marks[1]["next"], "1007");
+}
+
+#[test]
+fn commands_that_look_make_nothing() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    for command in [&["names"][..], &["slots"], &["marks", "list"], &["inspect", "5", "--name", "a"], &["marks", "raise", "a", "--to", "5"]] {
+        let nowhere = dir.path().join("nowhere");
+        on(&nowhere, command).refuses(1, &["no ledger", "nowhere", "--data-dir"]);
+        assert!(!nowhere.exists(), "{command:?} has made a data directory");
+    }
+}
