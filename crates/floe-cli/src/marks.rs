@@ -52,6 +52,7 @@ fn marks(ledger: &dyn Ledger) -> Outcome<Vec<(String, u64)>> {
 /// `floe marks raise`.
 pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let name = Name::new(&arguments.name)?;
+    arguments.shape.check(&name)?;
     let config = arguments.ledger.settings()?;
     let ledger = arguments.ledger.existing()?;
     let stored = names::of_ledger(&*ledger, &name)?;

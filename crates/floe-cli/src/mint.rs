@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
     let name = Name::new(&arguments.name)?;
+    arguments.shape.check(&name)?;
     let mut out = Output::new(arguments.count);
     let minted = match &arguments.place.server {
         Some(server) => from_server(&Remote::at(server)?, &name, arguments, &mut out),

@@ -84,7 +84,7 @@ impl Shape {
         let (known, whose) = match (configured, stored) {
             (Some(configured), _) => (configured, "the configuration says"),
             (None, Some(stored)) => (stored, "the ledger has it as"),
-            (None, None) => return self.fresh(name),
+            (None, None) => return self.definition(),
         };
         if self.is_empty() {
             return Ok(known);
@@ -101,14 +101,16 @@ impl Shape {
         .hint("leave the flags out, or take another name: what a name is never changes"))
     }
 
-    fn fresh(&self, name: &Name) -> Outcome<Definition> {
+    /// What can be refused before any ledger is opened, or made: flags that contradict each other, and a name that
+    /// is kept for a kind.
+    pub(crate) fn check(&self, name: &Name) -> Outcome {
         if reserved_name(name.as_str()) {
             return Err(Failure::new(format_args!(
                 "the name {name} is reserved for the kind of that name, which this version does not mint yet"
             ))
             .hint("take another name"));
         }
-        self.definition()
+        self.definition().map(|_| ())
     }
 }
 
@@ -149,6 +151,7 @@ mod tests {
     #[test]
     fn a_reserved_name_is_refused() {
         let uuid = Name::new("uuid").expect("a name");
-        assert!(Shape::default().settle(&uuid, None, None).is_err());
+        assert!(Shape::default().check(&uuid).is_err());
+        assert!(Shape::default().check(&name()).is_ok());
     }
 }
