@@ -182,47 +182,30 @@ impl Inspected {
         }
     }
 
-    /// The same for programs.
+    /// The same for programs, with the words of the server's `/v1/inspect`.
     pub(crate) fn json(&self) -> Value {
+        let kind = self.kind().as_str();
         match self {
-            Self::Snowflake { id, layout, parts } => json!({
-                "id": id.to_string(),
-                "kind": self.kind().as_str(),
+            Self::Snowflake { layout, parts, .. } => json!({
+                "kind": kind,
                 "form": "decimal",
                 "layout": layout.to_string(),
                 "time": parts.time.to_string(),
                 "time_ms": parts.time.get(),
-                "tick": parts.tick,
                 "worker": parts.worker,
                 "sequence": parts.sequence,
                 "fields": parts.fields.iter().map(|part| json!({
                     "name": part.field.name(),
-                    "shift": part.field.shift(),
                     "bits": part.field.bits(),
+                    "shift": part.field.shift(),
                     "value": part.value,
                 })).collect::<Vec<_>>(),
             }),
-            Self::Segment { id, nth, increment, offset } => json!({
-                "id": id.to_string(),
-                "kind": self.kind().as_str(),
-                "form": "decimal",
-                "increment": increment,
-                "offset": offset,
-                "n": nth,
-            }),
-            Self::Counter { id } => json!({
-                "id": id.to_string(),
-                "kind": self.kind().as_str(),
-                "form": "decimal",
-            }),
-            Self::Dated { text, shape, date, number } => json!({
-                "id": text,
-                "kind": self.kind().as_str(),
-                "form": "decimal",
-                "date": date,
-                "zone": shape.zone(),
-                "number": number,
-            }),
+            Self::Segment { nth, .. } => json!({ "kind": kind, "form": "decimal", "position": nth }),
+            Self::Counter { id } => json!({ "kind": kind, "form": "decimal", "position": id }),
+            Self::Dated { date, number, .. } => {
+                json!({ "kind": kind, "form": "decimal", "time": date, "position": number })
+            }
         }
     }
 }
@@ -350,7 +333,6 @@ fn tick(layout: &Layout) -> String {
 /// A preset that gives an ID a date which can be.
 pub(crate) struct Candidate {
     pub(crate) preset: &'static str,
-    pub(crate) about: &'static str,
     pub(crate) inspected: Inspected,
     time: UnixMillis,
 }
@@ -369,7 +351,6 @@ pub(crate) fn candidates(id: WideId, now: UnixMillis) -> Vec<Candidate> {
             let credible = time.since(now) <= CREDIBLE_AHEAD_MS && time.since(preset.layout.epoch()) >= 86_400_000;
             credible.then(|| Candidate {
                 preset: preset.name,
-                about: preset.about,
                 inspected: Inspected::Snowflake { id, layout: preset.layout.clone(), parts },
                 time,
             })
@@ -400,7 +381,6 @@ impl Candidate {
         let mut value = self.inspected.json();
         if let Some(object) = value.as_object_mut() {
             object.insert("preset".to_owned(), self.preset.into());
-            object.insert("about".to_owned(), self.about.into());
         }
         value
     }

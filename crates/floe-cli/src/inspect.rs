@@ -18,7 +18,11 @@ pub(crate) fn run(arguments: &arguments::Inspect) -> Outcome {
         (None, None) => return guess(arguments),
     };
     if arguments.json {
-        return print_json(&inspected.json());
+        let mut reading = inspected.json();
+        if let (Some(object), Some(name)) = (reading.as_object_mut(), &arguments.name) {
+            object.insert("name".to_owned(), name.as_str().into());
+        }
+        return print_json(&json!({ "id": arguments.id, "readings": [reading] }));
     }
     let explanation = if arguments.explain { format!("\n{}", inspected.explanation()) } else { String::new() };
     print(&format!("{}{explanation}", inspected.summary()))
@@ -43,7 +47,7 @@ fn guess(arguments: &arguments::Inspect) -> Outcome {
     let found = candidates(id, now());
     if arguments.json {
         let found: Vec<_> = found.iter().map(|candidate| candidate.json()).collect();
-        return print_json(&json!({ "id": id.to_string(), "candidates": found }));
+        return print_json(&json!({ "id": arguments.id, "readings": found }));
     }
     let Some(best) = found.first() else {
         return Err(Failure::new(format_args!(

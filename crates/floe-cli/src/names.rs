@@ -88,20 +88,19 @@ fn record(name: &str, text: &str) -> Value {
 
 /// The server knows more of its names than the ledger does: it is shown as the server tells it.
 fn served(server: &Remote, json: bool) -> Outcome {
-    let value = server.json("/v1/names")?;
+    let names = server.list("/v1/names", "names")?;
     if json {
-        return print_json(&value);
+        return print_json(&names.into());
     }
-    let names = value.get("names").unwrap_or(&value).as_array().ok_or_else(|| server.foreign("no list of names"))?;
     let mut table = Table::new(&["NAME", "KIND", "STATE", "MINTED", "HORIZON", "DEFINITION"]);
-    for name in names {
+    for name in &names {
         let text = |key: &str| match name.get(key) {
             Some(Value::String(text)) => text.clone(),
             None | Some(Value::Null) => "-".to_owned(),
             Some(other) => other.to_string(),
         };
         let definition = text("definition");
-        let (_, rest) = definition.split_once(' ').unwrap_or(("", &definition));
+        let (_, rest) = definition.split_once(' ').unwrap_or_default();
         table.row([text("name"), text("kind"), text("state"), text("minted"), text("horizon"), rest.to_owned()]);
     }
     print(&table.render())

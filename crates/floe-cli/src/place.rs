@@ -63,8 +63,9 @@ pub(crate) fn set(config: &mut Config, setting: &str, value: Option<&str>) -> Ou
 /// The embedded ledger's file, where the ledger is one.
 fn embedded_file(config: &Config) -> Option<PathBuf> {
     match &config.ledger {
-        None => Some(config.data_dir.join("floe.db")),
-        Some(url) => url.strip_prefix("sqlite:").map(PathBuf::from),
+        None => Some(config.data_dir.join(floe_ledger::sqlite::DATABASE)),
+        // What follows the path are options.
+        Some(url) => url.strip_prefix("sqlite:").and_then(|rest| rest.split('?').next()).map(PathBuf::from),
     }
 }
 

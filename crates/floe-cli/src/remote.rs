@@ -23,6 +23,9 @@ pub(crate) struct Answer {
 /// The longest answer that is read: more than the largest batch of IDs.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
+/// The longest page that a server gives.
+const PAGE: usize = 1_000;
+
 impl Remote {
     /// The server at `url`, which is not asked yet.
     pub(crate) fn at(url: &str) -> Outcome<Self> {
@@ -70,6 +73,24 @@ impl Remote {
             return Err(self.refused(&answer));
         }
         serde_json::from_str(&answer.body).map_err(|error| self.foreign(error))
+    }
+
+    /// All of the list `key` under `path`, page by page.
+    pub(crate) fn list(&self, path: &str, key: &str) -> Outcome<Vec<Value>> {
+        let mut all = Vec::new();
+        let mut after = String::new();
+        loop {
+            let mut page = self.json(&format!("{path}?limit={PAGE}&after={}", path_segment(&after)))?;
+            let Some(Value::Array(items)) = page.get_mut(key).map(Value::take) else {
+                return Err(self.foreign(format_args!("no list of {key}")));
+            };
+            all.extend(items);
+            match page.get("next").and_then(Value::as_str) {
+                // A page that ends where the one before did would be asked for for ever.
+                Some(next) if next > after.as_str() => next.clone_into(&mut after),
+                _ => return Ok(all),
+            }
+        }
     }
 
     /// The failure for an answer that is an error.

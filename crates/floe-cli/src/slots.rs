@@ -25,10 +25,12 @@ struct Slot {
 }
 
 pub(crate) fn run(arguments: &arguments::Slots) -> Outcome {
-    if let Some(server) = &arguments.place.server {
-        return served(&Remote::at(server)?, arguments.json);
-    }
-    let slots = stored(&*arguments.place.ledger.existing()?, now())?;
+    let mut slots = match &arguments.place.server {
+        Some(server) => served(&Remote::at(server)?, now())?,
+        None => stored(&*arguments.place.ledger.existing()?, now())?,
+    };
+    // The ledger's order is that of texts, in which 10 comes before 9.
+    slots.sort_by_key(|slot| (slot.worker_bits, slot.worker));
     if arguments.json {
         return print_json(&slots.iter().map(Slot::json).collect());
     }
@@ -50,12 +52,15 @@ fn stored(ledger: &dyn Ledger, now: UnixMillis) -> Outcome<Vec<Slot>> {
         }
         slots.extend(page.iter().filter_map(|record| Slot::of(record, now)));
         if !full {
-            break;
+            return Ok(slots);
         }
     }
-    // The ledger's order is that of texts, in which 10 comes before 9.
-    slots.sort_by_key(|slot| (slot.worker_bits, slot.worker));
-    Ok(slots)
+}
+
+fn served(server: &Remote, now: UnixMillis) -> Outcome<Vec<Slot>> {
+    let slots = server.list("/v1/slots", "slots")?;
+    let slots = slots.iter().map(|slot| Slot::told(slot, now).ok_or_else(|| server.foreign(format_args!("{slot}"))));
+    slots.collect()
 }
 
 impl Slot {
@@ -64,6 +69,18 @@ impl Slot {
         let mark = UnixMillis::from_position(record.mark);
         let owner = record.note.as_ref().and_then(|note| note.parse().ok());
         Some(Self { worker_bits, worker, mark, ahead_ms: mark.since(now), owner })
+    }
+
+    /// What a server tells of a slot.
+    fn told(slot: &Value, now: UnixMillis) -> Option<Self> {
+        let mark = UnixMillis::new(slot.get("mark_ms")?.as_i64()?);
+        Some(Self {
+            worker_bits: u32::try_from(slot.get("worker_bits")?.as_u64()?).ok()?,
+            worker: slot.get("worker")?.as_u64()?,
+            mark,
+            ahead_ms: mark.since(now),
+            owner: slot.get("owner").and_then(|owner| owner.as_str()?.parse().ok()),
+        })
     }
 
     fn live(&self) -> bool {
@@ -115,36 +132,6 @@ fn span(ahead_ms: i64) -> String {
         _ => format!("{} d", millis / 86_400_000),
     };
     format!("{length} {side}")
-}
-
-fn served(server: &Remote, json: bool) -> Outcome {
-    let value = server.json("/v1/slots")?;
-    if json {
-        return print_json(&value);
-    }
-    let slots = value.get("slots").unwrap_or(&value).as_array().ok_or_else(|| server.foreign("no list of slots"))?;
-    let mut table = Table::new(&["BITS", "WORKER", "MARK", "LIVE", "HOST", "PID", "SINCE"]);
-    for slot in slots {
-        let text = |value: Option<&Value>| match value {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Bool(true)) => "yes".to_owned(),
-            Some(Value::Bool(false)) => "no".to_owned(),
-            None | Some(Value::Null) => "-".to_owned(),
-            Some(other) => other.to_string(),
-        };
-        let owner = |key: &str| text(slot.get("owner").and_then(|owner| owner.get(key)));
-        let of = |key: &str| text(slot.get(key));
-        table.row([
-            of("worker_bits"),
-            of("worker"),
-            of("mark"),
-            of("live"),
-            owner("host"),
-            owner("pid"),
-            owner("since"),
-        ]);
-    }
-    print(&table.render())
 }
 
 #[cfg(test)]

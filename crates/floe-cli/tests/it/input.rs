@@ -138,7 +138,8 @@ fn a_corrupt_ledger_is_refused_and_left_as_it_is() {
     mint_on(dir.path(), &["orders"]).lines();
     let database = dir.path().join("floe.db");
     let mut bytes = std::fs::read(&database).expect("the database can be read");
-    for byte in bytes.iter_mut().skip(20).step_by(3) {
+    // Behind the header, so that it is still a database, and a broken one.
+    for byte in bytes.iter_mut().skip(100).step_by(3) {
         *byte ^= 0x5a;
     }
     std::fs::write(&database, &bytes).expect("the database can be written");
@@ -184,7 +185,7 @@ fn a_read_only_directory_is_named() {
         }
         command
     };
-    run(&mut command()).refuses(1, &["data", "write"]);
+    run(&mut command()).refuses(1, &["floe.db", "permissions"]);
     permit(&data, 0o777);
     assert_eq!(run(&mut command()).lines().len(), 1);
     // A ledger that was writable once and is not any more.
@@ -192,7 +193,7 @@ fn a_read_only_directory_is_named() {
         permit(&entry.expect("an entry").path(), 0o444);
     }
     permit(&data, 0o555);
-    run(&mut command()).refuses(1, &["floe.db", "write"]);
+    run(&mut command()).refuses(1, &["floe.db", "read-only"]);
     permit(&data, 0o755);
 }
 

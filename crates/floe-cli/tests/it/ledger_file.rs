@@ -7,26 +7,48 @@ use crate::client::{agent, get, mint};
 use crate::process::{PATIENCE, Server, floe, run, until};
 
 #[test]
-fn a_removed_ledger_stops_the_server() {
-    stops_and_says_so(|data| {
-        for file in files(data) {
+fn a_removed_ledger_stops_the_server_and_is_missed_at_the_next_start() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let data = dir.path().join("data");
+    stops_and_says_so(&data, || {
+        for file in database(&data) {
             std::fs::remove_file(file).expect("the file can be removed");
         }
     });
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["mint", "orders"]] {
+        run(floe(command).arg("--data-dir").arg(&data)).refuses(1, &["floe.db", "missing", "backup"]);
+    }
 }
 
 #[test]
-fn a_replaced_ledger_stops_the_server() {
-    stops_and_says_so(|data| {
-        // A copy of an older state, as a restored backup is.
-        let database = data.join("floe.db");
-        let copy = data.join("copy.db");
-        std::fs::copy(&database, &copy).expect("the file can be copied");
-        for file in files(data).into_iter().filter(|file| *file != copy) {
+fn a_ledger_replaced_by_another_stops_the_server_and_is_refused_at_the_next_start() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (data, other) = (dir.path().join("data"), dir.path().join("other"));
+    assert_eq!(run(floe(["mint", "orders", "--data-dir"]).arg(&other)).lines().len(), 1);
+    stops_and_says_so(&data, || {
+        for file in database(&data) {
             std::fs::remove_file(file).expect("the file can be removed");
         }
-        std::fs::rename(&copy, &database).expect("the copy can be renamed");
+        std::fs::rename(other.join("floe.db"), data.join("floe.db")).expect("the other can be moved");
     });
+    run(floe(["mint", "orders", "--data-dir"]).arg(&data)).refuses(1, &["floe.db", "another one", "backup"]);
+}
+
+#[test]
+fn a_ledger_replaced_by_its_own_copy_stops_the_server() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let data = dir.path().join("data");
+    stops_and_says_so(&data, || {
+        // As a restored backup is: the same bytes in another file.
+        let copy = dir.path().join("copy.db");
+        std::fs::copy(data.join("floe.db"), &copy).expect("the file can be copied");
+        std::fs::rename(&copy, data.join("floe.db")).expect("the copy can be renamed");
+    });
+}
+
+/// The database and the files that SQLite keeps beside it.
+fn database(data: &Path) -> Vec<std::path::PathBuf> {
+    files(data).into_iter().filter(|file| file.to_string_lossy().contains("floe.db")).collect()
 }
 
 fn files(data: &Path) -> Vec<std::path::PathBuf> {
@@ -34,13 +56,11 @@ fn files(data: &Path) -> Vec<std::path::PathBuf> {
     entries.map(|entry| entry.expect("an entry").path()).collect()
 }
 
-fn stops_and_says_so(damage: impl FnOnce(&Path)) {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let data = dir.path().join("data");
-    let mut server = Server::on(&data);
+fn stops_and_says_so(data: &Path, damage: impl FnOnce()) {
+    let mut server = Server::on(data);
     let url = server.url().to_owned();
     assert_eq!(mint(&url, "orders", 3).len(), 3);
-    damage(&data);
+    damage();
     // It notices at its next write, within one window of use at the latest.
     let agent = agent();
     until(PATIENCE, "the server to notice", || match get(&agent, &format!("{url}/v1/mint/orders")) {
@@ -58,17 +78,12 @@ fn stops_and_says_so(damage: impl FnOnce(&Path)) {
 }
 
 #[test]
-fn a_file_that_is_no_ledger_is_refused_at_the_next_start() {
+fn a_file_that_is_no_ledger_is_refused() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let data = dir.path().join("data");
-    let mut mint = || run(floe(["mint", "orders", "--data-dir"]).arg(&data));
+    let mint = || run(floe(["mint", "orders", "--data-dir"]).arg(&data));
     assert_eq!(mint().lines().len(), 1);
-    for file in files(&data) {
-        if file.file_name() != Some("floe.db".as_ref()) {
-            std::fs::remove_file(file).expect("the file can be removed");
-        }
-    }
-    std::fs::write(data.join("floe.db"), "not a database at all, but long enough to be read as one. ".repeat(100))
-        .expect("the file can be overwritten");
+    let text = "not a database at all, but long enough to be read as one. ".repeat(100);
+    std::fs::write(data.join("floe.db"), text).expect("the file can be overwritten");
     mint().refuses(1, &["floe.db", "backup"]);
 }

@@ -112,7 +112,7 @@ fn names_and_slots_tell_what_is_there() {
     assert_eq!(slots[0]["live"], false);
 
     let inspected = json(&on(dir.path(), &["inspect", &id.to_string(), "--name", "orders", "--json"]));
-    assert_eq!(inspected["worker"], slots[0]["worker"]);
+    assert_eq!(inspected["readings"][0]["worker"], slots[0]["worker"]);
     on(dir.path(), &["inspect", "5", "--name", "nobody"]).refuses(1, &["nobody", "floe names"]);
 }
 
