@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use floe::layout::{FieldKind, PRESETS, Part, Parts};
 use floe::{DatedShape, Definition, Kind, Layout, UnixMillis, WideId};
+use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -12,27 +13,13 @@ use crate::failure::{Failure, Outcome};
 /// An ID read by one definition.
 pub(crate) enum Inspected {
     /// Bit fields.
-    Snowflake {
-        id: WideId,
-        layout: Layout,
-        parts: Parts,
-    },
+    Snowflake { id: WideId, layout: Layout, parts: Parts },
     /// The `nth` number, from 0, of a segment.
-    Segment {
-        id: u64,
-        nth: u64,
-        increment: u64,
-        offset: u64,
-    },
+    Segment { id: u64, nth: u64, increment: u64, offset: u64 },
     /// The number itself.
     Counter { id: u64 },
     /// A date and the number within its day.
-    Dated {
-        text: String,
-        shape: DatedShape,
-        date: String,
-        number: u64,
-    },
+    Dated { text: String, shape: DatedShape, day: Date, number: u64 },
 }
 
 impl Inspected {
@@ -68,9 +55,8 @@ impl Inspected {
         let digits = text.strip_prefix(prefix).unwrap_or(text);
         let refuse = |why: &str| {
             let form = format!("{prefix}yyyyMMdd and then {} digits", shape.digits());
-            Err(Failure::usage(format_args!("{text:?} is not an ID of this dated name: {why}")).hint(format_args!(
-                "its IDs are written as {form}"
-            )))
+            Err(Failure::usage(format_args!("{text:?} is not an ID of this dated name: {why}"))
+                .hint(format_args!("its IDs are written as {form}")))
         };
         if let Some((at, character)) = digits.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
             let at = at + text.len() - digits.len();
@@ -79,7 +65,7 @@ impl Inspected {
         let Some((date, number)) = digits.split_at_checked(8) else {
             return refuse("it is shorter than a date");
         };
-        let Some(date) = calendar(date) else {
+        let Ok(day) = Date::strptime("%Y%m%d", date) else {
             return refuse(&format!("{date} is not a date"));
         };
         if number.len() < usize::from(shape.digits()) {
@@ -93,7 +79,7 @@ impl Inspected {
         let Ok(number) = number.parse() else {
             return refuse("its counter does not fit 63 bits");
         };
-        Ok(Self::Dated { text: text.to_owned(), shape: shape.clone(), date, number })
+        Ok(Self::Dated { text: text.to_owned(), shape: shape.clone(), day, number })
     }
 
     /// The kind of name that it was read as.
@@ -135,10 +121,10 @@ impl Inspected {
                 line("id", id.to_string());
                 line("kind", self.kind().to_string());
             }
-            Self::Dated { text, shape, date, number } => {
+            Self::Dated { text, shape, day, number } => {
                 line("id", text.clone());
                 line("kind", self.kind().to_string());
-                line("date", format!("{date} in {}", shape.zone()));
+                line("date", format!("{day} in {}", shape.zone()));
                 line("number", format!("{number} of that day"));
             }
         }
@@ -161,12 +147,14 @@ impl Inspected {
                 "a counter prints its position itself:\n  {id}\n\
                  every number below it was handed out, or given up, before it; it holds no time and no worker\n"
             ),
-            Self::Dated { text, shape, date, number } => {
+            Self::Dated { text, shape, day, number } => {
                 let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
-                let mut lines = String::from("the date, and the number within that day, are written one after the other:\n");
+                let mut lines = String::from(
+                    "the date, and the number within that day, are written one after the other:\n",
+                );
                 let cells: Vec<(&str, String)> = [
                     (text.strip_suffix(digits).unwrap_or_default(), "prefix".to_owned()),
-                    (digits.get(..8).unwrap_or_default(), format!("date {date} in {}", shape.zone())),
+                    (digits.get(..8).unwrap_or_default(), format!("date {day} in {}", shape.zone())),
                     (
                         digits.get(8..).unwrap_or_default(),
                         format!("number {number} of that day, in at least {} digits", shape.digits()),
@@ -203,8 +191,8 @@ impl Inspected {
             }),
             Self::Segment { nth, .. } => json!({ "kind": kind, "form": "decimal", "position": nth }),
             Self::Counter { id } => json!({ "kind": kind, "form": "decimal", "position": id }),
-            Self::Dated { date, number, .. } => {
-                json!({ "kind": kind, "form": "decimal", "time": date, "position": number })
+            Self::Dated { day, number, .. } => {
+                json!({ "kind": kind, "form": "decimal", "time": day.to_string(), "position": number })
             }
         }
     }
@@ -222,12 +210,6 @@ pub(crate) fn number(text: &str) -> Outcome<WideId> {
 fn narrow(text: &str) -> Outcome<u64> {
     let wide = number(text)?;
     Ok(floe::Id::try_from(wide)?.get())
-}
-
-/// `2026-11-20` of `20261120`, where there is such a day.
-fn calendar(digits: &str) -> Option<String> {
-    let date: jiff::civil::Date = jiff::civil::Date::strptime("%Y%m%d", digits).ok()?;
-    Some(date.to_string())
 }
 
 /// How wide a picture may be.
@@ -304,7 +286,10 @@ fn arithmetic(id: WideId, layout: &Layout, parts: &Parts) -> String {
             millis => format!("{ticks} * {millis}"),
         };
         let epoch = layout.epoch().get();
-        lines.push((format!("{scaled} + {epoch}"), format!("{}  ms since 1970: {}", parts.time.get(), parts.time)));
+        lines.push((
+            format!("{scaled} + {epoch}"),
+            format!("{}  ms since 1970: {}", parts.time.get(), parts.time),
+        ));
     }
     let nodes: Vec<&Part> = parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node).collect();
     if nodes.len() > 1 {
@@ -348,7 +333,8 @@ pub(crate) fn candidates(id: WideId, now: UnixMillis) -> Vec<Candidate> {
         .filter_map(|preset| {
             let parts = preset.layout.split(id.get()).ok()?;
             let time = parts.time;
-            let credible = time.since(now) <= CREDIBLE_AHEAD_MS && time.since(preset.layout.epoch()) >= 86_400_000;
+            let credible =
+                time.since(now) <= CREDIBLE_AHEAD_MS && time.since(preset.layout.epoch()) >= 86_400_000;
             credible.then(|| Candidate {
                 preset: preset.name,
                 inspected: Inspected::Snowflake { id, layout: preset.layout.clone(), parts },
@@ -411,8 +397,12 @@ mod tests {
 
     #[test]
     fn a_coarse_tick_is_multiplied_and_a_low_time_field_is_masked() {
-        let text = snowflake(0x5_0007, "worker:3 time:16 sequence:4 tick=10ms epoch=2020-01-01T00:00:00Z").explanation();
-        assert!(text.contains("((id >> 4) & 0xffff) * 10 + 1577836800000 = 1577837004800  ms since 1970"), "{text}");
+        let text = snowflake(0x5_0007, "worker:3 time:16 sequence:4 tick=10ms epoch=2020-01-01T00:00:00Z")
+            .explanation();
+        assert!(
+            text.contains("((id >> 4) & 0xffff) * 10 + 1577836800000 = 1577837004800  ms since 1970"),
+            "{text}"
+        );
         assert!(text.contains(" id >> 20 = 0  worker\n"), "{text}");
     }
 
@@ -430,7 +420,9 @@ mod tests {
     #[test]
     fn a_segment_knows_its_grid() {
         let odd = Definition::Segment { increment: 2, offset: 1 };
-        let Ok(Inspected::Segment { nth, .. }) = Inspected::read("41", &odd) else { panic!("41 is on the grid") };
+        let Ok(Inspected::Segment { nth, .. }) = Inspected::read("41", &odd) else {
+            panic!("41 is on the grid")
+        };
         assert_eq!(nth, 20);
         assert!(Inspected::read("42", &odd).is_err());
         assert!(Inspected::read("0", &odd).is_err());
@@ -441,10 +433,14 @@ mod tests {
         let shape = DatedShape::new("Asia/Shanghai", 6, "INV", floe::Overflow::Refuse).expect("a shape");
         let dated = Definition::Dated(shape);
         for text in ["INV20261120000123", "20261120000123"] {
-            let Ok(Inspected::Dated { date, number, .. }) = Inspected::read(text, &dated) else { panic!("{text}") };
-            assert_eq!((date.as_str(), number), ("2026-11-20", 123));
+            let Ok(Inspected::Dated { day, number, .. }) = Inspected::read(text, &dated) else {
+                panic!("{text}")
+            };
+            assert_eq!((day.to_string().as_str(), number), ("2026-11-20", 123));
         }
-        for text in ["INV20261120123", "INV202611200001234", "INV20261320000123", "IN20261120000123", "INV", ""] {
+        for text in
+            ["INV20261120123", "INV202611200001234", "INV20261320000123", "IN20261120000123", "INV", ""]
+        {
             assert!(Inspected::read(text, &dated).is_err(), "{text} was read");
         }
     }
@@ -457,7 +453,8 @@ mod tests {
         assert!(found.is_sorted_by(|a, b| a.time >= b.time));
         assert!(found.iter().all(|candidate| candidate.time.since(now) <= CREDIBLE_AHEAD_MS));
         // A day before it was minted it cannot be Twitter's.
-        let before = candidates(number("1541815603606036480").expect("an ID"), now.plus(-CREDIBLE_AHEAD_MS - 1));
+        let before =
+            candidates(number("1541815603606036480").expect("an ID"), now.plus(-CREDIBLE_AHEAD_MS - 1));
         assert!(before.iter().all(|candidate| candidate.preset != "twitter"));
     }
 }

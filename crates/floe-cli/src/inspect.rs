@@ -24,7 +24,8 @@ pub(crate) fn run(arguments: &arguments::Inspect) -> Outcome {
         }
         return print_json(&json!({ "id": arguments.id, "readings": [reading] }));
     }
-    let explanation = if arguments.explain { format!("\n{}", inspected.explanation()) } else { String::new() };
+    let explanation =
+        if arguments.explain { format!("\n{}", inspected.explanation()) } else { String::new() };
     print(&format!("{}{explanation}", inspected.summary()))
 }
 

@@ -1,7 +1,8 @@
 //! `floe marks`: how far each name has come, and how to move it on. Nothing here moves a mark back (I1).
 
 use floe::ledger::{Key, Ledger, MAX_MARK};
-use floe::{Definition, Name};
+use floe::{DatedShape, Definition, Name};
+use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -54,11 +55,16 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let name = Name::new(&arguments.name)?;
     arguments.shape.check(&name)?;
     let config = arguments.ledger.settings()?;
-    let ledger = arguments.ledger.existing()?;
-    let stored = names::of_ledger(&*ledger, &name)?;
     let configured = place::configured(&config, &name)?;
+    let described = configured.is_some() || !arguments.shape.is_empty();
+    // A system that is to be replaced has handed out IDs before floe has anything: a ledger can begin here.
+    let ledger = match described && !arguments.dry_run {
+        true => place::open_or_make(&config)?,
+        false => arguments.ledger.existing()?,
+    };
+    let stored = names::of_ledger(&*ledger, &name)?;
     let new = stored.is_none();
-    if new && configured.is_none() && arguments.shape.is_empty() {
+    if new && !described {
         return Err(Failure::new(format_args!("there is no name {name} in {}", ledger.describe())).hint(format_args!(
             "say what it is, and it comes into being with its first ID: floe marks raise {name} --to {} --kind segment",
             arguments.to
@@ -109,24 +115,125 @@ fn mark_of(ledger: &dyn Ledger, key: &Key) -> Outcome<u64> {
     }
 }
 
-/// The position of a dated name: the day in these high bits, the counter of that day below them.
+/// A dated name's position is its day, counted from 1970, in the bits from this one on; below it the numbers of the
+/// day, from 0.
 const DAY_SHIFT: u32 = 40;
+
+/// The first number of a counter, and of each day of a dated name: position 0 is printed so.
+const FIRST: u64 = 1;
 
 /// The ID that comes next at `mark`, as it is printed.
 fn next_id(definition: &Definition, mark: u64) -> String {
-    match definition {
-        Definition::Snowflake { .. } => "by the clock".to_owned(),
+    let next = match definition {
+        Definition::Snowflake { .. } => return "by the clock".to_owned(),
         Definition::Segment { increment, offset } => {
-            let next = increment.checked_mul(mark).and_then(|past| past.checked_add(*offset));
-            next.filter(|next| *next <= MAX_MARK).map_or_else(|| "none: used up".to_owned(), |next| next.to_string())
+            increment.checked_mul(mark).and_then(|past| past.checked_add(*offset))
         }
-        Definition::Counter => mark.to_string(),
-        Definition::Dated(_) => mark.to_string(),
-    }
+        Definition::Counter => mark.checked_add(FIRST),
+        Definition::Dated(shape) => return next_dated(shape, mark),
+    };
+    next.filter(|next| *next <= MAX_MARK).map_or_else(|| "none: used up".to_owned(), |next| next.to_string())
 }
+
+/// A day that has passed is not gone back to: its next ID is the first of the day on which it is minted.
+fn next_dated(shape: &DatedShape, mark: u64) -> String {
+    let today = jiff::Timestamp::now().in_tz(shape.zone()).map(|now| now.date());
+    let day = i64::try_from(mark >> DAY_SHIFT)
+        .ok()
+        .and_then(|days| jiff::Span::new().try_days(days).and_then(|span| EPOCH.checked_add(span)).ok());
+    let (Ok(today), Some(day)) = (today, day) else { return "none: used up".to_owned() };
+    let within = mark & ((1 << DAY_SHIFT) - 1);
+    let (day, number) = if day < today { (today, FIRST) } else { (day, within + FIRST) };
+    let width = usize::from(shape.digits());
+    format!("{}{}{number:0width$}", shape.prefix(), day.strftime("%Y%m%d"))
+}
+
+const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
 /// The position from which on every ID is at least `to`.
 fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
-    let _ = (name, to, DAY_SHIFT, number(to)?, Inspected::read(to, definition)?);
-    todo!()
+    let position = match definition {
+        Definition::Snowflake { layout, .. } => {
+            return Err(Failure::new(format_args!(
+                "{name} is a snowflake name, whose IDs follow the clock: it has no mark of its own that could be raised"
+            ))
+            .hint(format_args!(
+                "its IDs are above {to} from the time on that `floe inspect {to} --layout \"{layout}\"` shows; to begin above \
+                 it at once, take a layout with an earlier epoch, or a segment"
+            )));
+        }
+        Definition::Segment { increment, offset } => {
+            id(to)?.saturating_sub(*offset).div_ceil((*increment).max(1))
+        }
+        Definition::Counter => id(to)?.saturating_sub(FIRST),
+        Definition::Dated(_) => match Inspected::read(to, definition)? {
+            Inspected::Dated { day, number, .. } => {
+                let days = u64::try_from(EPOCH.duration_until(day).as_hours() / 24).ok();
+                let within = Some(number.saturating_sub(FIRST)).filter(|number| number >> DAY_SHIFT == 0);
+                let position = days.zip(within).map(|(days, within)| days << DAY_SHIFT | within);
+                position.filter(|position| *position <= MAX_MARK).ok_or_else(|| {
+                    Failure::usage(format_args!(
+                        "{to} lies outside the days and numbers that a dated name has"
+                    ))
+                    .hint("name an ID of a day from 1970 on")
+                })?
+            }
+            _ => return Err(Failure::usage(format_args!("{to} is not an ID of {name}"))),
+        },
+    };
+    Ok(position)
+}
+
+fn id(text: &str) -> Outcome<u64> {
+    Ok(floe::Id::try_from(number(text)?)?.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use floe::{Layout, Overflow};
+
+    fn name() -> Name {
+        Name::new("orders").expect("a name")
+    }
+
+    /// The position for `to`, and the ID that comes next there.
+    fn raised(definition: &Definition, to: &str) -> Option<String> {
+        position(&name(), definition, to).ok().map(|position| next_id(definition, position))
+    }
+
+    #[test]
+    fn the_next_id_is_at_least_what_was_asked_for() {
+        let odd = Definition::Segment { increment: 2, offset: 1 };
+        for (to, next) in [("0", "1"), ("1", "1"), ("2", "3"), ("1000", "1001"), ("1001", "1001")] {
+            assert_eq!(raised(&odd, to).as_deref(), Some(next), "{to}");
+        }
+        for (to, next) in
+            [("0", "1"), ("1", "1"), ("500", "500"), ("9223372036854775807", "9223372036854775807")]
+        {
+            assert_eq!(raised(&Definition::Counter, to).as_deref(), Some(next), "{to}");
+        }
+        assert_eq!(raised(&Definition::Counter, "9223372036854775808"), None);
+        assert_eq!(raised(&Definition::Counter, "-1"), None);
+    }
+
+    #[test]
+    fn a_dated_mark_is_a_day_and_a_number() {
+        let shape = DatedShape::new("UTC", 6, "INV", Overflow::Refuse).expect("a shape");
+        let dated = Definition::Dated(shape);
+        assert_eq!(raised(&dated, "INV29990101000500").as_deref(), Some("INV29990101000500"));
+        assert_eq!(raised(&dated, "29990101000001").as_deref(), Some("INV29990101000001"));
+        assert_eq!(raised(&dated, "500"), None);
+        // A day that has passed is not gone back to.
+        let first_of_today = raised(&dated, "INV20010101000500").expect("a position");
+        assert!(
+            first_of_today.as_str() > "INV20260101" && first_of_today.ends_with("000001"),
+            "{first_of_today}"
+        );
+    }
+
+    #[test]
+    fn a_snowflake_has_nothing_to_raise() {
+        assert_eq!(raised(&Definition::Snowflake { layout: Layout::TWITTER, own: false }, "5"), None);
+    }
 }

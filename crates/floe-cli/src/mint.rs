@@ -127,7 +127,9 @@ impl Output {
         let watched = count >= LONG && std::io::stderr().is_terminal() && !stdout.is_terminal();
         let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let progress = ProgressBar::with_draw_target(Some(count), target);
-        if let Ok(style) = ProgressStyle::with_template("{human_pos} of {human_len} IDs  {per_sec}  {eta} left") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{human_pos} of {human_len} IDs  {per_sec}  {eta} left")
+        {
             progress.set_style(style);
         }
         Self { out: BufWriter::with_capacity(1 << 16, stdout.lock()), left: count, progress }

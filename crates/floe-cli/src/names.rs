@@ -23,7 +23,12 @@ pub(crate) fn run(arguments: &arguments::Names) -> Outcome {
     let mut table = Table::new(&["NAME", "KIND", "HORIZON", "DEFINITION"]);
     for (name, text) in &names {
         let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
-        table.row([name.clone(), kind.to_owned(), horizon(text).unwrap_or_else(|| "-".to_owned()), rest.to_owned()]);
+        table.row([
+            name.clone(),
+            kind.to_owned(),
+            horizon(text).unwrap_or_else(|| "-".to_owned()),
+            rest.to_owned(),
+        ]);
     }
     print(&table.render())
 }
@@ -101,7 +106,14 @@ fn served(server: &Remote, json: bool) -> Outcome {
         };
         let definition = text("definition");
         let (_, rest) = definition.split_once(' ').unwrap_or_default();
-        table.row([text("name"), text("kind"), text("state"), text("minted"), text("horizon"), rest.to_owned()]);
+        table.row([
+            text("name"),
+            text("kind"),
+            text("state"),
+            text("minted"),
+            text("horizon"),
+            rest.to_owned(),
+        ]);
     }
     print(&table.render())
 }

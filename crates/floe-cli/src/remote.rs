@@ -31,8 +31,9 @@ impl Remote {
     pub(crate) fn at(url: &str) -> Outcome<Self> {
         let base = url.trim_end_matches('/');
         let refuse = |why: &str| {
-            Failure::usage(format_args!("--server {url:?} {why}"))
-                .hint("write the server's address as it prints it at its start, such as http://127.0.0.1:7600")
+            Failure::usage(format_args!("--server {url:?} {why}")).hint(
+                "write the server's address as it prints it at its start, such as http://127.0.0.1:7600",
+            )
         };
         match base.split_once("://") {
             Some(("http", host)) if !host.is_empty() => {}
@@ -55,14 +56,19 @@ impl Remote {
             Failure::new(format_args!("no answer from {}: {error}", self.base))
                 .hint("check that `floe serve` runs there and that the address and port are right")
         };
-        let mut answer =
-            self.agent.get(format!("{}{path}", self.base)).header("Accept", accept).call().map_err(unreachable)?;
+        let mut answer = self
+            .agent
+            .get(format!("{}{path}", self.base))
+            .header("Accept", accept)
+            .call()
+            .map_err(unreachable)?;
         let retry_after = answer
             .headers()
             .get("retry-after")
             .and_then(|value| value.to_str().ok()?.parse().ok())
             .map(Duration::from_secs);
-        let body = answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string().map_err(unreachable)?;
+        let body =
+            answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string().map_err(unreachable)?;
         Ok(Answer { status: answer.status().as_u16(), body, retry_after })
     }
 
@@ -116,7 +122,9 @@ impl Remote {
 pub(crate) fn path_segment(text: &str) -> String {
     text.bytes().fold(String::new(), |mut path, byte| {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => path.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                path.push(char::from(byte))
+            }
             _ => path.push_str(&format!("%{byte:02X}")),
         }
         path

@@ -46,9 +46,10 @@ impl Shape {
             Kind::Snowflake => {
                 Definition::Snowflake { layout: self.layout.clone().unwrap_or(Layout::TWITTER), own: false }
             }
-            Kind::Segment => {
-                Definition::Segment { increment: self.increment.unwrap_or(1), offset: self.offset.unwrap_or(1) }
-            }
+            Kind::Segment => Definition::Segment {
+                increment: self.increment.unwrap_or(1),
+                offset: self.offset.unwrap_or(1),
+            },
             Kind::Counter => Definition::Counter,
             Kind::Dated => Definition::Dated(DatedShape::new(
                 self.zone.as_deref().unwrap_or("UTC"),
@@ -124,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_new_name_is_a_snowflake_unless_told_otherwise() {
-        let settle = |shape: Shape| shape.settle(&name(), None, None).map(|definition| definition.kind()).ok();
+        let settle =
+            |shape: Shape| shape.settle(&name(), None, None).map(|definition| definition.kind()).ok();
         assert_eq!(settle(Shape::default()), Some(Kind::Snowflake));
         assert_eq!(settle(Shape { kind: Some(Kind::Counter), ..Shape::default() }), Some(Kind::Counter));
         assert_eq!(settle(Shape { increment: Some(2), ..Shape::default() }), Some(Kind::Segment));

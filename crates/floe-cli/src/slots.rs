@@ -59,7 +59,8 @@ fn stored(ledger: &dyn Ledger, now: UnixMillis) -> Outcome<Vec<Slot>> {
 
 fn served(server: &Remote, now: UnixMillis) -> Outcome<Vec<Slot>> {
     let slots = server.list("/v1/slots", "slots")?;
-    let slots = slots.iter().map(|slot| Slot::told(slot, now).ok_or_else(|| server.foreign(format_args!("{slot}"))));
+    let slots =
+        slots.iter().map(|slot| Slot::told(slot, now).ok_or_else(|| server.foreign(format_args!("{slot}"))));
     slots.collect()
 }
 

@@ -18,8 +18,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// What makes a runtime, a socket or a database client, and so has no place in the library.
 const NOT_IN_THE_LIBRARY: &[&str] = &[
-    "async-io", "async-std", "axum", "clap", "hyper", "libsqlite3-sys", "mio", "reqwest", "rusqlite", "rustls",
-    "smol", "socket2", "tokio", "tracing", "ureq",
+    "async-io",
+    "async-std",
+    "axum",
+    "clap",
+    "hyper",
+    "libsqlite3-sys",
+    "mio",
+    "reqwest",
+    "rusqlite",
+    "rustls",
+    "smol",
+    "socket2",
+    "tokio",
+    "tracing",
+    "ureq",
 ];
 
 /// What belongs to the server and the command.
@@ -28,7 +41,11 @@ const NOT_IN_LEDGERS: &[&str] = &["axum", "clap", "hyper", "reqwest", "tracing-s
 fn cargo(arguments: &[&str]) -> String {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(arguments).args(["--offline", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+    command.args(arguments).args([
+        "--offline",
+        "--manifest-path",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+    ]);
     let output = command.output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("cargo writes UTF-8")
@@ -52,8 +69,18 @@ fn edges() -> BTreeMap<String, BTreeSet<String>> {
 
 /// All crates that end up in a build of `package` with every feature, without those of its tests.
 fn tree(package: &str) -> BTreeSet<String> {
-    let text =
-        cargo(&["tree", "-p", package, "--edges", "normal,build", "--all-features", "--prefix", "none", "--format", "{p}"]);
+    let text = cargo(&[
+        "tree",
+        "-p",
+        package,
+        "--edges",
+        "normal,build",
+        "--all-features",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+    ]);
     text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
@@ -86,7 +113,9 @@ fn ledgers_know_no_server_and_no_wire() {
     assert!(tree.contains("floe"), "that is not the tree of the ledgers: {tree:?}");
     let found: Vec<_> = tree
         .iter()
-        .filter(|name| NOT_IN_LEDGERS.contains(&name.as_str()) || (name.starts_with("floe-") && *name != "floe-ledger"))
+        .filter(|name| {
+            NOT_IN_LEDGERS.contains(&name.as_str()) || (name.starts_with("floe-") && *name != "floe-ledger")
+        })
         .collect();
     assert!(found.is_empty(), "floe-ledger must not depend on {found:?}");
 }

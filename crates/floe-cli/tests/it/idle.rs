@@ -24,8 +24,11 @@ impl Written {
             let name = entry.file_name().into_string().expect("a name in UTF-8");
             (name, (about.len(), about.modified().expect("a time of change")))
         });
-        let io = std::fs::read_to_string(format!("/proc/{pid}/io")).expect("Linux counts what a process writes");
-        let writes = |line: &&str| ["wchar:", "syscw:", "write_bytes:"].iter().any(|counter| line.starts_with(counter));
+        let io =
+            std::fs::read_to_string(format!("/proc/{pid}/io")).expect("Linux counts what a process writes");
+        let writes = |line: &&str| {
+            ["wchar:", "syscw:", "write_bytes:"].iter().any(|counter| line.starts_with(counter))
+        };
         let counters: Vec<String> = io.lines().filter(writes).map(str::to_owned).collect();
         assert_eq!(counters.len(), 3, "{io}");
         Self { files: files.collect(), counters }

@@ -54,7 +54,8 @@ fn the_game_layout_does_not_fit_and_what_fits_is_proposed() {
     let said = mint_on(dir.path(), &["orders", "--layout", game]);
     said.refuses(2, &["73 bits", "63"]);
     assert!(!dir.path().join("floe.db").exists(), "a refused name has made a ledger");
-    let text = format!("realm = \"shop\"\n[[name]]\nname = \"orders\"\nkind = \"snowflake\"\nlayout = \"{game}\"\n");
+    let text =
+        format!("realm = \"shop\"\n[[name]]\nname = \"orders\"\nkind = \"snowflake\"\nlayout = \"{game}\"\n");
     serve_refuses(&text, 1, &["73 bits", "floe.toml:5"]);
     // At 128 bits it is minted as written.
     let wide = format!("{game} wide");
@@ -69,8 +70,16 @@ fn a_configuration_is_checked_before_anything_listens() {
     serve_refuses("realm = \"shop\"\nwindow = \n", 1, &["floe.toml:2"]);
     serve_refuses(&name("kind = \"snowflak\"\n"), 1, &["snowflak"]);
     serve_refuses(&name("kind = \"uuid4\"\n"), 1, &["uuid4", "reserved"]);
-    serve_refuses(&name("kind = \"snowflake\"\nlayout = \"twitter\"\nepoch = \"2999-01-01T00:00:00Z\"\n"), 1, &["2999", "epoch"]);
-    serve_refuses(&format!("worker = 1024\n{}", name("kind = \"snowflake\"\nlayout = \"twitter\"\n")), 1, &["1024", "1023"]);
+    serve_refuses(
+        &name("kind = \"snowflake\"\nlayout = \"twitter\"\nepoch = \"2999-01-01T00:00:00Z\"\n"),
+        1,
+        &["2999", "epoch"],
+    );
+    serve_refuses(
+        &format!("worker = 1024\n{}", name("kind = \"snowflake\"\nlayout = \"twitter\"\n")),
+        1,
+        &["1024", "1023"],
+    );
     serve_refuses("realm = \"shop\"\nlisten = \"0.0.0.0:0\"\n", 1, &["--insecure"]);
 
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -90,19 +99,16 @@ fn a_port_in_use_is_named() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address").to_string();
-    run(floe(["serve", "--listen", &address, "--data-dir"]).arg(dir.path())).refuses(1, &[&address, "in use", "--listen"]);
+    run(floe(["serve", "--listen", &address, "--data-dir"]).arg(dir.path()))
+        .refuses(1, &[&address, "in use", "--listen"]);
 }
 
 #[test]
 fn a_worker_id_out_of_range_is_never_cut() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     // Without a file the layout is known only when a name is first used: the call says it.
-    let server = Server::start([
-        "--worker".as_ref(),
-        "1024".as_ref(),
-        "--data-dir".as_ref(),
-        dir.path().as_os_str(),
-    ]);
+    let server =
+        Server::start(["--worker".as_ref(), "1024".as_ref(), "--data-dir".as_ref(), dir.path().as_os_str()]);
     let (status, body) = get(&agent(), &format!("{}/v1/mint/orders", server.url())).expect("an answer");
     assert!(status >= 400, "worker 1024 of 10 bits has minted {body}");
     assert!(body.contains("1024") && body.contains("1023"), "{body}");
@@ -114,7 +120,9 @@ fn a_definition_that_changed_is_shown_beside_the_stored_one() {
     let data = dir.path().join("data");
     let file = dir.path().join("floe.toml");
     let name = |increment: &str| {
-        format!("realm = \"floe\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\nincrement = {increment}\n")
+        format!(
+            "realm = \"floe\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\nincrement = {increment}\n"
+        )
     };
     mint_on(&data, &["tickets", "--kind", "segment", "--increment", "2"]).lines();
     std::fs::write(&file, name("3")).expect("the file can be written");
@@ -146,7 +154,10 @@ fn a_corrupt_ledger_is_refused_and_left_as_it_is() {
     mint_on(dir.path(), &["orders"]).refuses(1, &["floe.db", "backup"]);
     let serve = run(floe(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir.path()));
     serve.refuses(1, &["floe.db", "backup"]);
-    assert!(std::fs::read(&database).expect("the database can be read") == bytes, "a corrupt ledger was written to");
+    assert!(
+        std::fs::read(&database).expect("the database can be read") == bytes,
+        "a corrupt ledger was written to"
+    );
 }
 
 #[test]
@@ -167,7 +178,8 @@ fn a_read_only_directory_is_named() {
     let data = dir.path().join("data");
     std::fs::create_dir(&data).expect("a directory");
     let permit = |path: &Path, mode: u32| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permissions can be set");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+            .expect("permissions can be set");
     };
     permit(dir.path(), 0o755);
     permit(&data, 0o555);

@@ -33,7 +33,8 @@ fn every_call_prints_new_ids_in_order() {
         assert!(all.is_sorted_by(|a, b| a < b), "{kind} went back from one call to the next");
         unique(kind, all);
     }
-    let said = on(dir.path(), &["mint", "inv", "--kind", "dated", "--prefix", "INV", "--digits", "4", "-n", "3"]);
+    let said =
+        on(dir.path(), &["mint", "inv", "--kind", "dated", "--prefix", "INV", "--digits", "4", "-n", "3"]);
     let lines = said.lines();
     assert!(lines.iter().all(|line| line.starts_with("INV20") && line.len() == 15), "{lines:?}");
     assert!(lines.is_sorted_by(|a, b| a < b));
@@ -143,7 +144,10 @@ fn marks_go_up_and_never_down() {
     raise("inv", &["--to", "500"]).refuses(2, &["yyyyMMdd"]);
 
     let marks = on(dir.path(), &["marks", "list"]);
-    assert!(marks.out.contains("1007") && marks.out.contains("501") && marks.out.contains("INV29990101000501"), "{marks:?}");
+    assert!(
+        marks.out.contains("1007") && marks.out.contains("501") && marks.out.contains("INV29990101000501"),
+        "{marks:?}"
+    );
     assert!(!marks.out.contains("orders"), "{marks:?}");
     let marks = json(&on(dir.path(), &["marks", "list", "--json"]));
     assert_eq!(marks[1]["next"], "1007");
@@ -152,7 +156,13 @@ fn marks_go_up_and_never_down() {
 #[test]
 fn commands_that_look_make_nothing() {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    for command in [&["names"][..], &["slots"], &["marks", "list"], &["inspect", "5", "--name", "a"], &["marks", "raise", "a", "--to", "5"]] {
+    for command in [
+        &["names"][..],
+        &["slots"],
+        &["marks", "list"],
+        &["inspect", "5", "--name", "a"],
+        &["marks", "raise", "a", "--to", "5"],
+    ] {
         let nowhere = dir.path().join("nowhere");
         on(&nowhere, command).refuses(1, &["no ledger", "nowhere", "--data-dir"]);
         assert!(!nowhere.exists(), "{command:?} has made a data directory");

@@ -198,7 +198,8 @@ impl Server {
     pub(crate) fn ended(&mut self) -> (ExitStatus, String) {
         let heard = Arc::clone(&self.heard);
         let child = &mut self.child;
-        let status = until(PATIENCE, "the server to end", || child.try_wait().expect("its state can be read"));
+        let status =
+            until(PATIENCE, "the server to end", || child.try_wait().expect("its state can be read"));
         // The pipes' last lines may still be on their way to the listening threads.
         until(PATIENCE, "the server's last words", || (Arc::strong_count(&heard) == 2).then_some(()));
         (status, self.text())
@@ -219,7 +220,8 @@ impl Drop for Server {
 fn address(line: &str) -> Option<String> {
     let start = line.find("http://127.0.0.1:")?;
     let rest = line.get(start..)?;
-    let end = rest.char_indices().find(|&(at, c)| at > 17 && !c.is_ascii_digit()).map_or(rest.len(), |(at, _)| at);
+    let end =
+        rest.char_indices().find(|&(at, c)| at > 17 && !c.is_ascii_digit()).map_or(rest.len(), |(at, _)| at);
     let url = rest.get(..end)?;
     (url.len() > "http://127.0.0.1:".len() && !url.ends_with(":0")).then(|| url.to_owned())
 }

@@ -36,7 +36,8 @@ fn two_servers_and_three_commands_share_one_data_directory() {
     }
     let received: Vec<_> = clients.into_iter().flat_map(Clients::stop).collect();
     for name in ["orders", "tickets", "visits", "invoice"] {
-        let over_http = received.iter().flatten().filter(|one| one.name == name).flat_map(|one| one.ids.clone());
+        let over_http =
+            received.iter().flatten().filter(|one| one.name == name).flat_map(|one| one.ids.clone());
         let printed = rounds.iter().filter(|(of, _)| *of == name).flat_map(|(_, said)| said.numbers());
         unique(name, over_http.chain(printed));
     }
