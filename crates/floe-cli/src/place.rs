@@ -1,6 +1,6 @@
 //! Which ledger a command works on: flags over the configuration file over the defaults.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use floe::{Definition, Name, UnixMillis};
 use floe_server::{Config, ConfigError, NameRule, NameSettings};
@@ -65,8 +65,7 @@ pub(crate) fn set(config: &mut Config, setting: &str, value: Option<&str>) -> Ou
 fn embedded_file(config: &Config) -> Option<PathBuf> {
     match &config.ledger {
         None => Some(config.data_dir.join(floe_ledger::sqlite::DATABASE)),
-        // What follows the path are options.
-        Some(url) => url.strip_prefix("sqlite:").and_then(|rest| rest.split('?').next()).map(PathBuf::from),
+        Some(url) => floe_ledger::file_of(url).map(Path::to_owned),
     }
 }
 
