@@ -53,7 +53,7 @@ fn marks(ledger: &dyn Ledger) -> Outcome<Vec<(String, u64)>> {
 /// `floe marks raise`.
 pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let name = Name::new(&arguments.name)?;
-    arguments.shape.check(&name)?;
+    arguments.shape.definition()?;
     let config = arguments.ledger.settings()?;
     let configured = place::configured(&config, &name)?;
     let described = configured.is_some() || !arguments.shape.is_empty();

@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
     let name = Name::new(&arguments.name)?;
-    arguments.shape.check(&name)?;
+    // Flags that contradict each other are refused before any ledger is opened, or made.
+    arguments.shape.definition()?;
     let mut out = Output::new(arguments.count);
     let minted = match &arguments.place.server {
         Some(server) => from_server(&Remote::at(server)?, &name, arguments, &mut out),
@@ -36,6 +37,10 @@ pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
 
 fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Outcome {
     let config = arguments.place.ledger.settings()?;
+    let configured = place::configured(&config, name)?;
+    if configured.is_none() && place::is_new(&config) {
+        arguments.shape.check_reserved(name)?;
+    }
     let ledger = place::open_or_make(&config)?;
     let floe = Floe::builder()
         .window(config.window_on(ledger.is_shared()))
@@ -47,7 +52,7 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
         .open(ledger)
         .map_err(Failure::new)?;
     let stored = floe.stored(name).map_err(Failure::new)?;
-    let definition = arguments.shape.settle(name, stored, place::configured(&config, name)?)?;
+    let definition = arguments.shape.settle(name, stored, configured)?;
     // One call's own step: nothing is reserved beyond what is asked for, give or take the spare.
     let step = arguments.count.min(1_000_000);
     let taste = Taste { min_step: step, max_step: step, ..Taste::default() };

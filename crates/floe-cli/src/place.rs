@@ -77,13 +77,18 @@ fn open(config: &Config) -> Outcome<Open> {
     opened.map_err(Failure::new)
 }
 
+/// Whether opening the ledger would make it.
+pub(crate) fn is_new(config: &Config) -> bool {
+    embedded_file(config).is_some_and(|file| !file.exists())
+}
+
 /// The ledger, made where it is not there yet; a new one is announced, for it is a new space of IDs.
 pub(crate) fn open_or_make(config: &Config) -> Outcome<Open> {
-    let new = embedded_file(config).filter(|file| !file.exists());
+    let new = is_new(config);
     let ledger = open(config)?;
-    if let Some(file) = new {
-        let realm = ledger.realm_id()?;
-        anstream::eprintln!("note: a new ledger at {} (realm {}, {realm})", file.display(), config.realm);
+    if new {
+        let (id, shown) = (ledger.realm_id()?, ledger.describe());
+        anstream::eprintln!("note: a new ledger, {shown}, for the realm {} ({id})", config.realm);
     }
     Ok(ledger)
 }

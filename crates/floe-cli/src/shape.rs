@@ -85,7 +85,10 @@ impl Shape {
         let (known, whose) = match (configured, stored) {
             (Some(configured), _) => (configured, "the configuration says"),
             (None, Some(stored)) => (stored, "the ledger has it as"),
-            (None, None) => return self.definition(),
+            (None, None) => {
+                self.check_reserved(name)?;
+                return self.definition();
+            }
         };
         if self.is_empty() {
             return Ok(known);
@@ -102,16 +105,15 @@ impl Shape {
         .hint("leave the flags out, or take another name: what a name is never changes"))
     }
 
-    /// What can be refused before any ledger is opened, or made: flags that contradict each other, and a name that
-    /// is kept for a kind.
-    pub(crate) fn check(&self, name: &Name) -> Outcome {
-        if reserved_name(name.as_str()) {
+    /// Refuses a name that is kept for a kind, unless somebody says what else it is.
+    pub(crate) fn check_reserved(&self, name: &Name) -> Outcome {
+        if self.is_empty() && reserved_name(name.as_str()) {
             return Err(Failure::new(format_args!(
                 "the name {name} is reserved for the kind of that name, which this version does not mint yet"
             ))
-            .hint("take another name"));
+            .hint("take another name, or say with --kind what it is to be instead, for ever"));
         }
-        self.definition().map(|_| ())
+        Ok(())
     }
 }
 
@@ -151,9 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_name_is_refused() {
+    fn a_reserved_name_is_refused_unless_told_otherwise() {
         let uuid = Name::new("uuid").expect("a name");
-        assert!(Shape::default().check(&uuid).is_err());
-        assert!(Shape::default().check(&name()).is_ok());
+        assert!(Shape::default().settle(&uuid, None, None).is_err());
+        // Somebody has said what it is: a flag, the ledger, or a configuration.
+        let counter = Shape { kind: Some(Kind::Counter), ..Shape::default() };
+        assert!(counter.settle(&uuid, None, None).is_ok());
+        assert!(Shape::default().settle(&uuid, Some(Definition::Counter), None).is_ok());
+        assert!(Shape::default().settle(&uuid, None, Some(Definition::Counter)).is_ok());
     }
 }

@@ -234,6 +234,7 @@ pub(crate) fn configuration(dir: &Path, extra: &str) -> PathBuf {
 [[name]]
 name = "orders"
 kind = "snowflake"
+layout = "twitter"
 
 [[name]]
 name = "tickets"
