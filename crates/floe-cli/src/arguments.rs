@@ -124,6 +124,9 @@ pub(crate) struct Mint {
     #[arg(short = 'n', long = "count", value_name = "N", default_value = "1", value_parser = count)]
     #[arg(allow_hyphen_values = true)]
     pub(crate) count: u64,
+    /// Which worker ids to take: auto, a number, a range such as 512..1023, or datacenter=3
+    #[arg(long, value_name = "WORKER", conflicts_with = "server")]
+    pub(crate) worker: Option<String>,
     #[command(flatten)]
     pub(crate) shape: Shape,
     #[command(flatten)]

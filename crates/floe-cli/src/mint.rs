@@ -4,7 +4,7 @@ use std::io::{BufWriter, IsTerminal as _, Write};
 use std::time::Duration;
 
 use floe::{Floe, MintError, Minted, Name, Taste};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
@@ -36,7 +36,8 @@ pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
 }
 
 fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Outcome {
-    let config = arguments.place.ledger.settings()?;
+    let mut config = arguments.place.ledger.settings()?;
+    place::set(&mut config, "worker", arguments.worker.as_deref())?;
     let configured = place::configured(&config, name)?;
     if configured.is_none() && place::is_new(&config) {
         arguments.shape.check_reserved(name)?;
@@ -45,6 +46,8 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     let floe = Floe::builder()
         .window(config.window_on(ledger.is_shared()))
         .keep(false)
+        // Replicas with a ledger each are kept apart by their worker ids: those hold for commands as well.
+        .worker(config.worker.clone())
         .max_wait(PATIENCE)
         .max_hold(config.clock.max_hold)
         .rollback_wait(config.clock.wait)

@@ -79,7 +79,8 @@ fn a_name_stays_what_it_is() {
 fn a_command_mints_through_a_server_too() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     // A window that outlasts the test, so that the slot is still live when it is looked at.
-    let server = Server::start(["--window".as_ref(), "60s".as_ref(), "--data-dir".as_ref(), dir.path().as_os_str()]);
+    let server =
+        Server::start(["--window".as_ref(), "60s".as_ref(), "--data-dir".as_ref(), dir.path().as_os_str()]);
     let through = |arguments: &[&str]| run(floe(arguments).args(["--server", server.url()]));
     let ids = through(&["mint", "orders", "-n", "25000"]).numbers();
     assert_eq!(ids.len(), 25_000);

@@ -55,7 +55,9 @@ fn a_paused_server_whose_worker_id_was_taken_mints_nothing_of_the_others_time() 
     for _ in 0..2 {
         sleeper.signal(Signal::STOP);
         let stopped = now();
-        until(PATIENCE, "three windows to pass", || (stopped.elapsed().as_millis() > ASLEEP_MS).then_some(()));
+        until(PATIENCE, "three windows to pass", || {
+            (stopped.elapsed().as_millis() > ASLEEP_MS).then_some(())
+        });
         let other = start(dir.path(), &config, &["--worker", "7"]);
         ids.extend(mint(other.url(), "orders", 300));
         sleeper.signal(Signal::CONT);
