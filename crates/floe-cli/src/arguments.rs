@@ -32,7 +32,7 @@ pub(crate) enum Command {
     /// Print new IDs, one a line
     Mint(Box<Mint>),
     /// Take an ID apart
-    Inspect(Inspect),
+    Inspect(Box<Inspect>),
     /// List the names that the ledger knows, with their definitions
     Names(Names),
     /// List the worker slots, with their marks and owners

@@ -136,9 +136,13 @@ impl Output {
         let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let progress = ProgressBar::with_draw_target(Some(count), target);
         if let Ok(style) =
-            ProgressStyle::with_template("{human_pos} of {human_len} IDs  {per_sec}  {eta} left")
+            ProgressStyle::with_template("{human_pos} of {human_len} IDs, {rate}/s, {eta} left")
         {
-            progress.set_style(style);
+            let rate = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+                // A number that cannot be written is not shown; there is nobody to tell.
+                let _ = write!(text, "{:.0}", state.per_sec());
+            };
+            progress.set_style(style.with_key("rate", rate));
         }
         Self { out: BufWriter::with_capacity(1 << 16, stdout.lock()), left: count, progress }
     }
