@@ -153,13 +153,12 @@ const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 /// The position from which on every ID is at least `to`.
 fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
     let position = match definition {
-        Definition::Snowflake { layout, .. } => {
+        Definition::Snowflake { .. } => {
             return Err(Failure::new(format_args!(
                 "{name} is a snowflake name, whose IDs follow the clock: it has no mark of its own that could be raised"
             ))
             .hint(format_args!(
-                "its IDs are above {to} from the time on that `floe inspect {to} --layout \"{layout}\"` shows; to begin above \
-                 it at once, take a layout with an earlier epoch, or a segment"
+                "to begin above {to}, take a new name with a layout whose epoch is earlier, or a segment"
             )));
         }
         Definition::Segment { increment, offset } => {

@@ -100,7 +100,9 @@ impl Shape {
         }
         let asked = if self.is_detailed() { asked.to_string() } else { asked.kind().to_string() };
         Err(Failure::new(format_args!(
-            "the name {name} is not what was asked for:\n  {whose}  {known}\n  asked for  {asked}"
+            "the name {name} is not what was asked for:\n  {whose:width$}  {known}\n  {:width$}  {asked}",
+            "asked for",
+            width = whose.len()
         ))
         .hint("leave the flags out, or take another name: what a name is never changes"))
     }
