@@ -51,7 +51,6 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
         .max_wait(PATIENCE)
         .max_hold(config.clock.max_hold)
         .rollback_wait(config.clock.wait)
-        .trust_clock(config.clock.trust)
         .open(ledger)
         .map_err(Failure::new)?;
     let stored = floe.stored(name).map_err(Failure::new)?;

@@ -98,7 +98,7 @@ impl Slot {
             if self.live() { "yes" } else { "no" }.to_owned(),
             owner(|owner| owner.host.clone()),
             owner(|owner| owner.pid.to_string()),
-            owner(|owner| owner.since.to_string()),
+            owner(|owner| owner.since.map_or_else(|| "-".to_owned(), |since| since.to_string())),
         ]
     }
 
@@ -114,7 +114,7 @@ impl Slot {
                 "host": owner.host,
                 "pid": owner.pid,
                 "version": owner.version,
-                "since": owner.since.to_string(),
+                "since": owner.since.map(|since| since.to_string()),
                 "instance": owner.instance,
             })),
         })
