@@ -104,26 +104,16 @@ fn a_port_in_use_is_named() {
 #[test]
 fn a_worker_id_out_of_range_is_never_cut() {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let config = configuration(dir.path(), "realm = \"shop\"\nworker = 1024");
-    let data = |name: &str| dir.path().join(name);
-    // Without a file the layout is known only when a name is first used; with one, other names are still served.
-    let servers = [
-        Server::spawn(
-            floe(["serve", "--listen", "127.0.0.1:0", "--worker", "1024", "--data-dir"]).arg(data("without")),
-        ),
-        Server::spawn(
-            floe(["serve", "--listen", "127.0.0.1:0", "--config"])
-                .arg(&config)
-                .arg("--data-dir")
-                .arg(data("with")),
-        ),
-    ];
-    for server in &servers {
-        let (status, body) = get(&agent(), &format!("{}/v1/mint/orders", server.url())).expect("an answer");
-        assert!(status >= 400, "worker 1024 of 10 bits has minted {body}");
-        assert!(body.contains("1024") && body.contains("1023"), "{body}");
-    }
-    assert_eq!(mint(servers[1].url(), "tickets", 1), [1]);
+    let both = ["1024", "1023"];
+    let text = "realm = \"shop\"\nworker = 1024\n[[name]]\nname = \"orders\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n";
+    serve_refuses(text, 1, &both);
+    mint_on(dir.path(), &["orders", "--worker", "1024"]).refuses(1, &both);
+    // Without a file the layout is known only when a name is first used: the call says it.
+    let mut serve = floe(["serve", "--listen", "127.0.0.1:0", "--worker", "1024", "--data-dir"]);
+    let server = Server::spawn(serve.arg(dir.path()));
+    let (status, body) = get(&agent(), &format!("{}/v1/mint/orders", server.url())).expect("an answer");
+    assert!(status >= 400, "worker 1024 of 10 bits has minted {body}");
+    assert!(both.iter().all(|number| body.contains(number)), "{body}");
 }
 
 #[test]
@@ -133,7 +123,7 @@ fn a_definition_that_changed_is_shown_beside_the_stored_one() {
     let file = dir.path().join("floe.toml");
     let name = |increment: &str| {
         format!(
-            "realm = \"floe\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\nincrement = {increment}\n"
+            "realm = \"default\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\nincrement = {increment}\n"
         )
     };
     mint_on(&data, &["tickets", "--kind", "segment", "--increment", "2"]).lines();
