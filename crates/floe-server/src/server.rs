@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe::Floe;
+use tokio::sync::oneshot;
 
 use crate::config::{Config, ConfigError, NameRule};
 use crate::listener::Listeners;
@@ -112,25 +113,23 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         .map_err(system)?;
     let served = runtime.block_on(async {
         // Before anything is reserved: a signal must find someone who gives it back.
-        let told = told_to_stop().map_err(system)?;
-        let told_again = told_to_stop().map_err(system)?;
-        let (first, stopping) = tokio::sync::oneshot::channel();
-        let told = async {
-            told.await;
-            let _ = first.send(());
-        };
-        let impatient = async {
-            // The sender is gone where the server ended by itself: there is nothing to cut short then.
-            if stopping.await.is_err() {
-                std::future::pending::<()>().await;
+        let mut signals = Signals::new().map_err(system)?;
+        let ((stop, told), (stop_now, told_again)) = (oneshot::channel::<()>(), oneshot::channel::<()>());
+        tokio::spawn(async move {
+            for listener in [stop, stop_now] {
+                signals.next().await;
+                // Nobody listens any more where the server has ended meanwhile.
+                let _ = listener.send(());
             }
-            told_again.await;
+        });
+        let told = async {
+            let _ = told.await;
         };
         let shown = config.clone();
         let served = run(config, told, move |started| say(&greeting(&shown, started)));
         tokio::select! {
             served = served => served,
-            () = impatient => Err(ServeError::System(
+            _ = told_again => Err(ServeError::System(
                 "told to stop twice, and so stopped at once: what was reserved and not minted passes unused".to_owned(),
             )),
         }
@@ -223,25 +222,39 @@ fn greeting(config: &Config, started: &Started) -> String {
     lines.join("\n")
 }
 
-/// Waits for SIGTERM or SIGINT; where there are no signals, for Ctrl-C.
-fn told_to_stop() -> io::Result<impl Future<Output = ()> + Send> {
+/// SIGTERM and SIGINT; where there are no signals, Ctrl-C.
+struct Signals {
     #[cfg(unix)]
-    {
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        Ok(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        })
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
+
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
     #[cfg(not(unix))]
-    Ok(async {
+    fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
         if let Err(error) = tokio::signal::ctrl_c().await {
             tracing::error!("Ctrl-C cannot be waited for: {error}");
             std::future::pending::<()>().await;
         }
-    })
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use floe::ledger::Memory;
-use floe::{DefineError, Definition, Floe, Kind, Name, NameError};
+use floe::{DefineError, Floe, Name, NameError};
 
 use super::{Config, ConfigError, NameRule, show_duration};
 
@@ -93,36 +93,4 @@ fn example(config: &Config, rule: &NameRule) -> Result<Name, NameError> {
 pub(super) fn embedded(url: &str) -> bool {
     let scheme = url.split(':').next().unwrap_or(url);
     matches!(scheme, "sqlite" | "memory")
-}
-
-impl Config {
-    /// What the configuration says, in a few lines, for `floe config --check`.
-    pub fn summary(&self) -> String {
-        let ledger =
-            self.ledger.clone().unwrap_or_else(|| format!("sqlite:{}/floe.db", self.data_dir.display()));
-        let listen: Vec<_> = self.listen.iter().map(ToString::to_string).collect();
-        let mut lines = vec![
-            format!("realm   {}", self.realm),
-            format!("ledger  {ledger}"),
-            format!("listen  {}", listen.join(", ")),
-        ];
-        for name in &self.names {
-            let horizon = match &name.definition {
-                Definition::Snowflake { layout, .. } => {
-                    format!(" (its bits run out on {})", layout.horizon())
-                }
-                _ => String::new(),
-            };
-            lines.push(format!("name    {}: {}{horizon}", name.rule, name.definition));
-        }
-        match (self.names_on_first_use(), self.names.is_empty()) {
-            (true, _) => lines.push("names come into being on first use".to_owned()),
-            (false, true) => lines.push(format!(
-                "no name is listed, so nothing can be minted: add [[name]] with name = \"orders\" and kind = \"{}\"",
-                Kind::Snowflake
-            )),
-            (false, false) => {}
-        }
-        lines.join("\n")
-    }
 }
