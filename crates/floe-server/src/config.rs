@@ -50,7 +50,8 @@ pub struct Config {
     pub clock: ClockSettings,
     /// Which worker ids this node may take.
     pub worker: WorkerChoice,
-    /// A name of this node that survives its restarts, for a fixed worker id; `None` is host and data directory.
+    /// A name of this node that survives its restarts, for a fixed worker id; with `None`, only a
+    /// restart on the same machine takes its worker id over at once.
     pub instance: Option<String>,
     /// Threads that serve clients; `None` is one for each core, up to 4.
     pub threads: Option<usize>,

@@ -23,6 +23,8 @@ pub struct Started {
     pub realm_id: String,
     /// The ledger, in one line, without credentials.
     pub ledger: String,
+    /// Whether names come into being when they are first asked for.
+    pub names_on_first_use: bool,
 }
 
 /// Why a server did not start, or stopped.
@@ -65,8 +67,9 @@ pub async fn run(
     let (floe, shared) = blocking(move || open(&opened)).await??;
     metrics.observe(&floe);
     let status = floe.status();
-    let started = Started { addresses, realm_id: status.realm_id, ledger: status.ledger };
     let service = Service::new(&config, !shared, floe, metrics);
+    let (realm_id, ledger) = (status.realm_id, status.ledger);
+    let started = Started { addresses, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
     service.open_listed().await;
     let router = http::router(Arc::clone(&service), &config.limits);
     ready(&started);
@@ -181,6 +184,9 @@ fn greeting(config: &Config, started: &Started) -> String {
     for address in &started.addresses {
         lines.push(format!("  listening on http://{address}"));
     }
+    if started.addresses.iter().any(|address| !address.ip().is_loopback()) {
+        lines.push("  INSECURE     reachable from other machines, and every client may mint".to_owned());
+    }
     lines.push(format!("  realm        {} ({})", config.realm, started.realm_id));
     lines.push(format!("  ledger       {}", started.ledger));
     if config.ledger.is_none() {
@@ -195,7 +201,13 @@ fn greeting(config: &Config, started: &Started) -> String {
         lines.push("               purpose (worker = \"0..511\" here, \"512..1023\" there).".to_owned());
     }
     match (&config.file, config.names.is_empty()) {
-        (None, _) => lines.push("  names        come into being on first use".to_owned()),
+        (None, _) if started.names_on_first_use => {
+            lines.push("  names        come into being on first use".to_owned());
+        }
+        (None, _) => lines.push(
+            "  names        none: they come into being on first use only on loopback listeners with the embedded ledger; list them in a configuration file"
+                .to_owned(),
+        ),
         (Some(file), false) => {
             lines.push(format!("  names        {} in {}", config.names.len(), file.display()))
         }

@@ -43,6 +43,8 @@ pub(crate) struct Service {
     max_wait: Duration,
     metrics: Arc<Metrics>,
     draining: AtomicBool,
+    /// Whether the last call that needed the ledger met none.
+    ledger_gone: AtomicBool,
     stopped: Notify,
 }
 
@@ -57,6 +59,8 @@ enum Known {
 struct OpenName {
     handle: Handle,
     metrics: NameMetrics,
+    /// Whether the log has been told that the name is stopped: clients go on asking.
+    stop_logged: AtomicBool,
 }
 
 /// How many names the ledger holds, counted when the first one is about to come into being.
@@ -79,6 +83,7 @@ impl Service {
             max_wait: config.limits.max_wait,
             metrics,
             draining: AtomicBool::new(false),
+            ledger_gone: AtomicBool::new(false),
             stopped: Notify::new(),
         })
     }
@@ -135,11 +140,14 @@ impl Service {
                 // The library bounds the wait by the same limit, and knows why it was in vain.
                 let waited = open.handle.mint_many_async(n).await;
                 open.metrics.waited(since.elapsed());
+                if waited.is_ok() && self.ledger_gone.swap(false, Ordering::AcqRel) {
+                    tracing::info!("minting goes on, the ledger answers");
+                }
                 waited
             }
             Err(error) => Err(error),
         };
-        let minted = minted.map_err(|error| self.refuse(name, error))?;
+        let minted = minted.map_err(|error| self.refuse(&open, error))?;
         open.metrics.minted(n);
         Ok(minted)
     }
@@ -150,6 +158,11 @@ impl Service {
     /// A [`Refusal`], as for minting.
     pub(crate) async fn definition(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Definition, Refusal> {
         Ok(self.opened(wire, name).await?.handle.definition().clone())
+    }
+
+    /// Whether a name that nobody configured comes into being when it is asked for.
+    pub(crate) fn names_on_first_use(&self) -> bool {
+        self.rules.on_first_use()
     }
 
     /// From now on, [`readiness`](Self::readiness) says no.
@@ -233,7 +246,11 @@ impl Service {
         let first_use = self.rules.is_first_use(name);
         let handle =
             self.floe.define(name, &definition, &taste).map_err(|error| self.refuse_to_open(name, error))?;
-        let open = Arc::new(OpenName { handle, metrics: self.metrics.name(name.as_str()) });
+        let open = Arc::new(OpenName {
+            handle,
+            metrics: self.metrics.name(name.as_str()),
+            stop_logged: AtomicBool::new(false),
+        });
         self.remember(name, Known::Open(Arc::clone(&open)));
         if first_use {
             self.on_first_use.fetch_add(1, Ordering::AcqRel);
@@ -308,16 +325,23 @@ impl Service {
         }
     }
 
-    fn refuse(&self, name: &str, error: MintError) -> Refusal {
+    fn refuse(&self, open: &OpenName, error: MintError) -> Refusal {
         let detail = error.to_string();
         match error {
             MintError::Busy { retry } => Refusal::for_now(Status::Busy, detail, retry),
-            MintError::Unavailable { .. } => Refusal::for_now(Status::Unavailable, detail, RETRY),
+            MintError::Unavailable { .. } => {
+                if !self.ledger_gone.swap(true, Ordering::AcqRel) {
+                    tracing::warn!(name = %open.handle.name(), "nothing is left to mint from: {detail}");
+                }
+                Refusal::for_now(Status::Unavailable, detail, RETRY)
+            }
             MintError::Exhausted(_) => Refusal::new(Status::Exhausted, detail),
             MintError::Count { .. } => Refusal::bad(detail),
             // And whatever a later version of the library adds.
             _ => {
-                tracing::error!(name, "{detail}");
+                if !open.stop_logged.swap(true, Ordering::AcqRel) {
+                    tracing::error!(name = %open.handle.name(), "the name is stopped: {detail}");
+                }
                 self.stopped.notify_one();
                 Refusal::new(Status::Stopped, detail)
             }

@@ -49,7 +49,8 @@ insecure = {insecure}
 # Which worker ids this node may take: "auto", a number, a range ("512..1023"), or pinned fields ({{ datacenter = 3 }}).
 worker = "auto"
 
-# A name of this node that survives its restarts, for a fixed worker id. The default is made of the host.
+# A name of this node, under which never two run at once: with a fixed worker id, a restart on another machine takes
+# it over at once. Without one, only a restart on the same machine does.
 # instance = "node-1"
 
 # Threads that serve clients, 1 to 256. The default is one for each core, up to 4.

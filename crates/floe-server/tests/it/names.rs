@@ -30,6 +30,18 @@ async fn without_a_file_a_name_becomes_what_is_natural_on_its_wire() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn where_others_can_ask_no_name_comes_into_being_by_itself() {
+    let mut config = Config::standalone();
+    config.listen = vec!["0.0.0.0:0".parse().unwrap()];
+    config.insecure = true;
+    let server = Server::start(config, directory()).await;
+    assert!(!server.started.names_on_first_use);
+    let body = server.problem("/v1/mint/orders", 404).await;
+    assert!(body["detail"].as_str().unwrap().contains("only on loopback listeners"), "{body}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bound_name_keeps_its_kind_over_restarts() {
     let directory = directory();
     let first = Server::start(Config::standalone(), directory.clone()).await;

@@ -75,6 +75,8 @@ async fn each_described_route_is_served_as_described() {
     }
     assert_eq!(described.iter().map(String::as_str).collect::<Vec<_>>(), ROUTES);
     references_resolve(&api, &api);
+    // Each of them is counted under its own label.
+    assert!(!server.text("/metrics").await.contains("route=\"other\""));
     server.stop().await.unwrap();
 }
 
