@@ -7,11 +7,32 @@ use std::time::Duration;
 
 use crate::process::{PATIENCE, lock, now, until};
 
-/// One HTTP exchange: the status and the whole body, or nothing where the answer did not arrive in full.
+/// What came of one HTTP exchange.
+enum Exchange {
+    /// The status and the whole body.
+    Answered(u16, String),
+    /// An answer began and did not arrive in full.
+    Cut,
+    /// No answer began.
+    Silent,
+}
+
+fn exchange(agent: &ureq::Agent, url: &str) -> Exchange {
+    let Ok(mut answer) = agent.get(url).header("Accept", "text/plain").call() else {
+        return Exchange::Silent;
+    };
+    match answer.body_mut().with_config().limit(1 << 26).read_to_string() {
+        Ok(body) => Exchange::Answered(answer.status().as_u16(), body),
+        Err(_) => Exchange::Cut,
+    }
+}
+
+/// The status and the whole body, or nothing where the answer did not arrive in full.
 pub(crate) fn get(agent: &ureq::Agent, url: &str) -> Option<(u16, String)> {
-    let mut answer = agent.get(url).header("Accept", "text/plain").call().ok()?;
-    let body = answer.body_mut().with_config().limit(1 << 26).read_to_string().ok()?;
-    Some((answer.status().as_u16(), body))
+    match exchange(agent, url) {
+        Exchange::Answered(status, body) => Some((status, body)),
+        Exchange::Cut | Exchange::Silent => None,
+    }
 }
 
 pub(crate) fn agent() -> ureq::Agent {
@@ -62,10 +83,16 @@ impl Target {
 
 /// Client threads that mint without pause, over all lives of a server.
 pub(crate) struct Clients {
-    target: Arc<Target>,
-    stop: Arc<AtomicBool>,
-    answers: Arc<AtomicU64>,
+    shared: Arc<Shared>,
     threads: Vec<JoinHandle<Vec<Received>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    target: Target,
+    stop: AtomicBool,
+    answers: AtomicU64,
+    cut: AtomicU64,
 }
 
 /// One answer that arrived in full.
@@ -77,71 +104,69 @@ pub(crate) struct Received {
 impl Clients {
     /// `count` threads, each of which takes the names in turn.
     pub(crate) fn start(count: usize, names: &'static [&'static str]) -> Self {
-        let target = Arc::new(Target::default());
-        let stop = Arc::new(AtomicBool::new(false));
-        let answers = Arc::new(AtomicU64::new(0));
-        let threads = (0..count)
-            .map(|number| {
-                let (target, stop, answers) = (target.clone(), stop.clone(), answers.clone());
-                std::thread::spawn(move || work(number, names, &target, &stop, &answers))
-            })
-            .collect();
-        Self { target, stop, answers, threads }
+        let shared = Arc::new(Shared::default());
+        let threads = (0..count).map(|number| {
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || work(number, names, &shared))
+        });
+        Self { threads: threads.collect(), shared }
     }
 
     /// Sends all clients to this address from now on.
     pub(crate) fn aim(&self, url: &str) {
-        let mut state = lock(&self.target.state);
+        let mut state = lock(&self.shared.target.state);
         *state = (state.0 + 1, Some(url.to_owned()));
-        self.target.changed.notify_all();
+        self.shared.target.changed.notify_all();
     }
 
     /// Waits until the clients have had `more` further answers.
     #[track_caller]
     pub(crate) fn answers(&self, more: u64) {
-        let from = self.answers.load(Ordering::SeqCst);
+        let from = self.shared.answers.load(Ordering::SeqCst);
         until(PATIENCE, "the clients' answers", || {
-            (self.answers.load(Ordering::SeqCst) >= from + more).then_some(())
+            (self.shared.answers.load(Ordering::SeqCst) >= from + more).then_some(())
         });
+    }
+
+    /// How many answers began and did not arrive in full.
+    pub(crate) fn cut(&self) -> u64 {
+        self.shared.cut.load(Ordering::SeqCst)
     }
 
     /// Ends the threads; gives what each of them received, in its order.
     pub(crate) fn stop(self) -> Vec<Vec<Received>> {
-        self.stop.store(true, Ordering::SeqCst);
-        self.target.changed.notify_all();
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.shared.target.changed.notify_all();
         self.threads.into_iter().map(|thread| thread.join().expect("a client thread ends well")).collect()
     }
 }
 
-fn work(
-    number: usize,
-    names: &'static [&'static str],
-    target: &Target,
-    stop: &AtomicBool,
-    answers: &AtomicU64,
-) -> Vec<Received> {
+fn work(number: usize, names: &'static [&'static str], shared: &Shared) -> Vec<Received> {
     let mut received = Vec::new();
     let mut life = 0;
     // From one to three hundred IDs at a time. Five sizes meet every name, for there are at most four of those.
     let mut sizes = [1_u64, 7, 300, 2, 64].into_iter().cycle().skip(number);
     let mut turn = names.iter().cycle().skip(number);
-    while let Some((number, url)) = target.after(life, stop) {
+    while let Some((number, url)) = shared.target.after(life, &shared.stop) {
         let agent = agent();
         let begun = now();
         // A refused connection means that this life is over (or that the next has not begun); other statuses are
         // the server's own, such as 503 while it waits for its first window.
-        while !stop.load(Ordering::SeqCst) {
+        while !shared.stop.load(Ordering::SeqCst) {
             let (Some(name), Some(n)) = (turn.next(), sizes.next()) else { break };
-            match get(&agent, &format!("{url}/v1/mint/{name}?n={n}")) {
-                Some((200, body)) => {
+            match exchange(&agent, &format!("{url}/v1/mint/{name}?n={n}")) {
+                Exchange::Answered(200, body) => {
                     let ids = numbers(&body);
                     assert_eq!(ids.len() as u64, n, "{url} gave another count for {name}");
                     received.push(Received { name, ids });
-                    answers.fetch_add(1, Ordering::SeqCst);
+                    shared.answers.fetch_add(1, Ordering::SeqCst);
                 }
-                Some((503, _)) => std::thread::park_timeout(Duration::from_millis(2)),
-                Some((status, body)) => panic!("{url} answered {status} for {name}: {body}"),
-                None => {
+                Exchange::Answered(503, _) => std::thread::park_timeout(Duration::from_millis(2)),
+                Exchange::Answered(status, body) => panic!("{url} answered {status} for {name}: {body}"),
+                ended => {
+                    if matches!(ended, Exchange::Cut) {
+                        shared.cut.fetch_add(1, Ordering::SeqCst);
+                    }
                     life = number;
                     break;
                 }

@@ -37,7 +37,7 @@ pub(crate) fn ten_lives(mut start: impl FnMut(usize) -> Server) {
         let server = start(life);
         clients.aim(server.url());
         // Enough for every client to have had every kind, and not so many that the kill finds a pattern.
-        clients.answers(200 + 37 * life as u64);
+        clients.answers(500 + 37 * life as u64);
         server.kill();
     }
     check(&clients.stop());
