@@ -211,6 +211,10 @@ impl Builder {
     ///
     /// # Errors
     /// [`OpenError`].
+    ///
+    /// # Panics
+    /// Not here; but a thread of the floe does where the system, which had randomness when it was opened, has none for
+    /// a token later: without fresh tokens two reservations could be taken for one.
     pub fn open(self, ledger: impl Ledger + 'static) -> Result<Floe, OpenError> {
         const SHORTEST: u64 = 100;
         const LONGEST: u64 = 30 * 24 * 3_600_000;
