@@ -222,8 +222,8 @@ impl Cursor {
 }
 
 /// Measured with two threads on two cores: 6 ns a draw with these, 17 ns without.
-const FIRST_PAUSES: u32 = 64;
-const MOST_PAUSES: u32 = 1024;
+const FIRST_PAUSES: u32 = if cfg!(loom) { 1 } else { 64 };
+const MOST_PAUSES: u32 = if cfg!(loom) { 1 } else { 1024 };
 
 fn load(word: &AtomicU64) -> u64 {
     word.load(Ordering::Relaxed)

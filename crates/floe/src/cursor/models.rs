@@ -1,1 +1,339 @@
+//! Loom models: every interleaving, and every stale read that the memory model allows, up to a number of preemptions.
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test -p floe --release --lib models
+//! ```
+//!
+//! Every model says which changes to the code it was seen to catch. Who changes the cursor breaks it in those ways
+//! again, and adds the way that no model catches.
 
+use std::ops::Range;
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use loom::thread;
+
+use super::{Cursor, Draw, Drawn, Owned};
+use crate::clock::Stamp;
+use crate::layout::{Layout, Width};
+use crate::signal::Signal;
+use crate::stream::{Chunk, Start, Stream};
+use crate::time::UnixMillis;
+
+fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(body);
+}
+
+fn owned(current: Range<u64>, tag: u64) -> Owned {
+    Owned { current, tag, ..Owned::default() }
+}
+
+fn draw(cursor: &Cursor) -> Option<Drawn> {
+    match cursor.draw(0, 1, true, u64::MAX - 1, |next| next) {
+        Draw::Got(drawn) => Some(drawn),
+        Draw::Later(_) | Draw::NeedRange => None,
+    }
+}
+
+fn draw_twice(cursor: &Cursor) -> Vec<Drawn> {
+    let drawn: Vec<_> = [draw(cursor), draw(cursor)].into_iter().flatten().collect();
+    assert!(drawn.windows(2).all(|pair| pair[0].start < pair[1].start), "increasing: {drawn:?}");
+    drawn
+}
+
+/// The trap of a renewal with a gap: a thread decides on a position in the old window, sleeps, and the window is
+/// replaced by a later one. What lies between them may be another node's.
+///
+/// Caught: a torn snapshot let through (no second look at the version; no acquire fence before it; no release fence
+/// before the copies are written; the version counted up with a relaxed store), ranges compared by their end alone
+/// (`wanted` in place of `wanted.max(start)`), and a cursor moved on by `fetch_add` before the ranges are read.
+#[test]
+fn no_draw_falls_into_the_gap_of_a_renewal() {
+    model(3, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..1, 7), 0);
+        let drawer = {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || draw_twice(&cursor))
+        };
+        cursor.publish(&owned(4..5, 7), 0);
+        cursor.publish(&owned(8..9, 7), 0);
+        let mut starts: Vec<_> = drawer.join().unwrap().iter().map(|drawn| drawn.start).collect();
+        starts.extend(draw(&cursor).map(|drawn| drawn.start));
+        assert!(starts.iter().all(|start| [0, 4, 8].contains(start)), "only what was owned: {starts:?}");
+        assert!(starts.is_sorted_by(|a, b| a < b), "once, in order: {starts:?}");
+    });
+}
+
+/// Closing, giving the rest back, and opening again on another worker's window of the same time (ABA): what is at or
+/// past the value that closing swapped out is never drawn under the old worker id, since another node may own it.
+///
+/// Caught: `writer.floor = next` in place of `next + 1`; closing with a store in place of a swap, or with a swap
+/// after the floor was read; a draw that stores in place of its compare-and-swap; no second look at the version.
+#[test]
+fn nothing_past_the_closing_is_drawn_even_after_opening_again() {
+    model(3, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..8, 1), 0);
+        let drawer = {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || draw_twice(&cursor))
+        };
+        let first_unminted = cursor.close().expect("it was open");
+        assert_eq!(cursor.close(), None, "it is closed once");
+        assert!(cursor.floor() > first_unminted);
+        cursor.publish(&owned(0..8, 2), 0);
+        let mut all = drawer.join().unwrap();
+        all.extend(draw(&cursor));
+        for drawn in &all {
+            match drawn.tag {
+                1 => assert!(drawn.start < first_unminted, "{drawn:?} was given back from {first_unminted}"),
+                2 => assert!(drawn.start > first_unminted, "{drawn:?} may have been drawn before"),
+                tag => panic!("worker {tag} was never ours"),
+            }
+        }
+        assert!(all.windows(2).all(|pair| pair[0].start < pair[1].start), "once, in order: {all:?}");
+    });
+}
+
+/// While a cursor is closed, nothing is drawn: not by a call that begins then, nor by one that was under way.
+///
+/// Caught: `close` that leaves the cursor's word as it is and relies on the empty ranges alone.
+#[test]
+fn a_closed_cursor_gives_nothing() {
+    model(3, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..8, 1), 0);
+        let closed_at = Arc::new(AtomicU64::new(u64::MAX));
+        let drawer = {
+            let (cursor, closed_at) = (Arc::clone(&cursor), Arc::clone(&closed_at));
+            thread::spawn(move || {
+                let before = closed_at.load(Ordering::Acquire);
+                let drawn = draw(&cursor);
+                assert!(before == u64::MAX || drawn.is_none(), "{drawn:?} after closing at {before}");
+                drawn
+            })
+        };
+        let next = cursor.close().expect("it was open");
+        closed_at.store(next, Ordering::Release);
+        let drawn = drawer.join().unwrap();
+        assert_eq!(drawn.map_or(0, |drawn| drawn.start + 1), next, "what was swapped out says what was drawn");
+        assert_eq!(draw(&cursor), None);
+    });
+}
+
+/// Two threads draw while the window grows: never the same position, and each thread's are increasing.
+///
+/// Caught: a compare-and-swap that takes any value (a store); `publish` that sets the cursor of an open one.
+#[test]
+fn two_threads_never_draw_the_same() {
+    model(2, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..2, 7), 0);
+        let drawers = [(); 2].map(|()| {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || draw_twice(&cursor))
+        });
+        cursor.publish(&owned(0..3, 7), 0);
+        let mut starts: Vec<_> =
+            drawers.into_iter().flat_map(|drawer| drawer.join().unwrap()).map(|drawn| drawn.start).collect();
+        starts.extend(draw(&cursor).map(|drawn| drawn.start));
+        starts.sort_unstable();
+        // A draw that met the end before the window grew got nothing; what is left is there for the next.
+        assert!((2..=3).contains(&starts.len()), "{starts:?}");
+        assert!(starts.iter().copied().eq(0..starts.len() as u64), "unique and without a hole: {starts:?}");
+    });
+}
+
+/// Two threads draw while the current range and the spare are replaced: no draw sees half of one and half of another.
+///
+/// Caught: what `no_draw_falls_into_the_gap_of_a_renewal` says of torn snapshots, with two readers.
+#[test]
+fn no_draw_sees_half_a_publication() {
+    model(2, || {
+        let cursor = Arc::new(Cursor::new(0));
+        let both = |start: u64| Owned { spare: start + 20..start + 21, ..owned(start..start + 1, 7) };
+        cursor.publish(&both(0), 0);
+        let drawers = [(); 2].map(|()| {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || draw(&cursor))
+        });
+        cursor.publish(&both(100), 0);
+        cursor.publish(&both(200), 0);
+        let mut starts: Vec<_> =
+            drawers.into_iter().filter_map(|drawer| drawer.join().unwrap()).map(|drawn| drawn.start).collect();
+        starts.extend(draw(&cursor).map(|drawn| drawn.start));
+        assert!(starts.iter().all(|start| [0, 20, 100, 120, 200, 220].contains(start)), "{starts:?}");
+        starts.sort_unstable();
+        assert!(starts.is_sorted_by(|a, b| a < b), "once: {starts:?}");
+    });
+}
+
+/// A draw with an old stamp meets ranges of a new era, and the other way round: neither is drawn from.
+///
+/// Caught: `owned_era != era` left out.
+#[test]
+fn a_range_is_drawn_from_in_its_own_era_only() {
+    model(2, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..8, 1), 0);
+        let drawer = {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || draw(&cursor))
+        };
+        cursor.close();
+        cursor.publish(&Owned { era: 1, ..owned(0..8, 2) }, 0);
+        if let Some(drawn) = drawer.join().unwrap() {
+            assert_eq!(drawn.tag, 1, "a caller of era 0 has no business in era 1");
+        }
+        assert_eq!(draw(&cursor), None);
+    });
+}
+
+/// 32 positions a tick make chunks of up to two.
+fn stream() -> Stream {
+    let layout = Layout::new("time:10 worker:2 sequence:5", 1, UnixMillis::EPOCH, Width::Narrow).unwrap();
+    let stream = Stream::new(layout, Start::Zero, 0, 0, std::sync::Arc::<Signal>::default()).unwrap();
+    stream.own(1, 10, 11, 0);
+    stream
+}
+
+fn at(era: u64, millis: i64) -> Stamp {
+    Stamp::new(era, UnixMillis::new(millis))
+}
+
+/// A chunk of two positions of which one has been minted.
+fn half_used(stream: &Stream) -> Chunk {
+    let mut chunk = Chunk::new(stream);
+    assert!(mint(&mut chunk, stream, at(0, 10)).is_some());
+    assert!(mint(&mut chunk, stream, at(0, 10)).is_some());
+    chunk
+}
+
+/// What `Minter::mint` does where it need not wait.
+fn mint(chunk: &mut Chunk, stream: &Stream, stamp: Stamp) -> Option<(u64, u64)> {
+    if let Some(minted) = chunk.take(stream, stamp) {
+        return Some(minted);
+    }
+    chunk.refill(stream, stamp).unwrap();
+    chunk.take(stream, stamp)
+}
+
+/// Two minters come to the end of a window: every position is minted once, and none past the end.
+///
+/// Caught: a chunk that ends at `start + size` in place of `start + count`.
+#[test]
+fn minters_share_out_the_end_of_a_window() {
+    model(2, || {
+        let stream = Arc::new(stream());
+        let first = 32 - 5;
+        assert!(matches!(stream.draw(at(0, 10), first, true, 0), Ok(Draw::Got(_))));
+        let minters = [(); 2].map(|()| {
+            let stream = Arc::clone(&stream);
+            thread::spawn(move || {
+                let mut chunk = Chunk::new(&stream);
+                let minted: Vec<_> = std::iter::from_fn(|| mint(&mut chunk, &stream, at(0, 10))).collect();
+                assert!(minted.is_sorted_by(|a, b| a < b), "strictly increasing: {minted:?}");
+                minted
+            })
+        });
+        let mut all: Vec<_> = minters.into_iter().flat_map(|minter| minter.join().unwrap()).collect();
+        all.sort_unstable();
+        let window = stream.layout.positions(&(10..11));
+        let expected = (window.start + first..window.end).map(|position| (position, 1));
+        assert!(all.iter().copied().eq(expected), "all that was left, once: {all:?}");
+    });
+}
+
+/// A minter that begins a call after the stream was closed mints nothing from the chunk that it holds, also when the
+/// stream has been opened again on another worker's window of the same time.
+///
+/// Caught: `take` without its look at the version; `close` without counting the version up.
+#[test]
+fn closing_reaches_every_minter() {
+    model(2, || {
+        let stream = Arc::new(stream());
+        let mut chunk = half_used(&stream);
+        let closed = Arc::new(AtomicBool::new(false));
+        let minter = {
+            let (stream, closed) = (Arc::clone(&stream), Arc::clone(&closed));
+            thread::spawn(move || {
+                let mut minted = Vec::new();
+                for _ in 0..2 {
+                    let closed = closed.load(Ordering::Acquire);
+                    if let Some((position, worker)) = mint(&mut chunk, &stream, at(0, 10)) {
+                        assert!(!closed || worker == 2, "worker 1 was closed, and minted {position}");
+                        minted.push((worker, position));
+                    }
+                }
+                minted
+            })
+        };
+        let given_back = stream.close().expect("it was open");
+        closed.store(true, Ordering::Release);
+        // The next tick is another's, since the minter may have drawn from this one.
+        stream.own(2, 10, 12, 0);
+        let minted = minter.join().unwrap();
+        assert!(minted.is_sorted_by(|a, b| a.1 < b.1), "strictly increasing: {minted:?}");
+        for (worker, position) in minted {
+            let time = stream.layout.time_of(stream.layout.tick_of(position));
+            assert!(worker == 2 || time < given_back, "{time} of worker 1 was given back");
+        }
+    });
+}
+
+/// `invalidate` ends the era before it returns. A minter that begins a call after that mints nothing of an earlier
+/// era, though the node has not yet closed the stream.
+///
+/// Caught: a chunk's expiry compared by its milliseconds alone.
+#[test]
+fn invalidate_reaches_every_minter_before_the_node_does() {
+    model(2, || {
+        let stream = Arc::new(stream());
+        let mut chunk = half_used(&stream);
+        // The clock's word, as the ticker keeps it.
+        let now = Arc::new(AtomicU64::new(0));
+        let invalidated = Arc::new(AtomicBool::new(false));
+        let minter = {
+            let (stream, now, invalidated) =
+                (Arc::clone(&stream), Arc::clone(&now), Arc::clone(&invalidated));
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let invalidated = invalidated.load(Ordering::Acquire);
+                    let stamp = at(now.load(Ordering::Relaxed), 10);
+                    if let Some((position, worker)) = mint(&mut chunk, &stream, stamp) {
+                        assert!(!invalidated || worker == 2, "{position} is of an era that has ended");
+                    }
+                }
+            })
+        };
+        now.store(1, Ordering::Relaxed);
+        invalidated.store(true, Ordering::Release);
+        // Some time later the node learns of it.
+        stream.line.cursor.close();
+        stream.own(2, 10, 12, 1);
+        minter.join().unwrap();
+    });
+}
+
+/// What the largest of all calls wants reaches the node, and the node is asked again after it has looked.
+///
+/// Caught: `take_wanted` that takes the demand before the flag; `want` that raises the flag first.
+#[test]
+fn no_wish_for_a_range_is_lost() {
+    model(3, || {
+        let stream = Arc::new(stream());
+        let callers = [3, 5].map(|count| {
+            let stream = Arc::clone(&stream);
+            thread::spawn(move || stream.line.want(count))
+        });
+        let before = stream.line.take_wanted();
+        for caller in callers {
+            caller.join().unwrap();
+        }
+        let after = stream.line.take_wanted();
+        assert_eq!(before.into_iter().chain(after).max(), Some(5), "{before:?}, {after:?}");
+    });
+}
