@@ -1,7 +1,9 @@
 //! The blocking driver: a thread that runs the [`Node`], a few that talk to the ledger, and the alarms of futures.
 
+use std::any::Any;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::thread::{self, JoinHandle};
@@ -11,7 +13,7 @@ use crate::clock::system::Stopwatch;
 use crate::clock::{Clock, Stamp};
 use crate::counter::Ticket;
 use crate::error::MintError;
-use crate::ledger::{Ledger, LedgerError, Reply};
+use crate::ledger::{Ledger, LedgerError, MAX_MARK, Reply, Reserve};
 use crate::line::Line;
 use crate::name::Name;
 use crate::node::{Call, Node, Op};
@@ -162,7 +164,12 @@ impl Shared {
 
     fn run(&self) {
         loop {
-            let millis = self.turn();
+            // A node that found itself in the wrong says so to everybody, and not to this thread alone.
+            let turn = catch_unwind(AssertUnwindSafe(|| self.turn()));
+            let millis = turn.unwrap_or_else(|panic| {
+                self.node().stop(&own_error(&*panic));
+                None
+            });
             let over = lock(&self.work).over;
             if over {
                 // Futures that still wait learn that floe was closed.
@@ -186,7 +193,12 @@ impl Shared {
                 work = self.work_is_there.wait(work).unwrap_or_else(PoisonError::into_inner);
             };
             drop(work);
-            self.answer(call);
+            let id = call.id;
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.answer(call))) {
+                let mut node = self.node();
+                node.stop(&own_error(&*panic));
+                node.handle_over(id);
+            }
         }
     }
 
@@ -194,15 +206,19 @@ impl Shared {
         let watch = Stopwatch::start();
         match op {
             Op::Reserve(request) => {
-                let answer = self.ledger.reserve(&request);
+                let reserve = AssertUnwindSafe(|| self.ledger.reserve(&request));
+                let answer = catch_unwind(reserve).unwrap_or_else(|panic| {
+                    Err(LedgerError::Unavailable(format!("the ledger's own code failed: {}", words(&*panic))))
+                });
                 self.calls.record(&answer, watch.micros());
-                let answer = answer.and_then(|reply| sound(reply, request.floor, request.count));
+                let answer = answer.and_then(|reply| sound(reply, &request));
                 self.node().handle_answer(id, answer, &self.clock);
             }
             Op::GiveBack { key, token, from } => {
-                // An unknown outcome costs at most the tail.
-                let _ = self.ledger.give_back(&key, token, from);
-                self.node().handle_given_back(id);
+                // An unknown outcome, or none, costs at most the tail.
+                let give_back = AssertUnwindSafe(|| self.ledger.give_back(&key, token, from));
+                let _ = catch_unwind(give_back);
+                self.node().handle_over(id);
             }
         }
         self.signal.raise();
@@ -213,16 +229,32 @@ impl Shared {
     }
 }
 
-/// A ledger that answers with another range than was asked for is not one to mint from.
-fn sound(reply: Reply, floor: u64, count: u64) -> Result<Reply, LedgerError> {
+/// A ledger that answers with what cannot be is not one to mint from. A retry gets what its first attempt asked for,
+/// so start and length are not held against this request.
+fn sound(reply: Reply, Reserve { floor, count, .. }: &Reserve) -> Result<Reply, LedgerError> {
     match reply {
-        Reply::Got { start, end, .. } if start.checked_add(count) != Some(end) && end <= start => {
+        Reply::Got { start, end, previous_mark }
+            if start >= end || start < previous_mark || end > MAX_MARK =>
+        {
             Err(LedgerError::Unfit(format!(
-                "the ledger answered [{start}, {end}) to a request for {count} from {floor}: it is not fit for use"
+                "the ledger answered [{start}, {end}) above the mark {previous_mark} to a request for {count} from {floor}: it is not fit for use"
             )))
         }
         reply => Ok(reply),
     }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words")
+}
+
+fn own_error(panic: &(dyn Any + Send)) -> String {
+    let words = words(panic);
+    format!(
+        "floe stopped on an error of its own, since IDs could repeat: {words}. Report it, and start again"
+    )
 }
 
 impl Alarms for Shared {
@@ -272,7 +304,13 @@ impl Driver {
         if threads.is_empty() {
             return;
         }
-        self.shared.node().close();
+        {
+            let mut node = self.shared.node();
+            // What no thread has taken up yet is not reserved any more.
+            let unasked = std::mem::take(&mut lock(&self.shared.work).calls);
+            unasked.iter().for_each(|call| node.handle_over(call.id));
+            node.close(&self.shared.clock);
+        }
         self.shared.signal.raise();
         let until = self.shared.mono().plus(CLOSE_MS);
         let drained = loop {
@@ -289,7 +327,9 @@ impl Driver {
         self.shared.signal.raise();
         let handles = std::mem::take(&mut *threads);
         if drained {
-            for handle in handles {
+            // The last floe may be dropped by a future's waker, which the driver's own thread runs.
+            let this = thread::current().id();
+            for handle in handles.into_iter().filter(|handle| handle.thread().id() != this) {
                 // A thread that panicked has nothing more to say.
                 let _ = handle.join();
             }

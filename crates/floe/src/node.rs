@@ -58,7 +58,6 @@ pub(crate) struct Node {
     pub(crate) refills: Vec<Refill>,
     pub(crate) tallies: HashMap<Name, Tally>,
     stopped: Option<String>,
-    closing: bool,
 }
 
 /// What the parts of a node share: the way to the ledger, and what is known of it.
@@ -154,7 +153,6 @@ impl Node {
             refills: Vec::new(),
             tallies: HashMap::new(),
             stopped: None,
-            closing: false,
         }
     }
 
@@ -169,8 +167,9 @@ impl Node {
 
     /// Does what the time and the minting side call for.
     pub(crate) fn step(&mut self, clock: &Clock) {
-        if self.stopped.is_some() || self.closing {
-            return;
+        if let Some(cause) = self.stopped.clone() {
+            // A name that was being bound while the node stopped learns it here.
+            return self.end(&cause);
         }
         let now = clock.look();
         for (index, group) in self.groups.iter_mut().enumerate() {
@@ -195,7 +194,7 @@ impl Node {
         if !matches!(answer, Err(LedgerError::Unavailable(_))) {
             self.desk.down = None;
         }
-        if self.closing || self.stopped.is_some() {
+        if self.stopped.is_some() {
             return;
         }
         if let Err(LedgerError::Unfit(cause)) = &answer {
@@ -216,14 +215,15 @@ impl Node {
         }
     }
 
-    /// Takes in that a tail was given back, or was not; either way there is nothing left to do about it.
-    pub(crate) fn handle_given_back(&mut self, id: u64) {
+    /// Takes in that a tail was given back, or was not, or that a question will not be put any more; either way there
+    /// is nothing left to do about it.
+    pub(crate) fn handle_over(&mut self, id: u64) {
         self.desk.asked.remove(&id);
     }
 
     /// When to step again at the latest.
     pub(crate) fn deadline(&self, now: &Now) -> Option<MonoMillis> {
-        if self.stopped.is_some() || self.closing {
+        if self.stopped.is_some() {
             return None;
         }
         let groups = self.groups.iter().filter_map(|group| group.deadline(&self.desk.settings, now));
@@ -238,23 +238,27 @@ impl Node {
         self.end(cause);
     }
 
-    /// Closes every generator, then asks the ledger to take back what can no longer be minted (I1).
-    pub(crate) fn close(&mut self) {
-        self.closing = true;
+    /// Closes every generator, then asks the ledger to take back what can no longer be minted (I1). Reservations that
+    /// have not been asked for yet are not asked for any more.
+    pub(crate) fn close(&mut self, clock: &Clock) {
+        let unasked = std::mem::take(&mut self.desk.calls);
+        unasked.iter().for_each(|call| self.handle_over(call.id));
         if self.stopped.is_none() {
+            // Looked at now: in a copy of a process the tails are the original's to mint.
+            let now = clock.look();
             for group in &mut self.groups {
-                group.give_back(&mut self.desk);
+                group.give_back(&mut self.desk, &now);
             }
             for refill in &mut self.refills {
-                refill.give_back(&mut self.desk);
+                refill.give_back(&mut self.desk, &now);
             }
         }
-        self.end("floe was closed");
+        self.stop("floe was closed");
     }
 
     /// Whether every question has been answered.
     pub(crate) fn is_drained(&self) -> bool {
-        self.desk.calls.is_empty() && !self.desk.asked.values().any(|purpose| *purpose == Purpose::GiveBack)
+        self.desk.calls.is_empty() && self.desk.asked.is_empty()
     }
 
     fn end(&mut self, cause: &str) {

@@ -19,6 +19,9 @@ const QUIET_MS: u64 = 10_000;
 const MOST_PROBED: u64 = 4_096;
 /// How soon slots are probed again after all were taken.
 const PROBE_AGAIN_MS: u64 = 1_000;
+/// A fixed slot that is free within this is waited for. It is less than a live holder ever has left (half of the
+/// shortest window), and more than a predecessor that was closed minted ahead.
+const SOON_MS: u64 = 40;
 
 /// The streams of layouts with one number of worker bits, and the slot that they mint in.
 pub(crate) struct Group {
@@ -113,9 +116,7 @@ impl Group {
         for stream in &self.streams {
             self.wanted |= stream.line.take_wanted().is_some();
         }
-        if now.stamp.era() != self.era {
-            self.forget(now);
-        }
+        self.heed(now);
         if now.refusal().is_some()
             || self.streams.is_empty()
             || matches!(self.trouble, Some(Trouble::Stopped(_)))
@@ -132,14 +133,20 @@ impl Group {
                 return self.renew(index, desk, now);
             }
         }
+        // A lost slot whose window is over is a slot like any other again.
+        self.held = self.held.take().filter(|held| !held.lost || held.end > now.stamp.millis());
         let homeless = self.held.as_ref().is_none_or(|held| held.lost);
-        if homeless && (self.wanted || keep || self.held.is_some()) && self.pause.is_over(now.mono) {
+        let moves = self.workers.len() > 1 || self.held.is_none();
+        if homeless && moves && (self.wanted || keep || self.held.is_some()) && self.pause.is_over(now.mono) {
             self.acquire(index, desk, now);
         }
     }
 
     /// In a new era nothing that was reserved before is minted, and nothing of it is given back either.
-    fn forget(&mut self, now: &Now) {
+    fn heed(&mut self, now: &Now) {
+        if now.stamp.era() == self.era {
+            return;
+        }
         for stream in &self.streams {
             stream.line.cursor.close();
         }
@@ -192,10 +199,10 @@ impl Group {
     fn slots_are_out(&mut self, free: Option<u64>, now: &Now) {
         let free = free.map_or(now.stamp.time(), UnixMillis::from_position);
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
+        let (all, bits) = (self.workers.len(), self.bits);
+        let probed = if all > MOST_PROBED { format!("{MOST_PROBED} of {all}") } else { format!("all {all}") };
         let text = format!(
-            "all {} worker slots of {} bits are taken: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits",
-            self.workers.len().min(MOST_PROBED),
-            self.bits
+            "{probed} worker slots of {bits} bits are taken: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits"
         );
         self.set_trouble(Some(Trouble::Exhausted(text)));
     }
@@ -209,9 +216,7 @@ impl Group {
         now: &Now,
         clock: &Clock,
     ) {
-        if now.stamp.era() != self.era {
-            self.forget(now);
-        }
+        self.heed(now);
         if let Some((call, token)) = self.held.as_ref().and_then(|held| held.renewing)
             && call == id
         {
@@ -264,25 +269,37 @@ impl Group {
         }
     }
 
-    /// The one slot that this node may have has a mark in the future: either its own crash, or another live node.
-    /// Safety does not hang on which: time that somebody has reserved is never minted in by anyone else.
+    /// The one slot that this node may have has a mark in the future: its own crash, or its own window from before a
+    /// new era, or another live node. Safety does not hang on which: time that somebody has reserved is never minted
+    /// in by anyone else.
     fn fixed_is_taken(&mut self, mark: u64, note: Option<&str>, desk: &Desk, now: &Now, clock: &Clock) {
         let owner: Option<Owner> = note.and_then(|note| note.parse().ok());
         let until = UnixMillis::from_position(mark);
         let gone = owner.as_ref().is_some_and(|owner| (desk.settings.is_gone)(owner));
-        if gone && clock.start_at(until) {
+        // Nobody has reserved there since this process did: its own windows reach so far.
+        let own = self.ends.get(&self.workers.first()) == Some(&mark);
+        if (gone || own) && clock.start_at(until) {
             if let Some(acquiring) = &mut self.acquiring {
                 acquiring.own_mark = Some(mark);
             }
             return;
         }
         self.acquiring = None;
+        let left = mark.saturating_sub(now.stamp.millis());
+        if left <= SOON_MS {
+            return self.pause.set(now.mono.plus(left.max(1)));
+        }
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
-        let who = note.map_or_else(|| "somebody who left no note".to_owned(), ToOwned::to_owned);
-        let text = format!(
-            "worker {} is held until {until} by another node ({who}): stop that one, or give this one another worker id",
-            self.workers.first()
-        );
+        let (worker, who) = (self.workers.first(), note.unwrap_or("somebody who left no note"));
+        let text = if gone || own {
+            format!(
+                "worker {worker} was reserved until {until} by an earlier life of this node ({who}), which is further ahead than clock.max_hold: wait until then, raise clock.max_hold, or give this node another worker id"
+            )
+        } else {
+            format!(
+                "worker {worker} is held until {until} by another node ({who}): stop that one, or give this one another worker id"
+            )
+        };
         self.set_trouble(Some(Trouble::Exhausted(text)));
     }
 
@@ -321,6 +338,9 @@ impl Group {
     fn set_trouble(&mut self, trouble: Option<Trouble>) {
         if let Some(Trouble::Stopped(cause)) = &trouble {
             self.stop(cause);
+            // Names that come later do not mint in what was held either, and what may have been minted is not given
+            // back (I1).
+            (self.held, self.acquiring) = (None, None);
         }
         for stream in &self.streams {
             stream.line.set_trouble(trouble.clone());
@@ -329,7 +349,8 @@ impl Group {
     }
 
     /// Closes the streams and gives back from the first tick in which none of them drew.
-    pub(crate) fn give_back(&mut self, desk: &mut Desk) {
+    pub(crate) fn give_back(&mut self, desk: &mut Desk, now: &Now) {
+        self.heed(now);
         let unminted = self.streams.iter().filter_map(|stream| stream.close()).max();
         let Some(held) = self.held.take() else { return };
         let from = unminted.and_then(UnixMillis::position).unwrap_or(0).max(held.reserved_at);
@@ -356,7 +377,7 @@ impl Group {
         match &self.held {
             Some(held) if !held.lost => {
                 let left = held.end.saturating_sub(now.stamp.millis());
-                let half = left.saturating_sub(window / 2);
+                let half = left.saturating_sub(if self.wanted { window } else { window / 2 });
                 match held.renewing {
                     Some(_) => None,
                     None if !self.pause.is_over(now.mono) => self.pause.until(),
@@ -368,6 +389,8 @@ impl Group {
                 }
             }
             _ if asking => None,
+            // A fixed slot that was lost is asked for again when this window is over.
+            Some(held) if self.workers.len() == 1 => Some(after(held.end.saturating_sub(now.stamp.millis()))),
             Some(_) => Some(self.pause.until().unwrap_or(now.mono).max(after(1))),
             None => {
                 (self.wanted || settings.keep).then(|| self.pause.until().unwrap_or(now.mono).max(after(1)))

@@ -64,9 +64,7 @@ impl Refill {
         if let Some(count) = self.numbers.line.take_wanted() {
             self.wanted = Some(self.wanted.unwrap_or(0).max(count));
         }
-        if now.stamp.era() != self.era {
-            self.forget(now);
-        }
+        self.heed(now);
         let Some(wanted) = self.wanted else { return };
         let stopped = matches!(self.numbers.line.trouble(), Some(Trouble::Stopped(_)));
         if stopped || self.asking.is_some() || !self.pause.is_over(now.mono) {
@@ -79,8 +77,11 @@ impl Refill {
         self.ask(index, wanted, desk, now);
     }
 
-    /// In a new era nothing that was reserved before is minted.
-    fn forget(&mut self, now: &Now) {
+    /// In a new era nothing that was reserved before is minted, and nothing of it is given back either.
+    fn heed(&mut self, now: &Now) {
+        if now.stamp.era() == self.era {
+            return;
+        }
         self.numbers.line.cursor.close();
         (self.last, self.asking, self.unanswered, self.era) = (None, None, None, now.stamp.era());
     }
@@ -133,6 +134,7 @@ impl Refill {
     }
 
     pub(crate) fn handle(&mut self, id: u64, answer: Result<Reply, LedgerError>, desk: &mut Desk, now: &Now) {
+        self.heed(now);
         let Some((_, token)) = self.asking.take_if(|(call, _)| *call == id) else { return };
         match answer {
             Ok(Reply::Got { start, end, previous_mark }) => self.got(token, start, end, previous_mark, now),
@@ -187,7 +189,8 @@ impl Refill {
     }
 
     /// Closes the cursor and gives the unminted tail of the last reservation back.
-    pub(crate) fn give_back(&mut self, desk: &mut Desk) {
+    pub(crate) fn give_back(&mut self, desk: &mut Desk, now: &Now) {
+        self.heed(now);
         let next = self.numbers.line.cursor.close();
         let Some((token, start)) = self.last.take() else { return };
         let from = next.unwrap_or(self.last_end).max(start);

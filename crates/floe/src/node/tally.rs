@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Desk, Op, Pause, Purpose, went_back};
 use crate::clock::Now;
-use crate::counter::{DAY_BITS, Ticket, date_of, day_at};
+use crate::counter::{DAY_BITS, LAST_DAY, Ticket, date_of, day_at};
 use crate::definition::{DatedShape, Overflow};
 use crate::error::MintError;
 use crate::ledger::{Key, LedgerError, MAX_MARK, Reply, Reserve};
@@ -89,6 +89,12 @@ impl Tally {
         let today = today
             .ok_or_else(|| format!("{} is no date that can be written: set the clock right", now.wall))?;
         self.day = self.day.max(today);
+        if self.day > LAST_DAY {
+            return Err(format!(
+                "the mark of {} lies past the year 9999, where no date can be written: it was raised too far. Bind a new name",
+                Key::name(&self.name)
+            ));
+        }
         let most = match shape.overflow() {
             Overflow::Refuse => 10_u64.pow(shape.digits().into()) - 1,
             Overflow::Widen => (1 << DAY_BITS) - 1,
@@ -144,6 +150,14 @@ impl Tally {
                     self.give_up(callers);
                     let cause = went_back(&Key::name(&self.name), previous_mark, self.last_end);
                     return self.stop(&cause);
+                }
+                // A fresh token gets what was asked for, no less (I3).
+                if end.checked_sub(start) != Some(callers.iter().map(|ticket| ticket.count).sum()) {
+                    self.give_up(callers);
+                    return self.stop(&format!(
+                        "the ledger answered [{start}, {end}) for {}, which is not what it was asked for: it is not fit for use",
+                        Key::name(&self.name)
+                    ));
                 }
                 self.last_end = end;
                 self.pause = Pause::default();
