@@ -40,6 +40,9 @@ struct Counting {
     shared: Arc<Shared>,
 }
 
+/// 9999-12-31, the last day that eight digits write.
+pub(crate) const LAST_DAY: u64 = 2_932_896;
+
 /// One caller's place in a name's queue.
 #[derive(Default)]
 pub(crate) struct Ticket {
@@ -61,6 +64,21 @@ impl Ticket {
     /// Whether somebody still waits for the answer.
     pub(crate) fn is_open(&self) -> bool {
         matches!(*lock(&self.answer), Answer::Open)
+    }
+
+    /// What it was answered.
+    #[cfg(test)]
+    pub(crate) fn answered(&self) -> Option<Result<u64, MintError>> {
+        match &*lock(&self.answer) {
+            Answer::Done(result) => Some(result.clone()),
+            Answer::Open | Answer::Gone => None,
+        }
+    }
+
+    /// A caller that has gone.
+    #[cfg(test)]
+    pub(crate) fn abandon(&self) {
+        *lock(&self.answer) = Answer::Gone;
     }
 
     /// Answers: the first of the caller's positions, or why there is none.

@@ -37,13 +37,14 @@ impl Owner {
     pub fn this_process(instance: &str) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let pid = std::process::id();
+        // As the note will have it, so that an earlier life's note is recognised.
         Self {
-            host: read("/proc/sys/kernel/hostname"),
+            host: word(&read("/proc/sys/kernel/hostname")),
             boot: read("/proc/sys/kernel/random/boot_id"),
             pid,
             started: started(pid).unwrap_or(0),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            instance: instance.to_owned(),
+            instance: word(instance),
             since: None,
         }
     }
@@ -81,9 +82,12 @@ fn started(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
+fn word(text: &str) -> String {
+    text.replace(|c: char| c.is_whitespace() || c.is_control(), "_")
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = |text: &str| text.replace(|c: char| c.is_whitespace() || c.is_control(), "_");
         let Self { host, boot, pid, started, version, instance, since } = self;
         write!(f, "host={} boot={} pid={pid} started={started}", word(host), word(boot))?;
         write!(f, " version={} instance={}", word(version), word(instance))?;
