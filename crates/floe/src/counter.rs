@@ -44,16 +44,13 @@ struct Counting {
 pub(crate) const LAST_DAY: u64 = 2_932_896;
 
 /// One caller's place in a name's queue.
-#[derive(Default)]
 pub(crate) struct Ticket {
     pub(crate) count: u64,
     answer: Mutex<Answer>,
     bell: Bell,
 }
 
-#[derive(Default)]
 enum Answer {
-    #[default]
     Open,
     Done(Result<u64, MintError>),
     /// The caller has gone. What was reserved for it is discarded.
@@ -61,6 +58,10 @@ enum Answer {
 }
 
 impl Ticket {
+    pub(crate) fn new(count: u64) -> Arc<Self> {
+        Arc::new(Self { count, answer: Mutex::new(Answer::Open), bell: Bell::default() })
+    }
+
     /// Whether somebody still waits for the answer.
     pub(crate) fn is_open(&self) -> bool {
         matches!(*lock(&self.answer), Answer::Open)
@@ -126,7 +127,7 @@ impl Drop for Queued {
 impl Counting {
     fn queue(&self, count: u64) -> Result<Queued, MintError> {
         check_count(count, MAX_BATCH)?;
-        let ticket = Arc::new(Ticket { count, ..Ticket::default() });
+        let ticket = Ticket::new(count);
         self.shared.enqueue(&self.name, &ticket)?;
         Ok(Queued { ticket, counting: self.clone() })
     }
@@ -254,7 +255,7 @@ pub struct DatedId {
 }
 
 impl DatedId {
-    fn at(position: u64, shape: Arc<DatedShape>) -> Self {
+    pub(crate) fn at(position: u64, shape: Arc<DatedShape>) -> Self {
         Self { date: date_of(position >> DAY_BITS), counter: (position & ((1 << DAY_BITS) - 1)) + 1, shape }
     }
 

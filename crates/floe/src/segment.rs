@@ -43,7 +43,7 @@ impl Numbers {
     }
 
     /// Draws numbers that follow one another.
-    fn draw(&self, era: u64, count: u64) -> Draw {
+    pub(crate) fn draw(&self, era: u64, count: u64) -> Draw {
         let draw = self.line.cursor.draw(era, count, true, MAX_MARK, |next| next);
         match draw {
             // The spare has come into use: the next one is reserved before it is needed.

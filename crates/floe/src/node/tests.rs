@@ -1,1 +1,312 @@
+//! The node by hand: a clock that the test moves, a ledger that answers when the test says so.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::clock::{ClockPolicy, TimeSource};
+use crate::counter::Ticket;
+use crate::cursor::{Draw, Drawn};
+use crate::definition::DatedShape;
+use crate::error::MintError;
+use crate::layout::{Layout, Workers};
+use crate::ledger::{Ledger, Memory};
+use crate::line::Line;
+use crate::segment::Numbers;
+use crate::signal::Signal;
+use crate::stream::{Start, Stream};
+use crate::time::Reading;
+
+mod closing;
+mod counts;
+mod dated;
+mod fixed;
+mod fleet;
+mod numbers;
+mod slots;
+mod windows;
+
+/// Where every test's clock begins: 2026-03-01T12:00:00Z.
+const BEGIN: i64 = 1_772_366_400_000;
+const WINDOW: u64 = 1_000;
+
+/// A clock that stands until it is moved.
+#[derive(Clone)]
+struct Hands(Arc<Mutex<Reading>>);
+
+impl TimeSource for Hands {
+    fn read(&self) -> Reading {
+        *self.0.lock().unwrap()
+    }
+}
+
+impl Hands {
+    fn at(wall: i64) -> Self {
+        Self(Arc::new(Mutex::new(Reading { wall: UnixMillis::new(wall), mono: MonoMillis::new(5_000) })))
+    }
+
+    /// Time passes.
+    fn pass(&self, millis: u64) {
+        let mut reading = self.0.lock().unwrap();
+        reading.wall = reading.wall.plus(i64::try_from(millis).unwrap());
+        reading.mono = reading.mono.plus(millis);
+    }
+
+    /// The wall clock is set.
+    fn set(&self, by: i64) {
+        let mut reading = self.0.lock().unwrap();
+        reading.wall = reading.wall.plus(by);
+    }
+}
+
+/// One node with its clock, and the ledger that it asks.
+struct Rig {
+    node: Node,
+    clock: Clock,
+    hands: Hands,
+    ledger: Memory,
+    signal: Arc<Signal>,
+    /// Asked and not answered.
+    calls: VecDeque<Call>,
+}
+
+/// What a mint came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Mint {
+    Got {
+        position: u64,
+        worker: u64,
+    },
+    Later,
+    /// There is nothing to mint from, and why, where that is known.
+    Empty(Option<MintError>),
+}
+
+fn owner(host: &str, pid: u32) -> Owner {
+    let text = format!("host={host} boot=b pid={pid} started=1 version=0 instance=");
+    text.parse().unwrap()
+}
+
+impl Rig {
+    fn new(ledger: &Memory, seed: u64) -> Self {
+        Self::with(ledger, seed, Hands::at(BEGIN), WINDOW, false)
+    }
+
+    fn with(ledger: &Memory, seed: u64, hands: Hands, window_ms: u64, keep: bool) -> Self {
+        let mut random = seed;
+        let settings = NodeSettings {
+            window_ms,
+            keep,
+            owner: owner("here", u32::try_from(seed % 1_000).unwrap()),
+            is_gone: Box::new(|owner| owner.host == "gone"),
+            entropy: Box::new(move || {
+                let mut bytes = [0; 16];
+                for half in bytes.chunks_mut(8) {
+                    random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                    let mixed = (random ^ (random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                    half.copy_from_slice(&(mixed ^ (mixed >> 31)).to_le_bytes());
+                }
+                bytes
+            }),
+        };
+        Self {
+            node: Node::new(settings),
+            clock: Clock::new(ClockPolicy::default(), Box::new(hands.clone())),
+            hands,
+            ledger: ledger.clone(),
+            signal: Arc::default(),
+            calls: VecDeque::new(),
+        }
+    }
+
+    fn snowflake(&mut self, layout: &Layout, workers: Workers) -> Arc<Stream> {
+        let stream = Stream::new(layout.clone(), Start::Zero, 10, 1, Arc::clone(&self.signal)).unwrap();
+        let (stream, bits) = (Arc::new(stream), layout.worker_bits());
+        let groups = &mut self.node.groups;
+        if let Some(group) = groups.iter_mut().find(|group| group.bits == bits && group.workers == workers) {
+            group.add(Arc::clone(&stream));
+        } else {
+            let mut group = Group::new(bits, workers);
+            group.add(Arc::clone(&stream));
+            groups.push(group);
+        }
+        stream
+    }
+
+    /// A stream of the usual layout in any of its slots.
+    fn twitter(&mut self) -> Arc<Stream> {
+        self.snowflake(&Layout::TWITTER, Workers::all(10).unwrap())
+    }
+
+    fn segment(&mut self, name: &str, steps: Steps) -> Arc<Numbers> {
+        self.segment_of(name, steps, 1, 1)
+    }
+
+    fn segment_of(&mut self, name: &str, steps: Steps, increment: u64, offset: u64) -> Arc<Numbers> {
+        let name = Name::new(name).unwrap();
+        self.ledger.bind(&name, "segment", true).unwrap();
+        let line = Line::new(0, Arc::clone(&self.signal));
+        let numbers = Arc::new(Numbers::new(increment, offset, line));
+        self.node.refills.push(Refill::new(Key::name(&name), Arc::clone(&numbers), steps));
+        numbers
+    }
+
+    fn tally(&mut self, name: &str, shape: Option<DatedShape>) -> Name {
+        let name = Name::new(name).unwrap();
+        self.ledger.bind(&name, "counted", true).unwrap();
+        let tally = Tally::new(name.clone(), shape.map(Arc::new));
+        self.node.tallies.insert(name.clone(), tally);
+        name
+    }
+
+    fn enqueue(&mut self, name: &Name, count: u64) -> Arc<Ticket> {
+        let ticket = Ticket::new(count);
+        self.node.tallies.get_mut(name).unwrap().enqueue(&ticket).unwrap();
+        ticket
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.look().stamp.millis()
+    }
+
+    /// The node looks around; what it asks waits in `calls`.
+    fn step(&mut self) {
+        self.node.step(&self.clock);
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        while let Some(call) = self.node.poll_call() {
+            self.calls.push_back(call);
+        }
+    }
+
+    /// The next question.
+    fn call(&mut self) -> Call {
+        self.step();
+        self.calls.pop_front().expect("the node asks something")
+    }
+
+    fn reserve(&mut self) -> (u64, Reserve) {
+        match self.call() {
+            Call { id, op: Op::Reserve(request) } => (id, request),
+            other => panic!("{other:?} is no reservation"),
+        }
+    }
+
+    fn answer(&mut self, id: u64, answer: Result<Reply, LedgerError>) {
+        self.node.handle_answer(id, answer, &self.clock);
+        self.collect();
+    }
+
+    /// The ledger does what was asked, and the node hears of it.
+    fn serve(&mut self, call: Call) {
+        let id = call.id;
+        match self.effect(&call) {
+            Some(answer) => self.answer(id, answer),
+            None => self.node.handle_over(id),
+        }
+    }
+
+    /// The ledger does what was asked; the node does not hear of it yet.
+    fn effect(&self, call: &Call) -> Option<Result<Reply, LedgerError>> {
+        match &call.op {
+            Op::Reserve(request) => Some(self.ledger.reserve(request)),
+            Op::GiveBack { key, token, from } => {
+                self.ledger.give_back(key, *token, *from).unwrap();
+                None
+            }
+        }
+    }
+
+    /// Until nothing more is asked.
+    fn settle(&mut self) {
+        self.step();
+        for _ in 0..10_000 {
+            let Some(call) = self.calls.pop_front() else { return };
+            self.serve(call);
+            self.step();
+        }
+        panic!("the node asks without end");
+    }
+
+    /// As [`settle`](Self::settle) on a ledger that is gone: every question fails, once. How many there were.
+    fn fail_all(&mut self) -> usize {
+        self.step();
+        let calls: Vec<_> = self.calls.drain(..).collect();
+        for call in &calls {
+            self.answer(call.id, Err(LedgerError::Unavailable("gone".to_owned())));
+        }
+        calls.len()
+    }
+
+    fn mint(&self, stream: &Stream) -> Mint {
+        let stamp = self.clock.look();
+        if let Some(refusal) = stamp.refusal() {
+            return Mint::Empty(Some(MintError::Stopped(refusal)));
+        }
+        match stream.draw(stamp.stamp, 1, true, 0) {
+            Err(error) => Mint::Empty(Some(error)),
+            Ok(Draw::Got(Drawn { start, tag, .. })) => Mint::Got { position: start, worker: tag },
+            Ok(Draw::Later(_)) => Mint::Later,
+            Ok(Draw::NeedRange) => {
+                stream.line.want(1);
+                Mint::Empty(stream.line.check().err())
+            }
+        }
+    }
+
+    /// Mints after whatever reservation that takes, and says in which slot.
+    fn mint_in(&mut self, stream: &Stream) -> u64 {
+        if matches!(self.mint(stream), Mint::Empty(_)) {
+            self.settle();
+        }
+        match self.mint(stream) {
+            Mint::Got { worker, .. } => worker,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// `count` numbers that follow one another, or why not.
+    fn number(&self, numbers: &Numbers, count: u64) -> Result<u64, Option<MintError>> {
+        match numbers.draw(self.clock.look().stamp.era(), count) {
+            Draw::Got(Drawn { start, .. }) => Ok(start),
+            _ => Err(numbers.line.check().err()),
+        }
+    }
+
+    fn numbers_after_settling(&mut self, numbers: &Numbers, count: u64) -> u64 {
+        self.number(numbers, count).unwrap_or_else(|_| {
+            self.settle();
+            self.number(numbers, count).unwrap()
+        })
+    }
+
+    fn mark(&self, key: &Key) -> u64 {
+        self.ledger.list(key.as_str(), "", 10).unwrap().iter().find(|r| r.key == key.as_str()).unwrap().mark
+    }
+
+    /// Somebody else reserves.
+    fn other(&self, key: &Key, floor: u64, count: u64, note: Option<&str>) -> u64 {
+        let request = Reserve {
+            key: key.clone(),
+            floor,
+            count,
+            max_mark: crate::ledger::MAX_MARK - count,
+            token: Token::random().unwrap(),
+            create: true,
+            note: note.map(ToOwned::to_owned),
+        };
+        match self.ledger.reserve(&request).unwrap() {
+            Reply::Got { end, .. } => end,
+            refused => panic!("{refused:?}"),
+        }
+    }
+}
+
+const STEPS: Steps = Steps { min: 10, max: 80, refill_ms: 60_000 };
+
+fn unavailable() -> Result<Reply, LedgerError> {
+    Err(LedgerError::Unavailable("gone".to_owned()))
+}

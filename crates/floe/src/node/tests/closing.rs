@@ -1,0 +1,133 @@
+//! Giving back (I1: only the exact tail that was reserved here, is unminted, and can no longer be minted).
+
+use super::*;
+
+fn give_backs(rig: &mut Rig) -> Vec<(Key, Token, u64)> {
+    rig.collect();
+    let calls = rig.calls.drain(..);
+    calls
+        .filter_map(|call| match call.op {
+            Op::GiveBack { key, token, from } => Some((key, token, from)),
+            Op::Reserve(_) => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_window_goes_back_from_the_first_tick_in_which_no_name_drew() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let (twitter, leaf) = (rig.twitter(), rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap()));
+    let worker = rig.mint_in(&twitter);
+    rig.hands.pass(100);
+    rig.mint_in(&leaf);
+    rig.hands.pass(50);
+    rig.node.close(&rig.clock);
+    // The generators stopped first: whatever is drawn from here on would be in what goes back.
+    for stream in [&twitter, &leaf] {
+        let closed = MintError::Stopped("floe was closed".to_owned());
+        assert_eq!(rig.mint(stream), Mint::Empty(Some(closed)));
+    }
+    let backs = give_backs(&mut rig);
+    let [(key, token, from)] = &backs[..] else { panic!("{backs:?}") };
+    assert_eq!(*key, Key::slot(10, worker));
+    assert_eq!(*from, u64::try_from(BEGIN).unwrap() + 101, "the tick behind the one in which leaf drew");
+    assert!(rig.ledger.give_back(key, *token, *from).unwrap());
+    assert_eq!(rig.node.stopped(), Some("floe was closed"));
+}
+
+#[test]
+fn only_the_last_reservation_goes_back() {
+    let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN), WINDOW, true);
+    let stream = rig.twitter();
+    rig.mint_in(&stream);
+    rig.hands.pass(WINDOW / 2);
+    rig.settle();
+    rig.node.close(&rig.clock);
+    let backs = give_backs(&mut rig);
+    let [(key, token, from)] = &backs[..] else { panic!("{backs:?}") };
+    assert_eq!(*from, u64::try_from(BEGIN).unwrap() + WINDOW, "the renewal, and not the window that runs");
+    assert!(rig.ledger.give_back(key, *token, *from).unwrap());
+}
+
+#[test]
+fn what_may_be_reserved_twice_over_is_not_given_back() {
+    // A renewal is on its way, or was not answered: which token the record holds is not known.
+    for answered in [false, true] {
+        let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN), WINDOW, true);
+        let stream = rig.twitter();
+        rig.mint_in(&stream);
+        rig.hands.pass(WINDOW / 2);
+        let (id, _) = rig.reserve();
+        if answered {
+            rig.answer(id, unavailable());
+        }
+        rig.node.close(&rig.clock);
+        assert_eq!(give_backs(&mut rig), []);
+        assert_eq!(rig.node.is_drained(), answered, "closing waits for the answer, so that threads can end");
+        rig.answer(id, unavailable());
+        assert!(rig.node.is_drained());
+    }
+}
+
+#[test]
+fn a_copy_of_a_process_gives_nothing_back() {
+    // The original mints on in the window and in the segment that the copy remembers.
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let (stream, numbers) = (rig.twitter(), rig.segment("tickets", STEPS));
+    rig.mint_in(&stream);
+    rig.numbers_after_settling(&numbers, 1);
+    rig.clock.invalidate();
+    rig.node.close(&rig.clock);
+    assert_eq!(give_backs(&mut rig), []);
+}
+
+#[test]
+fn what_was_not_asked_yet_is_not_asked_any_more() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    rig.node.step(&rig.clock);
+    rig.node.close(&rig.clock);
+    rig.collect();
+    assert_eq!(rig.calls, []);
+    assert!(rig.node.is_drained());
+    rig.step();
+    assert!(rig.calls.is_empty() && rig.node.deadline(&rig.clock.look()).is_none());
+}
+
+#[test]
+fn a_given_back_segment_is_minted_by_the_next_without_a_gap() {
+    let ledger = Memory::default();
+    for life in 0..3 {
+        let mut rig = Rig::new(&ledger, life);
+        let numbers = rig.segment("tickets", STEPS);
+        assert_eq!(rig.numbers_after_settling(&numbers, 1), life);
+        rig.node.close(&rig.clock);
+        rig.collect();
+        while let Some(call) = rig.calls.pop_front() {
+            rig.serve(call);
+        }
+        assert_eq!(rig.mark(&Key::name(&Name::new("tickets").unwrap())), life + 1);
+        assert!(rig.node.is_drained());
+        assert!(matches!(rig.number(&numbers, 1), Err(Some(MintError::Stopped(_)))));
+    }
+}
+
+#[test]
+fn a_give_back_that_fails_costs_the_tail_and_no_more() {
+    let ledger = Memory::default();
+    let mut rig = Rig::new(&ledger, 1);
+    let numbers = rig.segment("tickets", STEPS);
+    rig.numbers_after_settling(&numbers, 1);
+    rig.node.close(&rig.clock);
+    rig.collect();
+    let call = rig.calls.pop_front().unwrap();
+    rig.node.handle_over(call.id);
+    assert!(rig.node.is_drained());
+    let mut next = Rig::new(&ledger, 2);
+    let numbers = next.segment("tickets", STEPS);
+    assert_eq!(next.numbers_after_settling(&numbers, 1), 2 * STEPS.min);
+    // The late retry of the first one's give-back does nothing: its token is gone (design, section 8).
+    rig.effect(&call);
+    assert_eq!(next.mark(&Key::name(&Name::new("tickets").unwrap())), 4 * STEPS.min);
+}

@@ -1,0 +1,148 @@
+//! Counters: group commit, one reservation for the callers that were queued when it was sent.
+
+use super::*;
+use crate::ledger::MAX_MARK;
+
+fn counter() -> (Rig, Name, Key) {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let name = rig.tally("count", None);
+    let key = Key::name(&name);
+    (rig, name, key)
+}
+
+#[test]
+fn one_reservation_serves_who_was_queued_when_it_was_sent_in_call_order_and_nobody_else() {
+    let (mut rig, name, key) = counter();
+    let early: Vec<_> = [3, 1, 2].map(|count| rig.enqueue(&name, count)).into();
+    let (id, request) = rig.reserve();
+    assert_eq!((request.floor, request.count, request.create), (0, 6, false));
+    let late = rig.enqueue(&name, 1);
+    rig.step();
+    assert!(rig.calls.is_empty(), "one at a time");
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    let answers: Vec<_> = early.iter().map(|ticket| ticket.answered().unwrap().unwrap()).collect();
+    assert_eq!(answers, [0, 3, 4]);
+    assert_eq!(late.answered(), None, "its number is reserved after its call began");
+    rig.settle();
+    assert_eq!(late.answered(), Some(Ok(6)));
+    assert_eq!(rig.mark(&key), 7);
+}
+
+#[test]
+fn a_lost_reply_is_followed_by_a_fresh_token_and_its_numbers_are_nobodys() {
+    let (mut rig, name, key) = counter();
+    let first = rig.enqueue(&name, 5);
+    let (id, request) = rig.reserve();
+    rig.ledger.reserve(&request).unwrap();
+    rig.answer(id, unavailable());
+    assert_eq!(first.answered(), None);
+    let behind = rig.enqueue(&name, 1);
+    rig.hands.pass(400);
+    let (id, again) = rig.reserve();
+    assert_ne!(again.token, request.token);
+    let answer = rig.ledger.reserve(&again);
+    rig.answer(id, answer);
+    assert_eq!((first.answered(), behind.answered()), (Some(Ok(5)), Some(Ok(10))), "in call order");
+    assert_eq!(rig.mark(&key), 11);
+}
+
+#[test]
+fn the_numbers_of_a_cancelled_caller_are_discarded() {
+    let (mut rig, name, key) = counter();
+    let before = rig.enqueue(&name, 1);
+    before.abandon();
+    rig.step();
+    assert!(rig.calls.is_empty(), "nobody waits: nothing is reserved");
+    let (gone, stays) = (rig.enqueue(&name, 4), rig.enqueue(&name, 1));
+    let (id, request) = rig.reserve();
+    gone.abandon();
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    assert_eq!((stays.answered(), rig.mark(&key)), (Some(Ok(4)), 5));
+    let next = rig.enqueue(&name, 1);
+    rig.settle();
+    assert_eq!(next.answered(), Some(Ok(5)), "leftovers are never handed on");
+}
+
+#[test]
+fn a_late_or_doubled_answer_is_nobodys() {
+    let (mut rig, name, _) = counter();
+    rig.enqueue(&name, 1);
+    let (id, request) = rig.reserve();
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer.clone());
+    let next = rig.enqueue(&name, 1);
+    rig.answer(id, answer);
+    assert_eq!(next.answered(), None);
+    rig.settle();
+    assert_eq!(next.answered(), Some(Ok(1)));
+}
+
+#[test]
+fn a_short_answer_stops_the_counter() {
+    // I3: a ledger that returns less than was asked for would have callers share numbers.
+    let (mut rig, name, _) = counter();
+    let ticket = rig.enqueue(&name, 10);
+    let (id, _) = rig.reserve();
+    rig.answer(id, Ok(Reply::Got { start: 0, end: 3, previous_mark: 0 }));
+    assert!(matches!(ticket.answered(), Some(Err(MintError::Stopped(text))) if text.contains("not fit")));
+}
+
+#[test]
+fn a_mark_that_went_back_stops_the_counter() {
+    // I1
+    let (mut rig, name, _) = counter();
+    let backup = rig.ledger.backup();
+    rig.enqueue(&name, 5);
+    rig.settle();
+    rig.ledger.restore(&backup);
+    let ticket = rig.enqueue(&name, 1);
+    rig.settle();
+    let Some(Err(MintError::Stopped(text))) = ticket.answered() else { panic!("it counts on") };
+    assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
+    let ticket = Ticket::new(1);
+    let refused = rig.node.tallies.get_mut(&name).unwrap().enqueue(&ticket);
+    assert_eq!(refused, Err(MintError::Stopped(text)));
+}
+
+#[test]
+fn the_last_numbers_are_served_exactly() {
+    let (mut rig, name, key) = counter();
+    rig.ledger.raise(&key, MAX_MARK - 5).unwrap();
+    let tickets: Vec<_> = [6, 3, 4, 2].map(|count| rig.enqueue(&name, count)).into();
+    let more = {
+        rig.settle();
+        rig.enqueue(&name, 1)
+    };
+    rig.settle();
+    let exhausted = |ticket: &Ticket| matches!(ticket.answered(), Some(Err(MintError::Exhausted(_))));
+    assert!(exhausted(&tickets[0]), "6 of 5");
+    assert_eq!(tickets[1].answered(), Some(Ok(MAX_MARK - 5)));
+    assert!(exhausted(&tickets[2]), "4 of the 2 that are left");
+    assert_eq!(tickets[3].answered(), Some(Ok(MAX_MARK - 2)));
+    assert!(exhausted(&more) && rig.mark(&key) == MAX_MARK);
+}
+
+#[test]
+fn the_queue_is_bounded() {
+    let (mut rig, name, _) = counter();
+    let tickets: Vec<_> = (0..100_000).map(|_| rig.enqueue(&name, 1)).collect();
+    let one_more = Ticket::new(1);
+    let tally = rig.node.tallies.get_mut(&name).unwrap();
+    assert!(matches!(tally.enqueue(&one_more), Err(MintError::Busy { .. })));
+    rig.settle();
+    assert_eq!(tickets.last().unwrap().answered(), Some(Ok(99_999)));
+    assert!(rig.node.tallies.get_mut(&name).unwrap().enqueue(&one_more).is_ok());
+}
+
+#[test]
+fn a_new_era_costs_a_counter_nothing() {
+    let (mut rig, name, _) = counter();
+    let ticket = rig.enqueue(&name, 1);
+    let (id, request) = rig.reserve();
+    rig.clock.invalidate();
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    assert_eq!(ticket.answered(), Some(Ok(0)));
+}

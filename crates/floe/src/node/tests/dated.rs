@@ -1,0 +1,234 @@
+//! Dated names: days that begin at 1, an order that holds over midnight on clocks that differ.
+
+use jiff::civil::{Date, date};
+use jiff::tz::TimeZone;
+
+use super::*;
+use crate::counter::DatedId;
+use crate::definition::Overflow;
+
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+
+fn shape(zone: &str, digits: u8, overflow: Overflow) -> DatedShape {
+    DatedShape::new(zone, digits, "INV", overflow).unwrap()
+}
+
+/// The instant of a civil time in a zone.
+fn at(zone: &str, date: Date, hour: i8, minute: i8) -> i64 {
+    let zoned = date.at(hour, minute, 0, 0).to_zoned(TimeZone::get(zone).unwrap());
+    zoned.unwrap().timestamp().as_millisecond()
+}
+
+/// A node of its own clock, which serves the one name that all share.
+fn node(ledger: &Memory, seed: u64, wall: i64, shape: &DatedShape) -> (Rig, Name) {
+    let mut rig = Rig::with(ledger, seed, Hands::at(wall), WINDOW, false);
+    let name = rig.tally("invoice", Some(shape.clone()));
+    (rig, name)
+}
+
+fn mint(rig: &mut Rig, name: &Name, count: u64) -> Result<u64, MintError> {
+    let ticket = rig.enqueue(name, count);
+    rig.settle();
+    ticket.answered().expect("the ledger answered")
+}
+
+fn id(position: u64, shape: &DatedShape) -> DatedId {
+    DatedId::at(position, Arc::new(shape.clone()))
+}
+
+/// Ten thousand calls from nodes whose clocks differ, from two hours before the midnight of `day` to two after it.
+fn over_midnight(zone: &str, day: Date) {
+    let shape = shape(zone, 6, Overflow::Refuse);
+    let time_zone = TimeZone::get(zone).unwrap();
+    // The first moment of the day, which is not always 00:00.
+    let midnight = day.to_zoned(time_zone.clone()).unwrap().timestamp().as_millisecond();
+    let ledger = Memory::default();
+    let behind = [0, 7 * MINUTE, -41 * MINUTE, -3 * HOUR, -24 * HOUR];
+    let mut nodes: Vec<_> = behind
+        .iter()
+        .zip(1..)
+        .map(|(offset, seed)| node(&ledger, seed, midnight - 2 * HOUR + offset, &shape))
+        .collect();
+    let (mut latest, mut counter, mut last): (_, _, Option<DatedId>) = (Date::MIN, 0, None);
+    let mut days = 0;
+    for call in 0..10_000_usize {
+        let (rig, name) = &mut nodes[(call * call + call / 3) % behind.len()];
+        let wall = jiff::Timestamp::from_millisecond(rig.clock.look().wall.get()).unwrap();
+        let today = wall.to_zoned(time_zone.clone()).date();
+        if today > latest {
+            (latest, counter, days) = (today, 0, days + 1);
+        }
+        counter += 1;
+        let minted = id(mint(rig, name, 1).unwrap(), &shape);
+        assert_eq!((minted.date(), minted.counter()), (latest, counter), "{zone} call {call}");
+        if let Some(last) = &last {
+            assert!(minted.to_string() > last.to_string(), "{zone}: {minted} after {last}");
+            assert!(minted.number() > last.number(), "{zone}: {minted} after {last}");
+        }
+        last = Some(minted);
+        for (rig, _) in &nodes {
+            rig.hands.pass(1_440);
+        }
+    }
+    assert!(days >= 2, "{zone}: midnight was not passed");
+}
+
+#[test]
+fn ten_thousand_calls_over_midnight_never_go_backwards_and_never_repeat() {
+    for zone in ["Asia/Shanghai", "America/New_York", "Europe/Berlin"] {
+        over_midnight(zone, date(2026, 11, 21));
+    }
+}
+
+#[test]
+fn nor_do_they_over_a_daylight_saving_change() {
+    // Both midnights around the change, and zones whose clocks change at midnight itself.
+    for (zone, day) in [
+        ("America/New_York", date(2026, 3, 8)),
+        ("America/New_York", date(2026, 11, 2)),
+        ("Europe/Berlin", date(2026, 3, 29)),
+        ("Europe/Berlin", date(2026, 10, 26)),
+        ("America/Havana", date(2026, 3, 8)),
+        ("America/Havana", date(2026, 11, 1)),
+        ("Asia/Beirut", date(2026, 3, 29)),
+        ("Asia/Beirut", date(2026, 10, 25)),
+        // 2011-12-30 did not happen here.
+        ("Pacific/Apia", date(2011, 12, 31)),
+    ] {
+        over_midnight(zone, day);
+    }
+}
+
+#[test]
+fn a_node_whose_clock_is_behind_adopts_the_later_day() {
+    let shape = shape("UTC", 6, Overflow::Refuse);
+    let ledger = Memory::default();
+    let noon = at("UTC", date(2026, 11, 21), 12, 0);
+    let (mut ahead, name) = node(&ledger, 1, noon + 24 * HOUR, &shape);
+    let (mut behind, _) = node(&ledger, 2, noon, &shape);
+    assert_eq!(id(mint(&mut behind, &name, 1).unwrap(), &shape).to_string(), "INV20261121000001");
+    assert_eq!(id(mint(&mut ahead, &name, 1).unwrap(), &shape).to_string(), "INV20261122000001");
+    assert_eq!(id(mint(&mut behind, &name, 1).unwrap(), &shape).to_string(), "INV20261122000002");
+    // It has learned: the next call costs one trip.
+    let ticket = behind.enqueue(&name, 1);
+    let call = behind.call();
+    behind.serve(call);
+    assert_eq!(ticket.answered().unwrap().map(|position| id(position, &shape).counter()), Ok(3));
+}
+
+#[test]
+fn digits_that_are_used_up_refuse_until_the_next_day() {
+    let shape = shape("Asia/Shanghai", 2, Overflow::Refuse);
+    let (mut rig, name) =
+        node(&Memory::default(), 1, at("Asia/Shanghai", date(2026, 11, 21), 23, 59), &shape);
+    assert_eq!(mint(&mut rig, &name, 94).map(|at| id(at, &shape).counter()), Ok(1));
+    // A batch over what is left fails alone: those behind it want less.
+    let tickets = [6, 3, 3, 2].map(|count| rig.enqueue(&name, count));
+    rig.settle();
+    let answers = tickets.map(|ticket| ticket.answered().unwrap().map(|at| id(at, &shape).to_string()));
+    let Err(MintError::Exhausted(text)) = &answers[0] else { panic!("{answers:?}") };
+    assert!(text.contains("5 numbers left on 2026-11-21") && text.contains("2 digits"), "{text}");
+    assert!(text.contains("Asia/Shanghai") && text.contains("widen"), "{text}");
+    assert_eq!(answers[1], Ok("INV2026112195".to_owned()));
+    assert!(matches!(answers[2], Err(MintError::Exhausted(_))));
+    assert_eq!(answers[3], Ok("INV2026112198".to_owned()));
+    assert!(matches!(mint(&mut rig, &name, 1), Err(MintError::Exhausted(_))));
+    rig.hands.pass(60_000);
+    assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).to_string()), Ok("INV2026112201".to_owned()));
+}
+
+#[test]
+fn widened_numbers_never_meet_those_of_another_day() {
+    let mut numbers = std::collections::HashSet::new();
+    let mut texts = std::collections::HashSet::new();
+    let shape = shape("UTC", 1, Overflow::Widen);
+    let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 9, 29), 12, 0), &shape);
+    for _ in 0..3 {
+        let start = mint(&mut rig, &name, 1_100).unwrap();
+        for position in start..start + 1_100 {
+            let id = id(position, &shape);
+            assert!(numbers.insert(id.number().unwrap()), "{id}");
+            assert!(texts.insert(id.to_string()), "{id}");
+        }
+        rig.hands.pass(86_400_000);
+    }
+    assert!(
+        texts.contains("INV202609299") && texts.contains("INV2026092910") && texts.contains("INV202609301")
+    );
+}
+
+#[test]
+fn numbers_and_texts_tell_the_same() {
+    for (digits, counter, number, text) in [
+        (6, 1, Some(20_261_121_000_001), "INV20261121000001"),
+        (1, 10, Some(2_026_112_110), "INV2026112110"),
+        (10, 9_999_999_999, Some(202_611_219_999_999_999), "INV202611219999999999"),
+        (10, 10_000_000_000, Some(2_026_112_110_000_000_000), "INV2026112110000000000"),
+        // A date and twelve digits have no place in 63 bits; the text has them.
+        (10, 100_000_000_000, None, "INV20261121100000000000"),
+    ] {
+        let shape = shape("UTC", digits, Overflow::Widen);
+        let day = u64::try_from(date(2026, 11, 21).since(date(1970, 1, 1)).unwrap().get_days()).unwrap();
+        let id = id((day << 40) + counter - 1, &shape);
+        assert_eq!((id.number().map(|id| id.get()), id.to_string().as_str()), (number, text));
+    }
+}
+
+#[test]
+fn a_batch_lies_in_one_day() {
+    let shape = shape("UTC", 3, Overflow::Refuse);
+    let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 21), 23, 59), &shape);
+    mint(&mut rig, &name, 900).unwrap();
+    // Queued before midnight, sent after it.
+    let ticket = rig.enqueue(&name, 500);
+    rig.hands.pass(60_000);
+    rig.settle();
+    let start = ticket.answered().unwrap().unwrap();
+    assert_eq!(id(start, &shape).to_string(), "INV20261122001");
+    assert_eq!(id(start + 499, &shape).to_string(), "INV20261122500");
+}
+
+#[test]
+fn a_mark_past_the_calendar_is_refused() {
+    let shape = shape("UTC", 6, Overflow::Widen);
+    let ledger = Memory::default();
+    let (mut rig, name) = node(&ledger, 1, at("UTC", date(2026, 11, 21), 12, 0), &shape);
+    let last = u64::try_from(date(9999, 12, 31).since(date(1970, 1, 1)).unwrap().get_days()).unwrap();
+    ledger.raise(&Key::name(&name), last << 40).unwrap();
+    assert_eq!(
+        mint(&mut rig, &name, 1).map(|at| id(at, &shape).to_string()),
+        Ok("INV99991231000001".to_owned())
+    );
+    ledger.raise(&Key::name(&name), (last + 1) << 40).unwrap();
+    let Err(MintError::Stopped(text)) = mint(&mut rig, &name, 1) else { panic!("a date repeats") };
+    assert!(text.contains("9999") && text.contains("n/invoice"), "{text}");
+}
+
+#[test]
+fn a_clock_that_cannot_be_believed_names_no_day() {
+    let shape = shape("UTC", 6, Overflow::Refuse);
+    let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 21), 12, 0), &shape);
+    mint(&mut rig, &name, 1).unwrap();
+    rig.hands.set(-2 * HOUR);
+    assert!(matches!(mint(&mut rig, &name, 1), Err(MintError::Stopped(text)) if text.contains("max_hold")));
+    rig.hands.set(2 * HOUR);
+    assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).counter()), Ok(2));
+}
+
+#[test]
+fn a_lost_reply_over_midnight_costs_numbers_and_no_order() {
+    let shape = shape("UTC", 6, Overflow::Refuse);
+    let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 21), 23, 59), &shape);
+    mint(&mut rig, &name, 1).unwrap();
+    let ticket = rig.enqueue(&name, 3);
+    let (id_of_call, request) = rig.reserve();
+    rig.ledger.reserve(&request).unwrap();
+    rig.answer(id_of_call, unavailable());
+    rig.hands.pass(60_000);
+    rig.settle();
+    assert_eq!(
+        ticket.answered().unwrap().map(|at| id(at, &shape).to_string()),
+        Ok("INV20261122000001".to_owned())
+    );
+}

@@ -1,0 +1,243 @@
+//! Segments (design: "Segments", 号段).
+
+use super::*;
+use crate::ledger::MAX_MARK;
+use crate::sync::Ordering;
+
+fn tickets() -> Key {
+    Key::name(&Name::new("tickets").unwrap())
+}
+
+#[test]
+fn a_whole_spare_is_held_and_the_next_is_reserved_when_it_comes_into_use() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.number(&numbers, 1), Err(None));
+    let (id, request) = rig.reserve();
+    assert_eq!(
+        (request.count, request.floor, request.create),
+        (20, 0, false),
+        "one in use, and one behind it"
+    );
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    for n in 0..10 {
+        rig.step();
+        assert!(rig.calls.is_empty(), "{n}: a whole spare is there");
+        assert_eq!(rig.number(&numbers, 1), Ok(n));
+    }
+    assert_eq!(rig.number(&numbers, 1), Ok(10));
+    let (_, next) = rig.reserve();
+    assert_eq!(next.floor, 20, "never below the last end held");
+    // The ledger is away: the spare lasts, with nobody waiting.
+    for n in 11..20 {
+        assert_eq!(rig.number(&numbers, 1), Ok(n));
+    }
+    assert_eq!(rig.number(&numbers, 1), Err(None));
+}
+
+#[test]
+fn an_outage_is_told_when_the_numbers_are_used_up_and_ends_by_itself() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, 15), 0);
+    let since = rig.clock.look().stamp.time();
+    let (first, request) = rig.reserve();
+    rig.ledger.reserve(&request).unwrap();
+    rig.answer(first, unavailable());
+    assert_eq!(rig.number(&numbers, 5), Ok(15), "what is in hand is minted to the last");
+    for _ in 0..20 {
+        let told = MintError::Unavailable { since, cause: "gone".to_owned() };
+        assert_eq!(rig.number(&numbers, 1), Err(Some(told)));
+        rig.hands.pass(400);
+        let (id, again) = rig.reserve();
+        assert_eq!(again.token, request.token, "the same until it is answered: marks do not run away");
+        rig.ledger.reserve(&again).unwrap();
+        rig.answer(id, unavailable());
+    }
+    assert_eq!(rig.mark(&tickets()), 20 + request.count);
+    rig.hands.pass(400);
+    rig.settle();
+    assert_eq!(rig.number(&numbers, 1), Ok(20), "nothing was wasted by the lost replies");
+}
+
+#[test]
+fn the_step_follows_the_rate_inside_its_bounds() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    rig.numbers_after_settling(&numbers, 1);
+    let steps = |rig: &mut Rig, interval: u64| {
+        (0..5)
+            .map(|_| {
+                rig.hands.pass(interval);
+                while numbers.line.cursor.left() >= numbers.low.load(Ordering::Relaxed) {
+                    rig.number(&numbers, 1).unwrap();
+                }
+                let (id, request) = rig.reserve();
+                let answer = rig.ledger.reserve(&request);
+                rig.answer(id, answer);
+                request.count
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        steps(&mut rig, 59_999),
+        [20, 40, 80, 80, 80],
+        "used up too soon: twice as much, up to max_step"
+    );
+    assert_eq!(steps(&mut rig, 60_000), [80; 5], "as long as it should last");
+    assert_eq!(steps(&mut rig, 120_000), [80; 5], "up to twice as long");
+    assert_eq!(steps(&mut rig, 120_001), [40, 20, 10, 10, 10], "longer: half as much, down to min_step");
+}
+
+#[test]
+fn a_batch_larger_than_the_step_is_reserved_in_one_piece() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, 3), 0);
+    rig.other(&tickets(), 0, 7, None);
+    assert_eq!(rig.number(&numbers, 1_000), Err(None));
+    let (id, request) = rig.reserve();
+    assert_eq!(request.count, 1_000);
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    assert_eq!(rig.number(&numbers, 1_000), Ok(27), "its numbers follow one another");
+    assert_eq!(rig.number(&numbers, 1), Err(None));
+    rig.settle();
+    assert!(rig.number(&numbers, 1).unwrap() >= 1_027);
+}
+
+#[test]
+fn ranges_of_two_nodes_are_disjoint_whatever_lies_between_them() {
+    // I2 and I3, with gaps: each node's range ends where the other's begins.
+    let ledger = Memory::default();
+    let (mut a, mut b) = (Rig::new(&ledger, 1), Rig::new(&ledger, 2));
+    let (on_a, on_b) = (a.segment("tickets", STEPS), b.segment("tickets", STEPS));
+    let mut minted = Vec::new();
+    let mut last = [None, None];
+    for round in 0..500_u64 {
+        for (node, (rig, numbers)) in [(&mut a, &on_a), (&mut b, &on_b)].into_iter().enumerate() {
+            let count = 1 + (round * 7 + u64::try_from(node).unwrap() * 3) % 13;
+            let start = rig.numbers_after_settling(numbers, count);
+            assert!(last[node] < Some(start), "one node's numbers increase");
+            last[node] = Some(start + count - 1);
+            minted.extend(start..start + count);
+        }
+    }
+    let all = minted.len();
+    minted.sort_unstable();
+    minted.dedup();
+    assert_eq!(minted.len(), all);
+    assert!(*minted.last().unwrap() < 2 * u64::try_from(all).unwrap(), "and few are wasted");
+}
+
+#[test]
+fn increments_and_offsets_end_at_the_largest_number() {
+    for (increment, offset) in [(1, 0), (1, 1), (2, 1), (2, 2), (3, 5), (1 << 32, 1 << 32), (1_000, 7)] {
+        let numbers = Numbers::new(increment, offset, Line::new(0, Arc::default()));
+        let last = u128::from(numbers.end - 1) * u128::from(increment) + u128::from(offset);
+        assert!(last <= u128::from(MAX_MARK), "{increment} {offset}");
+        // Position 2^63 - 1 itself is never reached: marks end there.
+        assert!(last + u128::from(increment) > u128::from(MAX_MARK) || numbers.end == MAX_MARK);
+    }
+}
+
+#[test]
+fn the_last_numbers_are_minted_exactly_and_then_the_segment_says_so() {
+    for (increment, offset, spare) in [(1, 1, 25), (2, 1, 7), (2, 2, 0), (1_000, 7, 31)] {
+        let mut rig = Rig::new(&Memory::default(), 1);
+        let numbers = rig.segment_of("tickets", STEPS, increment, offset);
+        rig.ledger.raise(&tickets(), numbers.end - spare).unwrap();
+        let mut minted = Vec::new();
+        let text = loop {
+            match rig.number(&numbers, 1) {
+                Ok(position) => minted.push(position),
+                Err(None) => rig.settle(),
+                Err(Some(MintError::Exhausted(text))) => break text,
+                Err(other) => panic!("{other:?}"),
+            }
+            assert!(minted.len() <= 100, "it does not end");
+        };
+        assert_eq!(minted, (numbers.end - spare..numbers.end).collect::<Vec<_>>(), "{increment} {offset}");
+        let last = increment * (numbers.end - 1) + offset;
+        assert!(text.contains("n/tickets") && text.contains(&last.to_string()), "{text}");
+        assert_eq!(rig.mark(&tickets()), numbers.end);
+        // It stays so, and asks the ledger no more.
+        assert!(matches!(rig.number(&numbers, 1), Err(Some(MintError::Exhausted(_)))));
+        rig.step();
+        assert!(rig.calls.is_empty());
+    }
+}
+
+#[test]
+fn a_batch_that_does_not_fit_the_end_fails_and_smaller_ones_go_on() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    rig.ledger.raise(&tickets(), numbers.end - 5).unwrap();
+    assert_eq!(rig.number(&numbers, 6), Err(None));
+    rig.settle();
+    let refused = rig.number(&numbers, 6);
+    rig.settle();
+    assert!(refused == Err(None) && matches!(rig.number(&numbers, 6), Err(Some(MintError::Exhausted(_)))));
+    assert_eq!(rig.number(&numbers, 5), Ok(numbers.end - 5), "nothing is lost by the refusal");
+}
+
+#[test]
+fn a_mark_below_what_was_held_stops_the_segment() {
+    // I1
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    let backup = rig.ledger.backup();
+    rig.numbers_after_settling(&numbers, 15);
+    rig.ledger.restore(&backup);
+    rig.settle();
+    let Err(Some(MintError::Stopped(text))) = rig.number(&numbers, 1) else { panic!("it mints on") };
+    assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
+    rig.node.close(&rig.clock);
+    rig.collect();
+    assert!(rig.calls.is_empty());
+}
+
+#[test]
+fn a_record_that_was_eaten_stops_its_segment_and_no_other() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let (eaten, other) = (rig.segment("tickets", STEPS), rig.segment("orders", STEPS));
+    rig.numbers_after_settling(&eaten, 15);
+    rig.numbers_after_settling(&other, 15);
+    rig.ledger.lose(&tickets());
+    while rig.number(&eaten, 1).is_ok() {}
+    rig.settle();
+    let Err(Some(MintError::Stopped(text))) = rig.number(&eaten, 1) else { panic!("it mints on") };
+    assert!(text.contains("n/tickets is missing"), "{text}");
+    assert_eq!(rig.numbers_after_settling(&other, 10), 15);
+}
+
+#[test]
+fn a_new_era_drops_the_numbers_in_hand_and_an_answer_on_its_way() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, 15), 0);
+    let (id, request) = rig.reserve();
+    let answer = rig.ledger.reserve(&request);
+    rig.clock.invalidate();
+    assert_eq!(rig.number(&numbers, 1), Err(None), "before the node even looks");
+    rig.answer(id, answer);
+    assert_eq!(rig.number(&numbers, 1), Err(None), "the answer belongs to the era before");
+    let first = rig.numbers_after_settling(&numbers, 1);
+    assert_eq!(first, 20 + request.count, "a fresh range, above all that the copy may hold");
+}
+
+#[test]
+fn a_retry_that_gets_less_than_is_wanted_by_now_asks_on() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.number(&numbers, 1), Err(None));
+    let (id, request) = rig.reserve();
+    rig.ledger.reserve(&request).unwrap();
+    rig.answer(id, unavailable());
+    assert!(rig.number(&numbers, 500).is_err());
+    rig.hands.pass(400);
+    rig.settle();
+    // The range of the first attempt came back; the batch takes the room that follows it without a gap.
+    assert_eq!(rig.numbers_after_settling(&numbers, 500), 0);
+}

@@ -1,0 +1,264 @@
+//! Getting a slot (design: "Acquire a slot").
+
+use std::collections::HashSet;
+
+use super::*;
+
+fn pool(workers: std::ops::RangeInclusive<u64>) -> Workers {
+    Workers::range(10, workers).unwrap()
+}
+
+/// Refuses as if `mark` were there.
+fn refused(mark: u64) -> Result<Reply, LedgerError> {
+    Ok(Reply::Refused { mark, note: None })
+}
+
+#[test]
+fn nothing_is_reserved_before_somebody_mints() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let stream = rig.twitter();
+    rig.step();
+    assert!(rig.calls.is_empty() && rig.node.deadline(&rig.clock.look()).is_none());
+    assert_eq!(rig.mint(&stream), Mint::Empty(None));
+    assert_eq!(rig.call().id, 1);
+}
+
+#[test]
+fn a_slot_on_a_realm_with_room_costs_one_trip() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    let (id, request) = rig.reserve();
+    let now = rig.now();
+    assert_eq!((request.floor, request.count), (now, WINDOW));
+    // The first pass: a node whose clock is 10 s ahead does not take over live slots.
+    assert_eq!(request.max_mark, now - WINDOW - 10_000);
+    assert!(request.create);
+    let note: Owner = request.note.as_deref().unwrap().parse().unwrap();
+    assert_eq!((note.host.as_str(), note.since), ("here", Some(UnixMillis::new(BEGIN))));
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    let (_, worker) = Key::parse_slot(request.key.as_str()).unwrap();
+    assert!(matches!(rig.mint(&stream), Mint::Got { worker: got, .. } if got == worker));
+    assert!(rig.calls.is_empty());
+}
+
+#[test]
+fn every_slot_is_probed_once_in_an_order_of_its_own_with_a_fresh_token() {
+    let mut orders = HashSet::new();
+    for seed in 1..5 {
+        let mut rig = Rig::new(&Memory::default(), seed);
+        let stream = rig.snowflake(&Layout::TWITTER, pool(100..=163));
+        rig.mint(&stream);
+        let (mut order, mut tokens) = (Vec::new(), HashSet::new());
+        for _ in 0..64 {
+            let (id, request) = rig.reserve();
+            let (bits, worker) = Key::parse_slot(request.key.as_str()).unwrap();
+            assert_eq!(bits, 10);
+            assert!((100..=163).contains(&worker));
+            order.push(worker);
+            assert!(tokens.insert(request.token), "a token is drawn for every attempt");
+            rig.answer(id, refused(rig.now() + 500));
+        }
+        assert_eq!(order.iter().collect::<HashSet<_>>().len(), 64, "seed {seed}: {order:?}");
+        // All are live: nobody is asked again in the second pass.
+        rig.step();
+        assert!(rig.calls.is_empty());
+        orders.insert(order);
+    }
+    assert_eq!(orders.len(), 4, "nodes that start together follow one another from slot to slot");
+}
+
+#[test]
+fn the_second_pass_takes_the_quietest_slot_whose_window_has_passed() {
+    let mut rig = Rig::new(&Memory::default(), 7);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(0..=3));
+    let now = rig.now();
+    // 0 is live, the others have been quiet for less than the first pass asks for; 2 the longest.
+    let marks = [now + 700, now - 100, now - 5_000, now - 3_000];
+    rig.mint(&stream);
+    let mut answers = 0;
+    loop {
+        let (id, request) = rig.reserve();
+        let (_, worker) = Key::parse_slot(request.key.as_str()).unwrap();
+        let mark = marks[usize::try_from(worker).unwrap()];
+        answers += 1;
+        if answers <= 4 {
+            assert_eq!(request.max_mark, now - WINDOW - 10_000);
+            rig.answer(id, refused(mark));
+        } else if answers == 5 {
+            assert_eq!((worker, request.max_mark), (2, now));
+            rig.answer(id, refused(now + 900));
+        } else {
+            assert_eq!((worker, request.max_mark), (3, now));
+            rig.answer(id, Ok(Reply::Got { start: now, end: now + WINDOW, previous_mark: mark }));
+            break;
+        }
+    }
+    assert!(matches!(rig.mint(&stream), Mint::Got { worker: 3, .. }));
+}
+
+#[test]
+fn taken_slots_are_said_to_be_out_and_recover() {
+    let ledger = Memory::default();
+    let mut rig = Rig::new(&ledger, 3);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(0..=1));
+    let now = rig.now();
+    rig.other(&Key::slot(10, 0), now, 5_000, None);
+    rig.other(&Key::slot(10, 1), now, 2_500, None);
+    rig.mint(&stream);
+    rig.settle();
+    let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!("not exhausted") };
+    assert!(
+        text.contains("all 2 worker slots of 10 bits") && text.contains("2026-03-01T12:00:02.500Z"),
+        "{text}"
+    );
+    assert_eq!((rig.mark(&Key::slot(10, 0)), rig.mark(&Key::slot(10, 1))), (now + 5_000, now + 2_500));
+    // It looks again by itself, about once a second, and finds the slot that has become free.
+    let mut rounds = 0;
+    while !matches!(rig.mint(&stream), Mint::Got { .. }) {
+        let look = rig.clock.look();
+        let deadline = rig.node.deadline(&look).expect("it goes on looking");
+        assert!((1..=1_000).contains(&deadline.since(look.mono)), "{deadline:?}");
+        rig.hands.pass(deadline.since(look.mono));
+        rig.settle();
+        rounds += 1;
+        assert!(rounds < 10, "the slot was not found");
+    }
+    assert!(rig.now() < now + 3_600 && rig.mint_in(&stream) == 1);
+    assert!(rig.node.groups[0].trouble().is_none());
+}
+
+#[test]
+fn a_lost_reply_is_asked_for_again_with_the_same_slot_and_token() {
+    let mut rig = Rig::new(&Memory::default(), 3);
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    let (first, request) = rig.reserve();
+    rig.ledger.reserve(&request).unwrap();
+    rig.answer(first, unavailable());
+    rig.step();
+    assert!(rig.calls.is_empty(), "not before a pause");
+    rig.hands.pass(400);
+    let (second, again) = rig.reserve();
+    assert_eq!((&again.key, again.token), (&request.key, request.token));
+    let answer = rig.ledger.reserve(&again);
+    assert_eq!(
+        answer,
+        Ok(Reply::Got { start: request.floor, end: request.floor + WINDOW, previous_mark: 0 }),
+        "what the first attempt reserved is used, and nothing more is"
+    );
+    rig.answer(second, answer);
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+}
+
+#[test]
+fn a_retry_that_gets_a_window_of_the_past_asks_for_the_next_one() {
+    let mut rig = Rig::new(&Memory::default(), 3);
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    let (first, request) = rig.reserve();
+    rig.ledger.reserve(&request).unwrap();
+    rig.answer(first, unavailable());
+    rig.hands.pass(60_000);
+    let (second, again) = rig.reserve();
+    let answer = rig.ledger.reserve(&again);
+    rig.answer(second, answer);
+    // The range is a minute old: nothing of it is minted (order), and the trouble is over.
+    assert_eq!(rig.mint(&stream), Mint::Empty(None));
+    rig.settle();
+    let Mint::Got { position, .. } = rig.mint(&stream) else { panic!("nothing minted") };
+    let time = Layout::TWITTER.time_of(Layout::TWITTER.tick_of(position));
+    assert_eq!(time, UnixMillis::new(BEGIN + 60_000));
+    assert_eq!(rig.ledger.list("s/", "", 10).unwrap().len(), 1, "it stays in its slot");
+}
+
+#[test]
+fn only_so_many_slots_are_probed() {
+    let layout = Layout::new(
+        "time:41 shard:14 sequence:8",
+        1,
+        UnixMillis::new(1_600_000_000_000),
+        Layout::TWITTER.width(),
+    );
+    let mut rig = Rig::new(&Memory::default(), 3);
+    let stream = rig.snowflake(&layout.unwrap(), Workers::all(14).unwrap());
+    rig.mint(&stream);
+    let mut probes = 0;
+    rig.step();
+    while let Some(call) = rig.calls.pop_front() {
+        probes += 1;
+        rig.answer(call.id, refused(rig.now() + 1));
+        rig.step();
+    }
+    assert_eq!(probes, 4_096);
+    let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!("not exhausted") };
+    assert!(text.contains("4096 of 16384"), "{text}");
+}
+
+#[test]
+fn a_pool_and_pinned_fields_are_kept_to() {
+    for (workers, expected) in [
+        (pool(512..=519), (512..=519).collect::<Vec<_>>()),
+        (Layout::TWITTER.pinned(&[("datacenter".to_owned(), 3)].into()).unwrap(), (96..128).collect()),
+        (
+            Layout::TWITTER.pinned(&[("worker".to_owned(), 1)].into()).unwrap(),
+            (1..1024).step_by(32).collect(),
+        ),
+    ] {
+        let ledger = Memory::default();
+        let mut taken = Vec::new();
+        for seed in 0..expected.len() {
+            let mut rig = Rig::new(&ledger, u64::try_from(seed).unwrap());
+            let stream = rig.snowflake(&Layout::TWITTER, workers);
+            taken.push(rig.mint_in(&stream));
+        }
+        taken.sort_unstable();
+        assert_eq!(taken, expected, "each node has a slot of its own, all inside");
+        let mut rig = Rig::new(&ledger, 99);
+        let stream = rig.snowflake(&Layout::TWITTER, workers);
+        rig.mint(&stream);
+        rig.settle();
+        assert!(matches!(rig.mint(&stream), Mint::Empty(Some(MintError::Exhausted(_)))));
+    }
+}
+
+#[test]
+fn one_window_serves_all_layouts_of_one_width() {
+    let mut rig = Rig::new(&Memory::default(), 5);
+    let (twitter, leaf) = (rig.twitter(), rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap()));
+    let worker = rig.mint_in(&twitter);
+    assert_eq!(rig.mint_in(&leaf), worker);
+    // A name that is bound while the window runs mints in it, too.
+    let other = Layout::new(
+        "time:40 worker:10 sequence:13",
+        1,
+        UnixMillis::new(1_600_000_000_000),
+        Layout::LEAF.width(),
+    );
+    let late = rig.snowflake(&other.unwrap(), Workers::all(10).unwrap());
+    assert_eq!(rig.mint_in(&late), worker);
+    assert_eq!(rig.ledger.list("s/", "", 10).unwrap().len(), 1);
+    // Another width has slots of its own.
+    let wide = rig.snowflake(&Layout::SONYFLAKE, Workers::all(16).unwrap());
+    rig.mint_in(&wide);
+    assert_eq!(rig.ledger.list("s/16/", "", 10).unwrap().len(), 1);
+}
+
+#[test]
+fn no_trouble_of_one_width_outlives_it_while_another_one_mints() {
+    let mut rig = Rig::new(&Memory::default(), 5);
+    let (narrow, wide) = (rig.twitter(), rig.snowflake(&Layout::SONYFLAKE, Workers::all(16).unwrap()));
+    rig.mint(&narrow);
+    rig.mint(&wide);
+    assert_eq!(rig.fail_all(), 2);
+    assert!(matches!(rig.mint(&narrow), Mint::Empty(Some(MintError::Unavailable { .. }))));
+    assert!(matches!(rig.mint(&wide), Mint::Empty(Some(MintError::Unavailable { .. }))));
+    rig.hands.pass(401);
+    rig.settle();
+    // Both have asked again by themselves, also the one for which nobody came back.
+    for group in &rig.node.groups {
+        assert!(group.trouble().is_none() && group.window().is_some());
+    }
+    assert!(rig.node.desk().down().is_none());
+}

@@ -1,0 +1,298 @@
+//! Renewing a window, losing it, and living through an outage (design: "Renew", "Marks cannot run away", "Ledger
+//! gone").
+
+use super::*;
+
+/// A rig that holds a window of [`WINDOW`] from now, its stream, and the slot's key.
+fn at_home(keep: bool) -> (Rig, Arc<Stream>, Key) {
+    let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, keep);
+    let stream = rig.twitter();
+    let worker = rig.mint_in(&stream);
+    rig.step();
+    assert!(rig.calls.is_empty());
+    (rig, stream, Key::slot(10, worker))
+}
+
+fn end(rig: &Rig) -> u64 {
+    rig.node.groups[0].window().unwrap().1.position().unwrap()
+}
+
+fn tick(mint: &Mint) -> u64 {
+    let Mint::Got { position, .. } = *mint else { panic!("{mint:?}") };
+    Layout::TWITTER.time_of(Layout::TWITTER.tick_of(position)).position().unwrap()
+}
+
+#[test]
+fn a_window_is_renewed_at_half_with_its_own_end_as_the_limit() {
+    let (mut rig, stream, key) = at_home(true);
+    let held_to = end(&rig);
+    rig.hands.pass(WINDOW / 2 - 1);
+    rig.step();
+    assert!(rig.calls.is_empty(), "not before half");
+    assert_eq!(rig.node.deadline(&rig.clock.look()).unwrap().since(rig.clock.look().mono), 1);
+    rig.hands.pass(1);
+    let (id, request) = rig.reserve();
+    assert_eq!((&request.key, request.max_mark, request.count), (&key, held_to, WINDOW));
+    assert_eq!(request.note, None, "the note of the one who took the slot stays");
+    rig.step();
+    assert!(rig.calls.is_empty(), "one renewal at a time");
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    assert_eq!(end(&rig), held_to + WINDOW);
+    // No further ahead than one window beyond the current one.
+    rig.step();
+    stream.line.want(1);
+    rig.step();
+    assert!(rig.calls.is_empty());
+}
+
+#[test]
+fn who_wants_more_is_renewed_for_at_most_one_window_ahead() {
+    let (mut rig, stream, _) = at_home(true);
+    for _ in 0..50 {
+        stream.line.want(1);
+        rig.settle();
+        assert!(end(&rig) <= rig.now() + 2 * WINDOW, "the mark runs away");
+        rig.hands.pass(100);
+    }
+    assert!(end(&rig) > rig.now());
+}
+
+#[test]
+fn an_idle_node_writes_nothing_and_a_busy_one_never_runs_dry() {
+    let (mut rig, stream, key) = at_home(false);
+    for _ in 0..100 {
+        rig.hands.pass(100);
+        rig.settle();
+    }
+    // One renewal for the ID that was minted, and then silence.
+    let mark = rig.mark(&key);
+    assert!(mark <= u64::try_from(BEGIN).unwrap() + 2 * WINDOW);
+    assert!(rig.node.deadline(&rig.clock.look()).is_none(), "nothing to wake up for");
+    rig.mint_in(&stream);
+    for _ in 0..100 {
+        rig.hands.pass(100);
+        rig.settle();
+        assert!(matches!(rig.mint(&stream), Mint::Got { .. }), "renewed before it ran out");
+    }
+}
+
+#[test]
+fn an_unanswered_renewal_is_repeated_with_the_same_token_and_marks_do_not_run_away() {
+    let (mut rig, stream, key) = at_home(true);
+    rig.hands.pass(WINDOW / 2);
+    let (_, first) = rig.reserve();
+    rig.ledger.reserve(&first).unwrap();
+    let mut id = 0;
+    for _ in 0..200 {
+        if id == 0 {
+            // The effect is there, the reply is lost.
+            id = rig.node.desk.last_call;
+        }
+        rig.answer(id, unavailable());
+        rig.hands.pass(400);
+        let (next, request) = rig.reserve();
+        assert_eq!(request.token, first.token, "the same until it is answered");
+        rig.ledger.reserve(&request).unwrap();
+        assert_eq!(rig.mark(&key), first.max_mark + WINDOW);
+        id = next;
+    }
+    // Answered at last, with a window that is long over: the next one begins now.
+    let answer = rig.ledger.reserve(&first);
+    rig.answer(id, answer);
+    rig.settle();
+    let minted = rig.mint(&stream);
+    assert_eq!(tick(&minted), rig.now());
+    assert_eq!(rig.mark(&key), rig.now() + WINDOW);
+}
+
+#[test]
+fn without_the_ledger_the_window_is_minted_to_its_end_and_then_the_time_since_is_told() {
+    let (mut rig, stream, _) = at_home(true);
+    let held_to = end(&rig);
+    rig.hands.pass(WINDOW / 2);
+    let since = rig.clock.look().stamp.time();
+    let mut failures = 0;
+    while rig.now() < held_to {
+        failures += rig.fail_all();
+        assert!(matches!(rig.mint(&stream), Mint::Got { .. }), "the window lasts at {}", rig.now());
+        rig.hands.pass(1);
+    }
+    for _ in 0..60 {
+        failures += rig.fail_all();
+        let expected = MintError::Unavailable { since, cause: "gone".to_owned() };
+        assert_eq!(rig.mint(&stream), Mint::Empty(Some(expected)));
+        rig.hands.pass(1_000);
+    }
+    assert!((60..100).contains(&failures), "pauses grow, and are at most 400 ms: {failures}");
+    // It is back: minting goes on within a second.
+    let returned = rig.now();
+    while !matches!(rig.mint(&stream), Mint::Got { .. }) {
+        let look = rig.clock.look();
+        rig.hands.pass(rig.node.deadline(&look).map_or(1, |deadline| deadline.since(look.mono)).max(1));
+        rig.settle();
+        assert!(rig.now() <= returned + 1_000, "a second has passed");
+    }
+    assert!(rig.node.desk().down().is_none() && rig.node.groups[0].trouble().is_none());
+}
+
+#[test]
+fn a_refused_renewal_is_a_lost_slot_that_is_minted_in_to_its_end_while_another_one_is_acquired() {
+    let (mut rig, stream, key) = at_home(true);
+    let held_to = end(&rig);
+    let theirs = rig.other(&key, held_to, 5 * WINDOW, None);
+    rig.hands.pass(WINDOW / 2);
+    let renewal = rig.call();
+    rig.serve(renewal);
+    let mine = rig.mint(&stream);
+    assert!(
+        matches!(mine, Mint::Got { worker, .. } if Key::slot(10, worker) == key),
+        "still inside its window"
+    );
+    assert_eq!(rig.mark(&key), theirs, "nothing was written");
+    let (id, request) = rig.reserve();
+    assert_ne!(request.key, key, "another slot");
+    // The ledger is slow: the old window lasts to its end, and no longer (I3).
+    rig.hands.pass(held_to - rig.now() - 1);
+    assert_eq!(tick(&rig.mint(&stream)), held_to - 1);
+    rig.hands.pass(1);
+    assert_eq!(rig.mint(&stream), Mint::Empty(None));
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    let Mint::Got { position, worker } = rig.mint(&stream) else { panic!("nothing minted") };
+    assert_eq!(Key::slot(10, worker), request.key);
+    let Mint::Got { position: before, .. } = mine else { panic!("nothing minted") };
+    assert!(
+        Layout::TWITTER.tick_of(position) > Layout::TWITTER.tick_of(before),
+        "IDs of a new slot are larger"
+    );
+}
+
+#[test]
+fn a_lost_slot_is_asked_for_again_once_its_window_is_over() {
+    // Two slots: the other one has a live holder all the time.
+    let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, true);
+    rig.other(&Key::slot(10, 1), rig.now(), 3_600_000, None);
+    let stream = rig.snowflake(&Layout::TWITTER, Workers::range(10, 0..=1).unwrap());
+    assert_eq!(rig.mint_in(&stream), 0);
+    let theirs = rig.other(&Key::slot(10, 0), end(&rig), WINDOW, None);
+    for _ in 0..200 {
+        rig.hands.pass(50);
+        rig.settle();
+    }
+    assert!(rig.now() > theirs + 1_000);
+    assert_eq!(rig.mint_in(&stream), 0, "free again, and taken again");
+}
+
+#[test]
+fn a_mark_below_what_was_held_stops_the_slot_for_ever() {
+    // I1: an older backup was restored under the node.
+    let backup = Memory::default();
+    let (mut rig, stream, key) = at_home(true);
+    let held_to = end(&rig);
+    rig.ledger.restore(&backup);
+    rig.hands.pass(WINDOW / 2);
+    rig.settle();
+    let Mint::Empty(Some(MintError::Stopped(text))) = rig.mint(&stream) else { panic!("it mints on") };
+    assert!(
+        text.contains("went backwards") && text.contains(key.as_str()) && text.contains("marks raise"),
+        "{text}"
+    );
+    assert!(text.contains(&held_to.to_string()), "{text}");
+    // A name that is bound later does not mint in the window that was held either.
+    let late = rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap());
+    assert!(matches!(rig.mint(&late), Mint::Empty(Some(MintError::Stopped(_)))));
+    // And nothing is given back, since it may have been minted.
+    rig.node.close(&rig.clock);
+    rig.collect();
+    assert_eq!(rig.calls, []);
+}
+
+#[test]
+fn a_new_era_drops_the_window_and_an_answer_on_its_way() {
+    let (mut rig, stream, key) = at_home(true);
+    rig.hands.pass(WINDOW / 2);
+    let (id, request) = rig.reserve();
+    let answer = rig.ledger.reserve(&request);
+    rig.clock.invalidate();
+    assert_eq!(rig.mint(&stream), Mint::Empty(None), "before the node even looks");
+    rig.answer(id, answer);
+    assert_eq!(rig.mint(&stream), Mint::Empty(None), "the answer belongs to the era before");
+    rig.settle();
+    let Mint::Got { worker, .. } = rig.mint(&stream) else { panic!("nothing minted") };
+    assert_ne!(Key::slot(10, worker), key, "what the other copy may hold is left alone");
+}
+
+#[test]
+fn a_renewal_that_is_answered_after_its_slot_was_forgotten_changes_nothing() {
+    let (mut rig, stream, _) = at_home(true);
+    rig.hands.pass(WINDOW / 2);
+    let (id, request) = rig.reserve();
+    let answer = rig.ledger.reserve(&request);
+    rig.clock.invalidate();
+    rig.settle();
+    let (held_to, before) = (end(&rig), rig.mint(&stream));
+    for _ in 0..2 {
+        // Late, and twice.
+        rig.answer(id, answer.clone());
+    }
+    assert_eq!(end(&rig), held_to);
+    let (Mint::Got { worker: a, position: x }, Mint::Got { worker: b, position: y }) =
+        (before, rig.mint(&stream))
+    else {
+        panic!("nothing minted")
+    };
+    assert!(a == b && x < y);
+}
+
+#[test]
+fn a_wall_clock_that_moves_drops_the_window_and_costs_no_order() {
+    for by in [-1_800_000, -1_001, 1_001, 9_999, 86_400_000] {
+        let (mut rig, stream, _) = at_home(false);
+        let Mint::Got { position: before, .. } = rig.mint(&stream) else { panic!("nothing minted") };
+        rig.hands.set(by);
+        assert_eq!(rig.mint(&stream), Mint::Empty(None), "{by}");
+        rig.settle();
+        let Mint::Got { position, .. } = rig.mint(&stream) else { panic!("nothing minted after {by}") };
+        assert!(position > before, "{by}");
+    }
+}
+
+#[test]
+fn a_rollback_beyond_max_hold_asks_for_nothing_and_ends_with_the_rollback() {
+    let (mut rig, stream, _) = at_home(true);
+    rig.hands.set(-3_600_001);
+    let Mint::Empty(Some(MintError::Stopped(text))) = rig.mint(&stream) else { panic!("it mints") };
+    assert!(text.contains("3600001 ms") && text.contains("max_hold"), "{text}");
+    rig.settle();
+    assert!(rig.node.deadline(&rig.clock.look()).is_some(), "it looks whether the clock is right again");
+    rig.hands.set(3_600_001);
+    rig.settle();
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+}
+
+#[test]
+fn an_answer_of_the_wrong_kind_stops_everything() {
+    let (mut rig, stream, _) = at_home(true);
+    let numbers = rig.segment("tickets", STEPS);
+    let counter = rig.tally("count", None);
+    assert_eq!(rig.numbers_after_settling(&numbers, 1), 0);
+    let ticket = rig.enqueue(&counter, 1);
+    rig.hands.pass(WINDOW / 2);
+    rig.step();
+    let id = rig.calls.front().unwrap().id;
+    rig.answer(id, Err(LedgerError::Unfit("the file was replaced".to_owned())));
+    let stopped = MintError::Stopped("the file was replaced".to_owned());
+    assert_eq!(rig.mint(&stream), Mint::Empty(Some(stopped.clone())));
+    assert_eq!(rig.number(&numbers, 1), Err(Some(stopped.clone())));
+    assert_eq!(ticket.answered(), Some(Err(stopped.clone())));
+    assert_eq!(rig.node.stopped(), Some("the file was replaced"));
+    // Also what was being bound meanwhile; and closing gives nothing back to such a ledger.
+    let late = rig.segment("late", STEPS);
+    rig.step();
+    assert_eq!(rig.number(&late, 1), Err(Some(stopped)));
+    rig.node.close(&rig.clock);
+    rig.calls.clear();
+    rig.collect();
+    assert_eq!(rig.calls, []);
+}
