@@ -1,0 +1,158 @@
+//! Load on a running server: so many mints a second, whether or not the server keeps up (an open loop).
+//!
+//! Every request has a time at which it is due, and its latency counts from then: a server that stalls for a second
+//! makes ten thousand requests late, and is not spared the ones that a waiting client would not have sent.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Result;
+use crate::measure::now;
+
+/// What is asked of the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) rate: u32,
+    pub(crate) seconds: u32,
+    pub(crate) connections: usize,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self { rate: 10_000, seconds: 60, connections: 32 }
+    }
+}
+
+/// The largest latency that 99 of 100 requests may have, in microseconds (Twitter's requirement of its service).
+const P99_MICROS: u64 = 2_000;
+
+struct Answer {
+    id: u128,
+    micros: u64,
+}
+
+impl Load {
+    /// Puts the load on `url`, which answers a GET with one ID a line, and prints latencies and duplicates. Whether
+    /// no ID came twice, no request failed, and the 99th percentile was in time.
+    ///
+    /// # Errors
+    /// A URL that is none, a server that is not there.
+    pub(crate) fn run(self, url: &str) -> Result<bool> {
+        let rest = url.strip_prefix("http://").ok_or("the URL must begin with http://")?;
+        let (host, path) = rest.split_once('/').ok_or("the URL needs a path such as /v1/mint/orders")?;
+        let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/plain\r\n\r\n");
+        let total = u64::from(self.rate) * u64::from(self.seconds);
+        let taken = Arc::new(AtomicU64::new(0));
+        // A moment for all connections to be there.
+        let start = now() + Duration::from_millis(200);
+        let mut clients = Vec::new();
+        for _ in 0..self.connections {
+            let mut connection = Connection::open(host)?;
+            let (request, taken) = (request.clone(), Arc::clone(&taken));
+            let interval = Duration::from_secs(1) / self.rate;
+            clients.push(thread::spawn(move || -> Result<Vec<Answer>> {
+                let mut answers = Vec::new();
+                loop {
+                    // Whoever is free takes the next request: one that waits for an answer keeps none back.
+                    let number = taken.fetch_add(1, Ordering::Relaxed);
+                    if number >= total {
+                        return Ok(answers);
+                    }
+                    let due = start + interval * u32::try_from(number)?;
+                    wait_until(due);
+                    let id = connection.call(&request)?;
+                    answers.push(Answer { id, micros: u64::try_from((now() - due).as_micros())? });
+                }
+            }));
+        }
+        let (mut answers, mut failures) = (Vec::new(), Vec::new());
+        for client in clients {
+            match client.join().map_err(|_| "a thread of the benchmark panicked")? {
+                Ok(more) => answers.extend(more),
+                Err(error) => failures.push(error.to_string()),
+            }
+        }
+        let elapsed = now() - start;
+        Ok(report(answers, &failures, total, elapsed))
+    }
+}
+
+fn report(answers: Vec<Answer>, failures: &[String], total: u64, elapsed: Duration) -> bool {
+    let mut micros: Vec<_> = answers.iter().map(|answer| answer.micros).collect();
+    let mut ids: Vec<_> = answers.into_iter().map(|answer| answer.id).collect();
+    micros.sort_unstable();
+    ids.sort_unstable();
+    let answered = ids.len();
+    ids.dedup();
+    let repeated = answered - ids.len();
+    let per_mille = |part: usize| micros.get(micros.len().saturating_sub(1) * part / 1_000).copied().unwrap_or(0);
+    println!("{answered} of {total} mints in {:.1} s, {repeated} IDs twice", elapsed.as_secs_f64());
+    let (p50, p99, p999, max) = (per_mille(500), per_mille(990), per_mille(999), per_mille(1_000));
+    println!("p50 {p50} us   p99 {p99} us   p999 {p999} us   max {max} us   (from when each was due)");
+    for failure in failures {
+        println!("a connection failed: {failure}");
+    }
+    repeated == 0 && failures.is_empty() && p99 <= P99_MICROS
+}
+
+/// Sleeps to within a timer's slack.
+fn wait_until(due: Instant) {
+    loop {
+        let now = now();
+        if now >= due {
+            return;
+        }
+        thread::park_timeout(due - now);
+    }
+}
+
+/// A connection that is kept open.
+struct Connection {
+    stream: BufReader<TcpStream>,
+    line: String,
+    body: Vec<u8>,
+}
+
+impl Connection {
+    fn open(host: &str) -> Result<Self> {
+        let stream = TcpStream::connect(host).map_err(|error| format!("{host}: {error}"))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        Ok(Self { stream: BufReader::new(stream), line: String::new(), body: Vec::new() })
+    }
+
+    /// Sends a request, and takes the one ID from the answer.
+    fn call(&mut self, request: &str) -> Result<u128> {
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let mut length = None;
+        let status = self.read_line()?.to_owned();
+        while !self.read_line()?.is_empty() {
+            if let Some((name, value)) = self.line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = Some(value.trim().parse::<usize>()?);
+            }
+        }
+        let length = length.ok_or("an answer without content-length")?;
+        self.body.resize(length, 0);
+        self.stream.read_exact(&mut self.body)?;
+        let body = String::from_utf8_lossy(&self.body);
+        if !status.contains(" 200") {
+            return Err(format!("{status}: {body}").into());
+        }
+        body.trim().parse().map_err(|error| format!("{body:?} is not one ID: {error}").into())
+    }
+
+    fn read_line(&mut self) -> Result<&str> {
+        self.line.clear();
+        if self.stream.read_line(&mut self.line)? == 0 {
+            return Err("the server closed the connection".into());
+        }
+        self.line.truncate(self.line.trim_end().len());
+        Ok(&self.line)
+    }
+}

@@ -1,0 +1,98 @@
+//! How fast floe mints, beside others in the same run. Only IDs that a checker found unique are counted.
+//!
+//! ```text
+//! cargo run --release -p floe-bench                                  the table
+//! cargo run --release -p floe-bench -- minter "shared generator"     the rows whose name holds one of these
+//! cargo run --release -p floe-bench -- --http http://127.0.0.1:7600/v1/mint/orders
+//!                                                                    10,000 mints a second for 60 s
+//! cargo run --release -p floe-bench -- --binary target/release/floe  how soon `floe serve` answers, and its memory
+//! ```
+//!
+//! A row is run five times, in turn with all others, so that what else the machine does meets every row. The table
+//! shows the median and the best.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+mod http;
+mod measure;
+mod rows;
+mod serve;
+
+/// Any error, on its way to the person at the terminal.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+const ROUNDS: usize = 5;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("floe-bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether all went as it must: no ID twice, no target of the load missed.
+fn run() -> Result<bool> {
+    let mut load = http::Load::default();
+    let (mut url, mut binary, mut wanted) = (None, None, Vec::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--http" => url = Some(value()?),
+            "--binary" => binary = Some(PathBuf::from(value()?)),
+            "--rate" => load.rate = value()?.parse()?,
+            "--seconds" => load.seconds = value()?.parse()?,
+            "--connections" => load.connections = value()?.parse()?,
+            other if other.starts_with("--") => {
+                return Err(format!(
+                    "{other} is none of --http URL, --rate N, --seconds N, --connections N and --binary PATH"
+                )
+                .into());
+            }
+            row => wanted.push(row.to_owned()),
+        }
+    }
+    if let Some(binary) = &binary {
+        serve::report(binary)?;
+    }
+    match url {
+        Some(url) => load.run(&url),
+        None if binary.is_some() => Ok(true),
+        None => table(&wanted),
+    }
+}
+
+fn table(wanted: &[String]) -> Result<bool> {
+    let mut rows = rows::all();
+    rows.retain(|row| wanted.is_empty() || wanted.iter().any(|part| row.name.contains(part)));
+    let mut results: Vec<Vec<measure::Outcome>> = rows.iter().map(|_| Vec::new()).collect();
+    for round in 1..=ROUNDS {
+        for (row, results) in rows.iter().zip(&mut results) {
+            eprint!("\r\x1b[Kround {round} of {ROUNDS}: {}", row.name);
+            results.push((row.run)()?);
+        }
+    }
+    eprint!("\r\x1b[K");
+    println!("{:<46} {:>10} {:>10} {:>10} {:>6}", "", "median", "best", "unique IDs", "twice");
+    let mut sound = true;
+    for (row, results) in rows.iter().zip(&mut results) {
+        results.sort_by(|a, b| a.nanos_per_id().total_cmp(&b.nanos_per_id()));
+        let median = results[results.len() / 2].nanos_per_id();
+        let best = results[0].nanos_per_id();
+        let unique: u64 = results.iter().map(|outcome| outcome.unique).sum();
+        let repeated: u64 = results.iter().map(|outcome| outcome.repeated).sum();
+        sound &= repeated == 0;
+        println!("{:<46} {:>7} ns {:>7} ns {unique:>10} {repeated:>6}", row.name, short(median), short(best));
+    }
+    Ok(sound)
+}
+
+fn short(nanos: f64) -> String {
+    if nanos < 100.0 { format!("{nanos:.2}") } else { format!("{nanos:.0}") }
+}

@@ -1,0 +1,91 @@
+//! How soon `floe serve` answers on a fresh data directory, and how much memory it holds when nobody asks.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::Result;
+use crate::measure::now;
+
+const STARTS: usize = 5;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that ends with the benchmark.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to do.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts the server five times and prints the median.
+///
+/// # Errors
+/// A binary that does not start or does not answer within ten seconds.
+pub(crate) fn report(binary: &Path) -> Result<()> {
+    let mut ready = Vec::new();
+    let mut resident = Vec::new();
+    for _ in 0..STARTS {
+        let dir = tempfile::tempdir()?;
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.to_string();
+        let start = now();
+        let child = Command::new(binary)
+            .args(["serve", "--listen", &address, "--data-dir"])
+            .arg(dir.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{}: {error}", binary.display()))?;
+        let mut server = Server(child);
+        while !answers(&address, "/readyz") {
+            if let Some(status) = server.0.try_wait()? {
+                return Err(format!("{} serve ended with {status}", binary.display()).into());
+            }
+            if start.elapsed() > PATIENCE {
+                return Err("the server was not ready within ten seconds".into());
+            }
+            thread::park_timeout(Duration::from_micros(200));
+        }
+        ready.push(start.elapsed());
+        if !answers(&address, "/v1/mint/orders") {
+            return Err("the server is ready and does not mint".into());
+        }
+        resident.push(resident_kib(server.0.id())?);
+    }
+    ready.sort_unstable();
+    resident.sort_unstable();
+    println!(
+        "floe serve: ready after {:.1} ms (worst {:.1} ms), {:.1} MB resident after one mint",
+        ready[STARTS / 2].as_secs_f64() * 1e3,
+        ready[STARTS - 1].as_secs_f64() * 1e3,
+        f64::from(resident[STARTS / 2]) / 1024.0
+    );
+    Ok(())
+}
+
+fn answers(address: &str, path: &str) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+}
+
+fn resident_kib(process: u32) -> Result<u32> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).ok_or("no VmRSS in /proc")?;
+    Ok(kib.trim().parse()?)
+}
