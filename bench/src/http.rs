@@ -89,7 +89,8 @@ fn report(answers: Vec<Answer>, failures: &[String], total: u64, elapsed: Durati
     let answered = ids.len();
     ids.dedup();
     let repeated = answered - ids.len();
-    let per_mille = |part: usize| micros.get(micros.len().saturating_sub(1) * part / 1_000).copied().unwrap_or(0);
+    let per_mille =
+        |part: usize| micros.get(micros.len().saturating_sub(1) * part / 1_000).copied().unwrap_or(0);
     println!("{answered} of {total} mints in {:.1} s, {repeated} IDs twice", elapsed.as_secs_f64());
     let (p50, p99, p999, max) = (per_mille(500), per_mille(990), per_mille(999), per_mille(1_000));
     println!("p50 {p50} us   p99 {p99} us   p999 {p999} us   max {max} us   (from when each was due)");

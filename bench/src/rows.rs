@@ -195,7 +195,5 @@ fn ferroid_atomic(threads: usize) -> Result<Outcome> {
 }
 
 fn uuids(threads: usize, make: fn() -> uuid::Uuid) -> Result<Outcome> {
-    run(threads, MANY / 10, || {
-        move |ids: &mut [u128]| fill(ids, || Ok::<_, Infallible>(make().as_u128()))
-    })
+    run(threads, MANY / 10, || move |ids: &mut [u128]| fill(ids, || Ok::<_, Infallible>(make().as_u128())))
 }

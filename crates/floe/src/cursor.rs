@@ -95,6 +95,7 @@ impl Cursor {
 
     /// Draws up to `count` positions that follow one another: from `wish(cursor)`, moved up to where a range is
     /// owned, and below `limit`. At least one, and all of `count` where `whole`.
+    #[inline]
     pub(crate) fn draw(
         &self,
         era: u64,
@@ -105,35 +106,8 @@ impl Cursor {
     ) -> Draw {
         let mut pauses = FIRST_PAUSES;
         loop {
-            let version = self.version.0.load(Ordering::Acquire);
-            let owned = &self.copies[usize::from(version % 2 == 1)];
-            let ranges = [owned.current.each_ref().map(load), owned.spare.each_ref().map(load)];
-            let (tag, owned_era) = (load(&owned.tag), load(&owned.era));
-            let next = self.next.0.load(Ordering::Acquire);
-            fence(Ordering::Acquire);
-            if load(&self.version.0) != version {
-                continue;
-            }
-            if next == CLOSED || owned_era != era {
-                return Draw::NeedRange;
-            }
-            let wanted = wish(next).max(next);
-            let need = if whole { count } else { 1 };
-            let Some((start, end)) = ranges.iter().find_map(|&[start, end]| {
-                let from = wanted.max(start);
-                (from < end && end - from >= need).then_some((from, end))
-            }) else {
-                return Draw::NeedRange;
-            };
-            let room = end.min(limit).saturating_sub(start);
-            if room < need {
-                return Draw::Later(start);
-            }
-            let count = count.min(room);
-            let after = start + count;
-            if self.next.0.compare_exchange(next, after, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                let left = ranges.iter().map(|&[start, end]| end.saturating_sub(after.max(start))).sum();
-                return Draw::Got(Drawn { start, count, tag, version, left });
+            if let Some(draw) = self.try_draw(era, count, whole, limit, &wish) {
+                return draw;
             }
             // Somebody else drew. A short, growing pause lets one thread draw several times in a row while the line
             // is in its cache: for two threads that doubles the rate of both.
@@ -144,7 +118,50 @@ impl Cursor {
         }
     }
 
+    /// `None` where another draw or a change of the ranges came between.
+    #[inline]
+    fn try_draw(
+        &self,
+        era: u64,
+        count: u64,
+        whole: bool,
+        limit: u64,
+        wish: impl Fn(u64) -> u64,
+    ) -> Option<Draw> {
+        let version = self.version.0.load(Ordering::Acquire);
+        let owned = &self.copies[usize::from(version % 2 == 1)];
+        let ranges = [owned.current.each_ref().map(load), owned.spare.each_ref().map(load)];
+        let (tag, owned_era) = (load(&owned.tag), load(&owned.era));
+        let next = self.next.0.load(Ordering::Acquire);
+        fence(Ordering::Acquire);
+        if load(&self.version.0) != version {
+            return None;
+        }
+        if next == CLOSED || owned_era != era {
+            return Some(Draw::NeedRange);
+        }
+        let wanted = wish(next).max(next);
+        let need = if whole { count } else { 1 };
+        let fits = |[start, end]: [u64; 2]| {
+            let from = wanted.max(start);
+            (from < end && end - from >= need).then_some((from, end))
+        };
+        let Some((start, end)) = fits(ranges[0]).or_else(|| fits(ranges[1])) else {
+            return Some(Draw::NeedRange);
+        };
+        let room = end.min(limit).saturating_sub(start);
+        if room < need {
+            return Some(Draw::Later(start));
+        }
+        let count = count.min(room);
+        let after = start + count;
+        self.next.0.compare_exchange(next, after, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+        let left = ranges.iter().map(|&[start, end]| end.saturating_sub(after.max(start))).sum();
+        Some(Draw::Got(Drawn { start, count, tag, version, left }))
+    }
+
     /// The version of the owned ranges; a draw from before it changed is stale.
+    #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.version.0.load(Ordering::Relaxed)
     }

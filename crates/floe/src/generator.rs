@@ -9,7 +9,7 @@ use crate::cursor::{Draw, Drawn};
 use crate::driver::Shared;
 use crate::error::MintError;
 use crate::id::{Id, IdRepr};
-use crate::layout::{Layout, LayoutError, Parts};
+use crate::layout::{Layout, LayoutError, Parts, Placer};
 use crate::name::Name;
 use crate::stream::{Chunk, Stream};
 use crate::time::UnixMillis;
@@ -51,6 +51,8 @@ pub enum Outcome<T> {
 pub struct Minter<I: IdRepr = Id> {
     generator: Generator<I>,
     chunk: Chunk,
+    /// For the worker id of the chunk.
+    placer: Option<Placer<I>>,
 }
 
 impl<I: IdRepr> Generator<I> {
@@ -78,13 +80,22 @@ impl<I: IdRepr> Generator<I> {
     /// [`MintError`]; after `Busy` and `Unavailable` it is worth asking again.
     #[inline]
     pub fn mint(&self) -> Result<I, MintError> {
+        if let Some(stamp) = self.shared.clock.at_hand()
+            && let Some((position, worker)) = self.stream.draw_one(stamp)
+        {
+            return Ok(self.place(position, worker));
+        }
+        self.mint_slowly()
+    }
+
+    #[cold]
+    fn mint_slowly(&self) -> Result<I, MintError> {
         match self.draw_at(self.shared.stamp()?, 1)? {
             Draw::Got(drawn) => Ok(self.place(drawn.start, drawn.tag)),
             _ => self.mint_patiently(),
         }
     }
 
-    #[cold]
     fn mint_patiently(&self) -> Result<I, MintError> {
         let many = MintMany { generator: self, count: 1, drawn: None };
         let batch = wait::block(many, &*self.shared, self.shared.max_wait_ms)?;
@@ -150,7 +161,7 @@ impl<I: IdRepr> Generator<I> {
 
     /// A view of this generator for one thread, which mints several times as fast.
     pub fn minter(&self) -> Minter<I> {
-        Minter { chunk: Chunk::new(&self.stream), generator: self.clone() }
+        Minter { chunk: Chunk::new(&self.stream), placer: None, generator: self.clone() }
     }
 
     /// Takes an ID of this layout apart.
@@ -217,9 +228,10 @@ impl<I: IdRepr> Minter<I> {
     pub fn mint(&mut self) -> Result<I, MintError> {
         let generator = &self.generator;
         if let Some(stamp) = generator.shared.clock.at_hand()
-            && let Some((position, worker)) = self.chunk.take(&generator.stream, stamp)
+            && let Some(placer) = &self.placer
+            && let Some(position) = self.chunk.take(&generator.stream, stamp)
         {
-            return Ok(generator.place(position, worker));
+            return Ok(placer.place(position));
         }
         self.refill()
     }
@@ -229,12 +241,13 @@ impl<I: IdRepr> Minter<I> {
         let generator = &self.generator;
         for _ in 0..2 {
             let stamp = generator.shared.stamp()?;
-            if let Some((position, worker)) = self.chunk.take(&generator.stream, stamp) {
-                return Ok(generator.place(position, worker));
+            if let Some(position) = self.chunk.take(&generator.stream, stamp) {
+                return Ok(generator.place(position, self.chunk.worker()));
             }
             if self.chunk.refill(&generator.stream, stamp)?.is_some() {
                 break;
             }
+            self.placer = generator.layout().placer(self.chunk.worker()).ok();
         }
         generator.mint_patiently()
     }

@@ -293,13 +293,25 @@ impl Layout {
     ///
     /// # Errors
     /// [`LayoutError::BeforeEpoch`] and [`LayoutError::PastHorizon`].
+    #[inline]
     pub fn tick_at(&self, time: UnixMillis) -> Result<Tick, LayoutError> {
-        let tick = self.floor_tick(time);
-        match u64::try_from(tick) {
-            Err(_) => Err(LayoutError::BeforeEpoch { epoch: self.epoch, time }),
-            Ok(tick) if tick < self.ticks() => Ok(tick),
-            Ok(_) => Err(LayoutError::PastHorizon { horizon: self.horizon(), time }),
+        if time < self.epoch {
+            return Err(self.before_epoch(time));
         }
+        let since = time.get().abs_diff(self.epoch.get());
+        // Most layouts count milliseconds, and a division costs as much as the rest of minting an ID.
+        let tick = if self.tick_millis == 1 { since } else { since / self.tick_millis };
+        if tick < self.ticks() { Ok(tick) } else { Err(self.past_horizon(time)) }
+    }
+
+    #[cold]
+    fn before_epoch(&self, time: UnixMillis) -> LayoutError {
+        LayoutError::BeforeEpoch { epoch: self.epoch, time }
+    }
+
+    #[cold]
+    fn past_horizon(&self, time: UnixMillis) -> LayoutError {
+        LayoutError::PastHorizon { horizon: self.horizon(), time }
     }
 
     /// When `tick` begins. A tick past the layout's last begins no earlier than the [`horizon`](Self::horizon);

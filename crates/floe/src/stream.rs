@@ -160,7 +160,10 @@ impl Stream {
         further: u64,
     ) -> Result<Draw, MintError> {
         let layout = &self.layout;
-        let tick = layout.tick_at(stamp.time()).map_err(|error| self.no_tick(&error))?;
+        let tick = match layout.tick_at(stamp.time()) {
+            Ok(tick) => tick,
+            Err(error) => return Err(self.no_tick(&error)),
+        };
         let limit = self.limit(tick, further);
         let now = layout.position(tick, 0);
         let draw = self.line.cursor.draw(stamp.era(), count, whole, limit, |next| match self.start {
@@ -175,7 +178,17 @@ impl Stream {
         }
     }
 
+    /// One position and its worker id, if that needs no wait and no words.
+    #[inline]
+    pub(crate) fn draw_one(&self, stamp: Stamp) -> Option<(u64, u64)> {
+        match self.draw(stamp, 1, true, 0) {
+            Ok(Draw::Got(drawn)) => Some((drawn.start, drawn.tag)),
+            _ => None,
+        }
+    }
+
     /// The first position that may not be drawn while the clock is in `tick`.
+    #[inline]
     fn limit(&self, tick: Tick, further: u64) -> u64 {
         let last = tick.saturating_add(self.ahead_ticks).saturating_add(further);
         match last.checked_add(1).filter(|&end| end < self.layout.ticks()) {
@@ -195,6 +208,7 @@ impl Stream {
         drawn_at.plus(self.layout.tick_millis() + self.ahead_ms)
     }
 
+    #[cold]
     fn no_tick(&self, error: &LayoutError) -> MintError {
         match error {
             LayoutError::PastHorizon { .. } => self.used_up(),
@@ -202,6 +216,7 @@ impl Stream {
         }
     }
 
+    #[cold]
     fn used_up(&self) -> MintError {
         MintError::Exhausted(format!(
             "the time bits of the layout \"{}\" ran out at {}: bind a new name to a layout with more of them or a later epoch",
@@ -245,15 +260,20 @@ impl Chunk {
         }
     }
 
-    /// The next position with its worker id, while there is one that is not stale.
+    /// The worker id of its positions.
+    pub(crate) fn worker(&self) -> u64 {
+        self.tag
+    }
+
+    /// The next position, while there is one that is not stale.
     #[inline]
-    pub(crate) fn take(&mut self, stream: &Stream, stamp: Stamp) -> Option<(u64, u64)> {
+    pub(crate) fn take(&mut self, stream: &Stream, stamp: Stamp) -> Option<u64> {
         if self.next >= self.end || stamp > self.expiry || self.version != stream.line.cursor.version() {
             return None;
         }
         let position = self.next;
         self.next += 1;
-        Some((position, self.tag))
+        Some(position)
     }
 
     /// Draws the next chunk. What is left of the old one is never minted.
