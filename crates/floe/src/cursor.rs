@@ -95,7 +95,7 @@ impl Cursor {
 
     /// Draws up to `count` positions that follow one another: from `wish(cursor)`, moved up to where a range is
     /// owned, and below `limit`. At least one, and all of `count` where `whole`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn draw(
         &self,
         era: u64,
@@ -104,9 +104,10 @@ impl Cursor {
         limit: u64,
         wish: impl Fn(u64) -> u64,
     ) -> Draw {
+        let mut draw = self.try_draw(era, count, whole, limit, &wish);
         let mut pauses = FIRST_PAUSES;
         loop {
-            if let Some(draw) = self.try_draw(era, count, whole, limit, &wish) {
+            if let Some(draw) = draw {
                 return draw;
             }
             // Somebody else drew. A short, growing pause lets one thread draw several times in a row while the line
@@ -115,11 +116,25 @@ impl Cursor {
                 pause();
             }
             pauses = (pauses * 2).min(MOST_PAUSES);
+            draw = self.try_draw_again(era, count, whole, limit, &wish);
         }
     }
 
+    /// Out of the way of the first try, which is compiled into the caller for what it asks.
+    #[cold]
+    fn try_draw_again(
+        &self,
+        era: u64,
+        count: u64,
+        whole: bool,
+        limit: u64,
+        wish: impl Fn(u64) -> u64,
+    ) -> Option<Draw> {
+        self.try_draw(era, count, whole, limit, wish)
+    }
+
     /// `None` where another draw or a change of the ranges came between.
-    #[inline]
+    #[inline(always)]
     fn try_draw(
         &self,
         era: u64,

@@ -63,6 +63,8 @@ pub(crate) struct Stream {
     pub(crate) start: Start,
     ahead_ms: u64,
     ahead_ticks: u64,
+    /// How many positions there are in the clock's tick and those that may be run ahead to.
+    reach: u64,
     random: AtomicU64,
     pub(crate) line: Line,
 }
@@ -106,6 +108,7 @@ impl Stream {
             start,
             ahead_ms,
             ahead_ticks: ahead_ms / tick,
+            reach: (ahead_ms / tick).saturating_add(1).saturating_mul(layout.per_tick()),
             random: AtomicU64::new(seed),
             line: Line::new(0, signal),
             layout,
@@ -159,21 +162,12 @@ impl Stream {
         whole: bool,
         further: u64,
     ) -> Result<Draw, MintError> {
-        let layout = &self.layout;
-        let tick = match layout.tick_at(stamp.time()) {
+        let tick = match self.layout.tick_at(stamp.time()) {
             Ok(tick) => tick,
             Err(error) => return Err(self.no_tick(&error)),
         };
-        let limit = self.limit(tick, further);
-        let now = layout.position(tick, 0);
-        let draw = self.line.cursor.draw(stamp.era(), count, whole, limit, |next| match self.start {
-            _ if next >= now => next,
-            Start::Zero => now,
-            Start::Random(below) => now + self.random() % below,
-            Start::Rolling => layout.position(tick, layout.sequence_of(next)),
-        });
-        match draw {
-            Draw::Later(position) if position >= layout.end_position() => Err(self.used_up()),
+        match self.draw_in(tick, stamp.era(), count, whole, further) {
+            Draw::Later(position) if position >= self.layout.end_position() => Err(self.used_up()),
             draw => Ok(draw),
         }
     }
@@ -181,20 +175,26 @@ impl Stream {
     /// One position and its worker id, if that needs no wait and no words.
     #[inline]
     pub(crate) fn draw_one(&self, stamp: Stamp) -> Option<(u64, u64)> {
-        match self.draw(stamp, 1, true, 0) {
-            Ok(Draw::Got(drawn)) => Some((drawn.start, drawn.tag)),
-            _ => None,
+        let tick = self.layout.tick_at(stamp.time()).ok()?;
+        match self.draw_in(tick, stamp.era(), 1, true, 0) {
+            Draw::Got(drawn) => Some((drawn.start, drawn.tag)),
+            Draw::Later(_) | Draw::NeedRange => None,
         }
     }
 
-    /// The first position that may not be drawn while the clock is in `tick`.
-    #[inline]
-    fn limit(&self, tick: Tick, further: u64) -> u64 {
-        let last = tick.saturating_add(self.ahead_ticks).saturating_add(further);
-        match last.checked_add(1).filter(|&end| end < self.layout.ticks()) {
-            Some(end) => self.layout.position(end, 0),
-            None => self.layout.end_position(),
-        }
+    #[inline(always)]
+    fn draw_in(&self, tick: Tick, era: u64, count: u64, whole: bool, further: u64) -> Draw {
+        let layout = &self.layout;
+        let now = layout.position(tick, 0);
+        // The first position that may not be drawn yet.
+        let reach = self.reach.saturating_add(further.saturating_mul(layout.per_tick()));
+        let limit = now.saturating_add(reach).min(layout.end_position());
+        self.line.cursor.draw(era, count, whole, limit, |next| match self.start {
+            _ if next >= now => next,
+            Start::Zero => now,
+            Start::Random(below) => now + self.random() % below,
+            Start::Rolling => now + layout.sequence_of(next),
+        })
     }
 
     /// When the steady clock allows `position` to be handed out.
