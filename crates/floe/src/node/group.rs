@@ -354,7 +354,8 @@ impl Group {
         let unminted = self.streams.iter().filter_map(|stream| stream.close()).max();
         let Some(held) = self.held.take() else { return };
         let from = unminted.and_then(UnixMillis::position).unwrap_or(0).max(held.reserved_at);
-        if from < held.end && !held.lost && held.renewing.is_none() && held.unanswered.is_none() {
+        // Where a renewal has taken effect meanwhile the token is another one, and nothing happens.
+        if from < held.end && !held.lost {
             let key = Key::slot(self.bits, held.worker);
             desk.ask(Purpose::GiveBack, Op::GiveBack { key, token: held.token, from });
         }

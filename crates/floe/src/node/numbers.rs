@@ -194,7 +194,8 @@ impl Refill {
         let next = self.numbers.line.cursor.close();
         let Some((token, start)) = self.last.take() else { return };
         let from = next.unwrap_or(self.last_end).max(start);
-        if from < self.last_end && self.asking.is_none() && self.unanswered.is_none() {
+        // Where another reservation has taken effect meanwhile the token is another one, and nothing happens.
+        if from < self.last_end {
             desk.ask(Purpose::GiveBack, Op::GiveBack { key: self.key.clone(), token, from });
         }
     }

@@ -22,6 +22,7 @@ mod counts;
 mod dated;
 mod fixed;
 mod fleet;
+mod horizon;
 mod numbers;
 mod slots;
 mod windows;

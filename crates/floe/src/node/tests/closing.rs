@@ -50,22 +50,27 @@ fn only_the_last_reservation_goes_back() {
 }
 
 #[test]
-fn what_may_be_reserved_twice_over_is_not_given_back() {
-    // A renewal is on its way, or was not answered: which token the record holds is not known.
-    for answered in [false, true] {
+fn a_renewal_on_its_way_decides_by_its_token_what_goes_back() {
+    for effect_first in [false, true] {
         let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN), WINDOW, true);
         let stream = rig.twitter();
         rig.mint_in(&stream);
         rig.hands.pass(WINDOW / 2);
-        let (id, _) = rig.reserve();
-        if answered {
-            rig.answer(id, unavailable());
+        let (id, renewal) = rig.reserve();
+        if effect_first {
+            rig.ledger.reserve(&renewal).unwrap();
         }
         rig.node.close(&rig.clock);
-        assert_eq!(give_backs(&mut rig), []);
-        assert_eq!(rig.node.is_drained(), answered, "closing waits for the answer, so that threads can end");
-        rig.answer(id, unavailable());
+        let backs = give_backs(&mut rig);
+        let [(key, token, from)] = &backs[..] else { panic!("{backs:?}") };
+        assert_eq!(*from, u64::try_from(BEGIN).unwrap() + 1);
+        assert_eq!(rig.ledger.give_back(key, *token, *from), Ok(!effect_first));
+        assert!(!rig.node.is_drained(), "closing waits for the answer, so that threads can end");
+        let answer = rig.ledger.reserve(&renewal);
+        rig.answer(id, answer);
+        assert_eq!(rig.node.handle_over(id + 1), ());
         assert!(rig.node.is_drained());
+        assert!(matches!(rig.mint(&stream), Mint::Empty(Some(MintError::Stopped(_)))), "it is too late");
     }
 }
 

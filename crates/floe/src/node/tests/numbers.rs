@@ -132,6 +132,17 @@ fn ranges_of_two_nodes_are_disjoint_whatever_lies_between_them() {
 }
 
 #[test]
+fn a_range_that_does_not_follow_is_a_spare_and_nothing_in_hand_is_lost() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, 12), 0);
+    rig.other(&tickets(), 0, 7, None);
+    rig.settle();
+    let minted: Vec<_> = (0..10).map(|_| rig.number(&numbers, 1).unwrap()).collect();
+    assert_eq!(minted, [12, 13, 14, 15, 16, 17, 18, 19, 27, 28]);
+}
+
+#[test]
 fn increments_and_offsets_end_at_the_largest_number() {
     for (increment, offset) in [(1, 0), (1, 1), (2, 1), (2, 2), (3, 5), (1 << 32, 1 << 32), (1_000, 7)] {
         let numbers = Numbers::new(increment, offset, Line::new(0, Arc::default()));

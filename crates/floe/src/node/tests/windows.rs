@@ -78,6 +78,23 @@ fn an_idle_node_writes_nothing_and_a_busy_one_never_runs_dry() {
 }
 
 #[test]
+fn a_gap_between_two_windows_is_never_owned() {
+    // Whoever was asleep when the window was renewed must not find the gap in it (I5).
+    let (mut rig, stream, _) = at_home(false);
+    let owned = |rig: &Rig, from: u64| {
+        let span = UnixMillis::from_position(from)..UnixMillis::from_position(end(rig));
+        Layout::TWITTER.positions(&Layout::TWITTER.ticks_inside(span.start, span.end))
+    };
+    let start = rig.now();
+    rig.hands.pass(WINDOW / 2);
+    rig.settle();
+    assert_eq!(stream.line.cursor.owned().current, owned(&rig, start), "two windows that touch are one");
+    rig.hands.pass(60_000);
+    rig.mint_in(&stream);
+    assert_eq!(stream.line.cursor.owned().current, owned(&rig, rig.now()), "and two that do not are not");
+}
+
+#[test]
 fn an_unanswered_renewal_is_repeated_with_the_same_token_and_marks_do_not_run_away() {
     let (mut rig, stream, key) = at_home(true);
     rig.hands.pass(WINDOW / 2);
