@@ -153,7 +153,9 @@ impl DatedShape {
     /// [`DefinitionError::Value`] for an unknown zone, digits outside 1..=10, or a prefix over 32 bytes or with
     /// white space or control characters.
     pub fn new(zone: &str, digits: u8, prefix: &str, overflow: Overflow) -> Result<Self, DefinitionError> {
-        let time_zone = TimeZone::get(zone).map_err(|_| {
+        // `Etc/Unknown` counts UTC's days without saying so.
+        let known = TimeZone::get(zone).ok().filter(|time_zone| !time_zone.is_unknown());
+        let time_zone = known.ok_or_else(|| {
             DefinitionError::Value(format!(
                 "unknown time zone {zone:?}: give an IANA name such as \"Asia/Shanghai\", or \"UTC\""
             ))

@@ -331,6 +331,8 @@ impl Group {
         self.trouble = None;
         for stream in &self.streams {
             stream.line.set_trouble(None);
+            // Whoever wanted it up to now tries again; a renewal is for those who still want one then.
+            stream.line.take_wanted();
             stream.line.bell.ring();
         }
     }

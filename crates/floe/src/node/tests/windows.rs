@@ -59,6 +59,20 @@ fn who_wants_more_is_renewed_for_at_most_one_window_ahead() {
 }
 
 #[test]
+fn who_asks_twice_while_the_slot_is_on_its_way_gets_one_window() {
+    let mut rig = Rig::new(&Memory::default(), 11);
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    let (id, request) = rig.reserve();
+    rig.mint(&stream);
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    rig.step();
+    assert!(rig.calls.is_empty(), "a second one could not be given back with the first");
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+}
+
+#[test]
 fn an_idle_node_writes_nothing_and_a_busy_one_never_runs_dry() {
     let (mut rig, stream, key) = at_home(false);
     for _ in 0..100 {

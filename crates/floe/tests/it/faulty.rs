@@ -1,0 +1,181 @@
+//! A ledger whose faults the test decides on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use floe::ledger::{Key, Ledger, LedgerError, Memory, Record, Reply, Reserve, Token};
+use floe::{Name, UnixMillis};
+
+/// What becomes of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    Fine,
+    /// Nothing arrives.
+    Gone,
+    /// Nothing arrives, and it is known not to be the ledger that it was.
+    Unfit,
+    /// Every call takes effect, and one reply in so many is lost.
+    Losing(u64),
+    /// Calls wait until the mode changes.
+    Held,
+    /// The adapter's own code panics.
+    Panics,
+}
+
+/// [`Memory`] with faults. A clone is the same ledger.
+#[derive(Clone)]
+pub(crate) struct Faulty {
+    store: Arc<Mutex<Memory>>,
+    mode: Arc<(Mutex<Mode>, Condvar)>,
+    calls: Arc<AtomicU64>,
+}
+
+impl Faulty {
+    pub(crate) fn new(mode: Mode) -> Self {
+        Self {
+            store: Arc::default(),
+            mode: Arc::new((Mutex::new(mode), Condvar::new())),
+            calls: Arc::default(),
+        }
+    }
+
+    pub(crate) fn set(&self, mode: Mode) {
+        *self.mode.0.lock().unwrap() = mode;
+        self.mode.1.notify_all();
+    }
+
+    /// How many times it was asked to reserve.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// Waits until it has been asked to reserve so often.
+    pub(crate) fn wait_for_calls(&self, calls: u64) {
+        within(Duration::from_secs(10), || self.calls() >= calls);
+    }
+
+    fn store(&self) -> Memory {
+        self.store.lock().unwrap().clone()
+    }
+
+    /// Another store with the same names and marks, `eaten` aside.
+    pub(crate) fn copy(&self, eaten: Option<&Key>) -> Memory {
+        let (old, new) = (self.store(), Memory::default());
+        let eaten = eaten.map(Key::as_str);
+        let records = old.list("", "", 100_000).unwrap();
+        for (name, definition) in old.names("", 100_000).unwrap() {
+            let name = Name::new(&name).unwrap();
+            let key = Key::name(&name);
+            let record = records.iter().find(|record| record.key == key.as_str());
+            let record = record.filter(|_| eaten != Some(key.as_str()));
+            new.bind(&name, &definition, record.is_some()).unwrap();
+            if let Some(record) = record {
+                new.raise(&key, record.mark).unwrap();
+            }
+        }
+        for record in records {
+            if let Some((bits, worker)) = Key::parse_slot(&record.key) {
+                let request = Reserve {
+                    key: Key::slot(bits, worker),
+                    floor: record.mark,
+                    count: 0,
+                    max_mark: record.mark,
+                    token: Token::random().unwrap(),
+                    create: true,
+                    note: record.note,
+                };
+                new.reserve(&request).unwrap();
+            }
+        }
+        new
+    }
+
+    /// From here on calls go to `store`.
+    pub(crate) fn put(&self, store: Memory) {
+        *self.store.lock().unwrap() = store;
+    }
+
+    fn heed(&self) -> Result<Mode, LedgerError> {
+        let mode = self.mode.0.lock().unwrap();
+        let mode = *self.mode.1.wait_while(mode, |mode| *mode == Mode::Held).unwrap();
+        match mode {
+            Mode::Gone => Err(LedgerError::Unavailable("the test took it away".to_owned())),
+            Mode::Unfit => Err(LedgerError::Unfit("the test replaced it".to_owned())),
+            // As a panic does, without the hook that would write a page for each.
+            Mode::Panics => std::panic::resume_unwind(Box::new("the test broke the adapter")),
+            mode => Ok(mode),
+        }
+    }
+}
+
+impl Ledger for Faulty {
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        let calls = self.calls.fetch_add(1, Ordering::SeqCst);
+        let mode = self.heed()?;
+        let reply = self.store().reserve(request);
+        match mode {
+            Mode::Losing(one_in) if calls % one_in == one_in - 1 => {
+                Err(LedgerError::Unavailable("the reply was lost".to_owned()))
+            }
+            _ => reply,
+        }
+    }
+
+    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
+        self.heed()?;
+        self.store().give_back(key, token, from)
+    }
+
+    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
+        self.heed()?;
+        self.store().bind(name, definition, marked)
+    }
+
+    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
+        self.heed()?;
+        self.store().definition(name)
+    }
+
+    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        self.heed()?;
+        self.store().names(after, limit)
+    }
+
+    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
+        self.heed()?;
+        self.store().raise(key, at_least)
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        self.heed()?;
+        self.store().list(prefix, after, limit)
+    }
+
+    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        self.store().clock()
+    }
+
+    fn realm_id(&self) -> Result<String, LedgerError> {
+        self.store().realm_id()
+    }
+
+    fn describe(&self) -> String {
+        "faulty:".to_owned()
+    }
+}
+
+/// Looks at a condition until it holds.
+pub(crate) fn within(limit: Duration, mut holds: impl FnMut() -> bool) {
+    let mut left = limit.as_millis();
+    while !holds() {
+        assert!(left > 0, "it does not hold within {limit:?}");
+        left -= 1;
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
+/// Polls a future once.
+pub(crate) fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
