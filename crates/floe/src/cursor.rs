@@ -238,7 +238,7 @@ impl Cursor {
             "the spare lies above the current range (I2): {owned:?}"
         );
         let version = load(&self.version.0);
-        let copy = &self.copies[usize::from(version % 2 == 0)];
+        let copy = &self.copies[usize::from(version.is_multiple_of(2))];
         // Pairs with the reader's fence: who sees any store below also sees that the version has moved on before.
         fence(Ordering::Release);
         let store = |word: &AtomicU64, value| word.store(value, Ordering::Relaxed);
