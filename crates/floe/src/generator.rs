@@ -128,7 +128,7 @@ impl<I: IdRepr> Generator<I> {
         Ok(self.place(drawn.start, drawn.tag))
     }
 
-    /// Mints `count` IDs in one step: 1 to what half a window holds. The batch is an iterator that holds two numbers,
+    /// Mints `count` IDs in one step: 1 to [`Generator::max_batch`]. The batch is an iterator that holds two numbers,
     /// however many there are.
     ///
     /// # Errors
@@ -191,9 +191,11 @@ impl<I: IdRepr> Generator<I> {
         }
     }
 
-    /// The most IDs that one call mints: what half a window holds.
+    /// The most IDs that one call mints: what half a window holds, or what comes due within `max_wait` where that is
+    /// less.
     pub fn max_batch(&self) -> u64 {
-        let ticks = (self.shared.window_ms / 2 / self.stream.layout.tick_millis()).max(1);
+        let millis = (self.shared.window_ms / 2).min(self.shared.max_wait_ms);
+        let ticks = (millis / self.stream.layout.tick_millis()).max(1);
         ticks.saturating_mul(self.stream.layout.per_tick())
     }
 

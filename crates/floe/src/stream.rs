@@ -133,13 +133,22 @@ impl Stream {
             let last = cursor.floor().saturating_sub(1);
             let tick = self.layout.tick_of(last) + u64::from(self.layout.sequence_of(last) > 0);
             let fresh = if tick < self.layout.ticks() {
-                self.layout.position(tick, 0)
+                self.layout.position(tick, self.first_sequence())
             } else {
                 self.layout.end_position()
             };
             cursor.publish(&owned, fresh);
         } else {
             cursor.publish(&owned, 0);
+        }
+    }
+
+    /// Where a stream begins that goes on from no ID of its own: rolling from 0, a process that mints one ID and ends
+    /// would mint even IDs alone.
+    fn first_sequence(&self) -> u64 {
+        match self.start {
+            Start::Rolling => self.random() % self.layout.per_tick(),
+            Start::Zero | Start::Random(_) => 0,
         }
     }
 

@@ -1,8 +1,12 @@
 //! The library through its public face.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod checker;
 mod counter;
 mod dated;
+mod executor;
 mod faults;
 mod faulty;
+mod generators;
+mod minters;
 mod segment;

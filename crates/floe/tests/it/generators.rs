@@ -1,0 +1,230 @@
+//! Snowflake generators under many threads: unique over all, increasing as contract 2 says.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use floe::ledger::Memory;
+use floe::{Definition, Floe, Generator, Handle, Id, Layout, MintError, Name, Outcome, Start, Taste};
+
+use crate::checker::{Returned, increasing_and_unique, unique};
+use crate::executor::block_on;
+
+const THREADS: u64 = 4;
+
+fn layout(text: &str) -> Layout {
+    format!("{text} epoch=2020-01-01T00:00:00.000Z").parse().unwrap()
+}
+
+/// 2^20 IDs a millisecond: minting never waits for the clock.
+fn roomy() -> Layout {
+    layout("time:41 worker:2 sequence:20 tick=1ms")
+}
+
+/// A floe whose callers have the patience for ticks of a second on a busy machine.
+fn patient() -> Floe {
+    Floe::builder().max_wait(Duration::from_secs(20)).open(Memory::default()).unwrap()
+}
+
+fn from_threads(threads: u64, mint: impl Fn(u64) -> Vec<Id> + Send + Sync + 'static) -> Vec<Vec<Id>> {
+    let mint = Arc::new(mint);
+    let threads: Vec<_> = (0..threads)
+        .map(|thread| {
+            let mint = Arc::clone(&mint);
+            thread::spawn(move || mint(thread))
+        })
+        .collect();
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+/// `count` IDs of one generator from four threads, by `mint` alone.
+fn all_hold(layout: Layout, count: u64) {
+    let floe = patient();
+    let orders = floe.snowflake("orders", layout).unwrap();
+    let each = count / THREADS;
+    let (generator, returned) = (orders.clone(), Returned::default());
+    let lists = from_threads(THREADS, move |_| {
+        (0..each).map(|_| returned.check(|| generator.mint().unwrap())).collect()
+    });
+    assert_eq!(increasing_and_unique(&lists), each * THREADS);
+    let workers = lists.iter().filter_map(|list| list.last());
+    assert!(workers.clone().all(|&id| orders.inspect(id).is_ok()) && workers.count() == 4);
+}
+
+#[test]
+fn ten_million_ids_from_four_threads_are_unique_and_increase() {
+    all_hold(roomy(), 10_000_000);
+}
+
+#[test]
+fn so_they_do_where_the_sequence_has_two_bits() {
+    all_hold(layout("time:41 worker:10 sequence:2 tick=1ms"), 20_000);
+}
+
+#[test]
+fn so_they_do_on_ticks_of_ten_milliseconds() {
+    all_hold(layout("time:38 worker:4 sequence:21 tick=10ms"), 1_000_000);
+}
+
+#[test]
+fn so_they_do_on_ticks_of_a_second() {
+    all_hold(layout("time:32 worker:4 sequence:24 tick=1s"), 1_000_000);
+}
+
+#[test]
+fn so_they_do_on_every_start() {
+    for start in [Start::Zero, Start::Random(100), Start::Rolling] {
+        let floe = patient();
+        let definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
+        let taste = Taste { start: Some(start), ..Taste::default() };
+        let orders = snowflake(&floe, "orders", &definition, &taste);
+        let returned = Returned::default();
+        let lists = from_threads(THREADS, move |_| {
+            (0..20_000).map(|_| returned.check(|| orders.mint().unwrap())).collect()
+        });
+        assert_eq!(increasing_and_unique(&lists), 20_000 * THREADS, "{start}");
+    }
+}
+
+fn snowflake(floe: &Floe, name: &str, definition: &Definition, taste: &Taste) -> Generator {
+    match floe.define(&Name::new(name).unwrap(), definition, taste).unwrap() {
+        Handle::Snowflake(generator, _) => generator,
+        other => panic!("{name} is served as {}", other.definition()),
+    }
+}
+
+/// `try_mint` until it has one.
+fn try_until_minted(generator: &Generator) -> Id {
+    loop {
+        match generator.try_mint().unwrap() {
+            Outcome::Ready(id) => return id,
+            Outcome::WaitUntil(_) | Outcome::NeedWindow => thread::yield_now(),
+        }
+    }
+}
+
+#[test]
+fn every_way_to_mint_draws_from_the_same_ids() {
+    let floe = patient();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let returned = Returned::default();
+    let each = 5_000;
+    let lists = from_threads(6, move |thread| match thread {
+        0 => (0..each).map(|_| returned.check(|| orders.mint().unwrap())).collect(),
+        1 => (0..each).map(|_| returned.check(|| try_until_minted(&orders))).collect(),
+        2 => (0..each).map(|_| returned.check(|| block_on(orders.mint_async()).unwrap())).collect(),
+        3 => (0..each / 50).flat_map(|_| orders.mint_many(50).unwrap()).collect(),
+        4 => (0..each / 50).flat_map(|_| block_on(orders.mint_many_async(50)).unwrap()).collect(),
+        _ => {
+            let mut minter = orders.minter();
+            (0..each).map(|_| minter.mint().unwrap()).collect()
+        }
+    });
+    assert_eq!(increasing_and_unique(&lists), 6 * each);
+}
+
+#[test]
+fn names_that_share_a_layout_share_uniqueness_and_order() {
+    let floe = patient();
+    let names = ["orders", "users", "events"].map(|name| floe.snowflake(name, Layout::TWITTER).unwrap());
+    let returned = Returned::default();
+    let lists = from_threads(3, move |thread| {
+        let generator = names.iter().cycle().nth(usize::try_from(thread).unwrap()).unwrap();
+        (0..20_000).map(|_| returned.check(|| generator.mint().unwrap())).collect()
+    });
+    assert_eq!(increasing_and_unique(&lists), 60_000);
+}
+
+#[test]
+fn a_name_of_its_own_mints_apart_from_the_others_of_its_layout() {
+    let floe = patient();
+    let layout = layout("time:32 worker:4 sequence:12 tick=1s");
+    let taste = Taste { start: Some(Start::Zero), ..Taste::default() };
+    let definition = |own| Definition::Snowflake { layout: layout.clone(), own };
+    let shared = ["orders", "users"].map(|name| snowflake(&floe, name, &definition(false), &taste));
+    let own = snowflake(&floe, "sessions", &definition(true), &taste);
+    let mut ids: Vec<_> = shared.iter().map(|generator| generator.mint().unwrap()).collect();
+    let mut own_ids = Vec::new();
+    // Both begin a tick at 0, so they meet as soon as both mint in one tick.
+    for _ in 0..10_000 {
+        ids.extend(shared.iter().map(|generator| generator.mint().unwrap()));
+        own_ids.push(own.mint().unwrap());
+        if own_ids.iter().any(|id| ids.contains(id)) {
+            break;
+        }
+    }
+    assert!(own_ids.iter().any(|id| ids.contains(id)), "sessions mints from a sequence of its own");
+    unique(ids);
+    unique(own_ids);
+}
+
+#[test]
+fn floes_on_one_ledger_and_lives_after_lives_share_uniqueness() {
+    let ledger = Arc::new(Memory::default());
+    let lists = from_threads(3, move |_| {
+        let mut ids = Vec::new();
+        for _ in 0..5 {
+            let floe = Floe::builder().max_wait(Duration::from_secs(20)).open(Arc::clone(&ledger)).unwrap();
+            let orders = floe.snowflake("orders", layout("time:41 worker:3 sequence:12 tick=1ms")).unwrap();
+            ids.extend((0..2_000).map(|_| orders.mint().unwrap()));
+        }
+        ids
+    });
+    unique(lists.concat());
+}
+
+#[test]
+fn ids_go_on_increasing_over_invalidate() {
+    let floe = patient();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let mut minter = orders.minter();
+    let returned = Returned::default();
+    let mut ids = Vec::new();
+    for _ in 0..20 {
+        ids.extend((0..100).map(|_| returned.check(|| orders.mint().unwrap())));
+        ids.extend((0..100).map(|_| returned.check(|| minter.mint().unwrap())));
+        floe.invalidate();
+    }
+    unique(ids);
+}
+
+#[test]
+fn a_batch_as_large_as_they_come_is_minted() {
+    let floe = Floe::builder().max_wait(Duration::from_millis(300)).open(Memory::default()).unwrap();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    orders.mint().unwrap();
+    let most = orders.max_batch();
+    assert_eq!(most, 300 * 4096, "what comes due within max_wait");
+    let batch = orders.mint_many(most).unwrap();
+    assert_eq!(increasing_and_unique(&[batch.collect()]), most);
+    for wrong in [0, most + 1] {
+        assert_eq!(orders.mint_many(wrong).unwrap_err(), MintError::Count { asked: wrong, max: most });
+        assert_eq!(orders.try_mint_many(wrong).unwrap_err(), MintError::Count { asked: wrong, max: most });
+    }
+}
+
+#[test]
+fn a_process_that_mints_one_id_and_ends_does_not_mint_even_ids_alone() {
+    let odd = |_: &u32| {
+        let floe = patient();
+        floe.snowflake("orders", Layout::TWITTER).unwrap().mint().unwrap().get() % 2 == 1
+    };
+    let odd = (0..64).filter(odd).count();
+    assert!((8..=56).contains(&odd), "{odd} of 64 first IDs are odd: outside this once in 10^10 runs");
+}
+
+#[test]
+fn a_closed_floe_mints_nothing_more() {
+    let floe = patient();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let mut minter = orders.minter();
+    for _ in 0..100 {
+        minter.mint().unwrap();
+    }
+    floe.close();
+    assert!(matches!(minter.mint(), Err(MintError::Stopped(_))), "not even what the minter held");
+    assert!(matches!(orders.mint(), Err(MintError::Stopped(_))));
+    assert!(matches!(orders.try_mint(), Err(MintError::Stopped(_))));
+    assert!(matches!(orders.mint_many(2), Err(MintError::Stopped(_))));
+    assert!(matches!(block_on(orders.mint_async()), Err(MintError::Stopped(_))));
+}
