@@ -106,13 +106,7 @@ impl Shared {
     }
 
     pub(crate) fn enqueue(&self, name: &Name, ticket: &Arc<Ticket>) -> Result<(), MintError> {
-        let mut node = self.node();
-        let tally = node.tallies.get_mut(name);
-        tally.map_or_else(
-            || Err(MintError::Stopped("floe was closed".to_owned())),
-            |tally| tally.enqueue(ticket),
-        )?;
-        drop(node);
+        self.node().enqueue(name, ticket)?;
         self.signal.raise();
         Ok(())
     }

@@ -440,7 +440,7 @@ impl Floe {
                     Steps { min: taste.min_step, max: taste.max_step, refill_ms: millis(taste.refill) };
                 let line = Line::new(0, Arc::clone(&shared.signal));
                 let numbers = Arc::new(Numbers::new(*increment, *offset, line));
-                shared.node().refills.push(Refill::new(Key::name(name), Arc::clone(&numbers), steps));
+                shared.node().add_refill(Refill::new(Key::name(name), Arc::clone(&numbers), steps));
                 Handle::Segment(Segment::new(name.clone(), numbers, shared), definition.clone())
             }
             Definition::Counter => {

@@ -1,7 +1,7 @@
 //! What the minting side and the node share about one cursor: the cursor itself, whether somebody wants more, and
 //! why there is none.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::cursor::Cursor;
 use crate::error::MintError;
@@ -37,6 +37,19 @@ pub(crate) struct Line {
     demand: AtomicU64,
     trouble: Mutex<Option<Trouble>>,
     signal: Arc<Signal>,
+    /// Where the node looks for those who want more, and the number under which it knows this line there.
+    board: OnceLock<(Arc<Board>, usize)>,
+}
+
+/// The lines that somebody wants more from: a node with ten thousand names steps where it is wanted, and not through
+/// all of them. Each line is on it at most once, since it puts itself there when it is first wanted.
+#[derive(Default)]
+pub(crate) struct Board(Mutex<Vec<usize>>);
+
+impl Board {
+    pub(crate) fn take(&self) -> Vec<usize> {
+        std::mem::take(&mut lock(&self.0))
+    }
 }
 
 impl Line {
@@ -48,13 +61,22 @@ impl Line {
             demand: AtomicU64::new(0),
             trouble: Mutex::new(None),
             signal,
+            board: OnceLock::new(),
         }
+    }
+
+    /// From now on the line is put on `board` under `number` when it is wanted.
+    pub(crate) fn enlist(&self, board: &Arc<Board>, number: usize) {
+        self.board.get_or_init(|| (Arc::clone(board), number));
     }
 
     /// Asks the node for a range in which `count` follow one another.
     pub(crate) fn want(&self, count: u64) {
         self.demand.fetch_max(count, Ordering::Relaxed);
         if !self.wanted.swap(true, Ordering::AcqRel) {
+            if let Some((board, number)) = self.board.get() {
+                lock(&board.0).push(*number);
+            }
             self.signal.raise();
         }
     }

@@ -4,11 +4,14 @@
 //! is to be asked, [`Node::handle_answer`] takes the answer in, and [`Node::deadline`] says when to step again at the
 //! latest. Time, randomness and the ledger are the caller's: a thread in a process, a heap of events in a simulator.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use crate::clock::{Clock, Now};
+use crate::counter::Ticket;
+use crate::error::MintError;
 use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
-use crate::line::Trouble;
+use crate::line::{Board, Trouble};
 use crate::name::Name;
 use crate::owner::Owner;
 use crate::time::{MonoMillis, UnixMillis};
@@ -55,8 +58,14 @@ pub(crate) struct NodeSettings {
 pub(crate) struct Node {
     desk: Desk,
     pub(crate) groups: Vec<Group>,
-    pub(crate) refills: Vec<Refill>,
+    refills: Vec<Refill>,
     pub(crate) tallies: HashMap<Name, Tally>,
+    /// Where segments say that they are wanted.
+    board: Arc<Board>,
+    /// The segments and counts that somebody waits for: a step touches no others.
+    busy_refills: BTreeSet<usize>,
+    busy_tallies: HashSet<Name>,
+    era: u64,
     stopped: Option<String>,
 }
 
@@ -152,12 +161,39 @@ impl Node {
             groups: Vec::new(),
             refills: Vec::new(),
             tallies: HashMap::new(),
+            board: Arc::default(),
+            busy_refills: BTreeSet::new(),
+            busy_tallies: HashSet::new(),
+            era: 0,
             stopped: None,
         }
     }
 
     pub(crate) fn desk(&mut self) -> &mut Desk {
         &mut self.desk
+    }
+
+    pub(crate) fn add_refill(&mut self, refill: Refill) {
+        refill.numbers.line.enlist(&self.board, self.refills.len());
+        self.refills.push(refill);
+    }
+
+    /// Puts a caller in a name's queue.
+    ///
+    /// # Errors
+    /// `Stopped`, and `Busy` where the queue is full.
+    pub(crate) fn enqueue(&mut self, name: &Name, ticket: &Arc<Ticket>) -> Result<(), MintError> {
+        if let Some(cause) = &self.stopped {
+            return Err(MintError::Stopped(cause.clone()));
+        }
+        let Some(tally) = self.tallies.get_mut(name) else {
+            return Err(MintError::Stopped(format!("{name} is not served any more")));
+        };
+        tally.enqueue(ticket)?;
+        if !self.busy_tallies.contains(name) {
+            self.busy_tallies.insert(name.clone());
+        }
+        Ok(())
     }
 
     /// Why nothing is minted any more, for ever.
@@ -167,20 +203,32 @@ impl Node {
 
     /// Does what the time and the minting side call for.
     pub(crate) fn step(&mut self, clock: &Clock) {
-        if let Some(cause) = self.stopped.clone() {
+        let wanted = self.board.take();
+        if let Some(cause) = &self.stopped {
             // A name that was being bound while the node stopped learns it here.
-            return self.end(&cause);
+            self.groups.iter().for_each(|group| group.stop(cause));
+            return wanted.into_iter().for_each(|index| self.refills[index].stop(cause));
         }
         let now = clock.look();
+        self.busy_refills.extend(wanted);
+        if now.stamp.era() != self.era {
+            // All drop what they have in hand.
+            self.era = now.stamp.era();
+            self.busy_refills.extend(0..self.refills.len());
+        }
         for (index, group) in self.groups.iter_mut().enumerate() {
             group.step(index, &mut self.desk, &now);
         }
-        for (index, refill) in self.refills.iter_mut().enumerate() {
-            refill.step(index, &mut self.desk, &now);
-        }
-        for tally in self.tallies.values_mut() {
-            tally.step(&mut self.desk, &now);
-        }
+        self.busy_refills.retain(|&index| {
+            self.refills[index].step(index, &mut self.desk, &now);
+            self.refills[index].waits()
+        });
+        self.busy_tallies.retain(|name| {
+            self.tallies.get_mut(name).is_some_and(|tally| {
+                tally.step(&mut self.desk, &now);
+                tally.waits()
+            })
+        });
     }
 
     /// The next question to the ledger.
@@ -227,8 +275,8 @@ impl Node {
             return None;
         }
         let groups = self.groups.iter().filter_map(|group| group.deadline(&self.desk.settings, now));
-        let refills = self.refills.iter().filter_map(Refill::deadline);
-        let tallies = self.tallies.values().filter_map(Tally::deadline);
+        let refills = self.busy_refills.iter().filter_map(|&index| self.refills[index].deadline());
+        let tallies = self.busy_tallies.iter().filter_map(|name| self.tallies.get(name)?.deadline());
         groups.chain(refills).chain(tallies).min()
     }
 

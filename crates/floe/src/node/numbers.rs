@@ -200,13 +200,18 @@ impl Refill {
         }
     }
 
+    /// Whether somebody waits for numbers, or the ledger's answer is awaited.
+    pub(crate) fn waits(&self) -> bool {
+        let stopped = matches!(self.numbers.line.trouble(), Some(Trouble::Stopped(_)));
+        !stopped && (self.wanted.is_some() || self.asking.is_some())
+    }
+
     pub(crate) fn stop(&self, cause: &str) {
         self.numbers.line.stop(cause);
     }
 
     pub(crate) fn deadline(&self) -> Option<MonoMillis> {
-        let stopped = matches!(self.numbers.line.trouble(), Some(Trouble::Stopped(_)));
-        let waits = self.wanted.is_some() && self.asking.is_none() && !stopped;
+        let waits = self.waits() && self.asking.is_none();
         // With no pause to wait for it is asked at once, when the answer that is being handled has been.
         if waits { Some(self.pause.until().unwrap_or_default()) } else { None }
     }

@@ -149,7 +149,7 @@ impl Rig {
         self.ledger.bind(&name, "segment", true).unwrap();
         let line = Line::new(0, Arc::clone(&self.signal));
         let numbers = Arc::new(Numbers::new(increment, offset, line));
-        self.node.refills.push(Refill::new(Key::name(&name), Arc::clone(&numbers), steps));
+        self.node.add_refill(Refill::new(Key::name(&name), Arc::clone(&numbers), steps));
         numbers
     }
 
@@ -163,7 +163,7 @@ impl Rig {
 
     fn enqueue(&mut self, name: &Name, count: u64) -> Arc<Ticket> {
         let ticket = Ticket::new(count);
-        self.node.tallies.get_mut(name).unwrap().enqueue(&ticket).unwrap();
+        self.node.enqueue(name, &ticket).unwrap();
         ticket
     }
 

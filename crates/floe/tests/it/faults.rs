@@ -253,7 +253,10 @@ fn closing_with_calls_in_flight_answers_all_of_them() {
             let answer = call.join().unwrap();
             assert_eq!(answer, Err(MintError::Stopped("floe was closed".to_owned())));
         }
-        assert_eq!(poll(future.as_mut()), Poll::Ready(Err(MintError::Stopped("floe was closed".to_owned()))));
+        within(Duration::from_secs(1), || match poll(future.as_mut()) {
+            Poll::Ready(answer) => answer == Err(MintError::Stopped("floe was closed".to_owned())),
+            Poll::Pending => false,
+        });
         assert!(!closing.is_finished(), "it waits for the ledger's answer");
         ledger.set(Mode::Fine);
         closing.join().unwrap();
@@ -420,4 +423,22 @@ fn a_fixed_worker_that_is_closed_and_opened_again_mints_at_once() {
             last = Some(id);
         }
     }
+}
+
+#[test]
+fn ten_thousand_names_are_served_side_by_side() {
+    let floe = Floe::builder().max_wait(Duration::from_secs(30)).open(Memory::default()).unwrap();
+    let names: Vec<_> = (0..5_000)
+        .map(|n| (floe.segment(&format!("s{n}")).unwrap(), floe.counter(&format!("c{n}")).unwrap()))
+        .collect();
+    for expected in 1..=2 {
+        for (segment, counter) in &names {
+            assert_eq!(segment.mint().unwrap().get(), expected);
+            assert_eq!(counter.mint().unwrap().get(), expected);
+        }
+    }
+    assert_eq!(floe.status().names.len(), 10_000);
+    floe.close();
+    let records = floe.ledger().list(Key::NAMES, "", 20_000).unwrap();
+    assert!(records.len() == 10_000 && records.iter().all(|record| record.mark == 2), "every tail went back");
 }

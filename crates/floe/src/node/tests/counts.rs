@@ -102,7 +102,7 @@ fn a_mark_that_went_back_stops_the_counter() {
     let Some(Err(MintError::Stopped(text))) = ticket.answered() else { panic!("it counts on") };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
     let ticket = Ticket::new(1);
-    let refused = rig.node.tallies.get_mut(&name).unwrap().enqueue(&ticket);
+    let refused = rig.node.enqueue(&name, &ticket);
     assert_eq!(refused, Err(MintError::Stopped(text)));
 }
 
@@ -129,11 +129,10 @@ fn the_queue_is_bounded() {
     let (mut rig, name, _) = counter();
     let tickets: Vec<_> = (0..100_000).map(|_| rig.enqueue(&name, 1)).collect();
     let one_more = Ticket::new(1);
-    let tally = rig.node.tallies.get_mut(&name).unwrap();
-    assert!(matches!(tally.enqueue(&one_more), Err(MintError::Busy { .. })));
+    assert!(matches!(rig.node.enqueue(&name, &one_more), Err(MintError::Busy { .. })));
     rig.settle();
     assert_eq!(tickets.last().unwrap().answered(), Some(Ok(99_999)));
-    assert!(rig.node.tallies.get_mut(&name).unwrap().enqueue(&one_more).is_ok());
+    assert!(rig.node.enqueue(&name, &one_more).is_ok());
 }
 
 #[test]

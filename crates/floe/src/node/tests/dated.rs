@@ -140,8 +140,8 @@ fn digits_that_are_used_up_refuse_until_the_next_day() {
 
 #[test]
 fn widened_numbers_never_meet_those_of_another_day() {
-    let mut numbers = std::collections::HashSet::new();
-    let mut texts = std::collections::HashSet::new();
+    let mut numbers = HashSet::new();
+    let mut texts = HashSet::new();
     let shape = shape("UTC", 1, Overflow::Widen);
     let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 9, 29), 12, 0), &shape);
     for _ in 0..3 {

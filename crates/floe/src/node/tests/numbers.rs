@@ -252,3 +252,33 @@ fn a_retry_that_gets_less_than_is_wanted_by_now_asks_on() {
     // The range of the first attempt came back; the batch takes the room that follows it without a gap.
     assert_eq!(rig.numbers_after_settling(&numbers, 500), 0);
 }
+
+#[test]
+fn a_step_touches_the_names_that_are_wanted_and_no_others() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let all: Vec<_> = (0..1_000).map(|n| rig.segment(&format!("tickets-{n}"), STEPS)).collect();
+    let counts: Vec<_> = (0..1_000).map(|n| rig.tally(&format!("count-{n}"), None)).collect();
+    for round in 0..3 {
+        // Whoever wants twice is on the list once.
+        for _ in 0..2 {
+            assert!(rig.number(&all[7], 30).is_err());
+            rig.enqueue(&counts[3], 1);
+        }
+        rig.step();
+        assert_eq!(rig.node.busy_refills.iter().collect::<Vec<_>>(), [&7]);
+        assert_eq!(rig.node.busy_tallies.iter().collect::<Vec<_>>(), [&counts[3]]);
+        assert_eq!(rig.calls.len(), 2);
+        // One that gets no answer stays, and one that has been served is off.
+        if round == 1 {
+            rig.fail_all();
+            rig.step();
+            assert_eq!((rig.node.busy_refills.len(), rig.node.busy_tallies.len()), (1, 1));
+            rig.hands.pass(400);
+        }
+        rig.settle();
+        assert!(rig.node.busy_refills.is_empty() && rig.node.busy_tallies.is_empty());
+        assert!(rig.node.deadline(&rig.clock.look()).is_none());
+        while rig.number(&all[7], 30).is_ok() {}
+        rig.settle();
+    }
+}

@@ -320,6 +320,7 @@ fn an_answer_of_the_wrong_kind_stops_everything() {
     assert_eq!(rig.node.stopped(), Some("the file was replaced"));
     // Also what was being bound meanwhile; and closing gives nothing back to such a ledger.
     let late = rig.segment("late", STEPS);
+    assert_eq!(rig.number(&late, 1), Err(None));
     rig.step();
     assert_eq!(rig.number(&late, 1), Err(Some(stopped)));
     rig.node.close(&rig.clock);
