@@ -163,6 +163,11 @@ impl Ledger for Faulty {
     fn describe(&self) -> String {
         "faulty:".to_owned()
     }
+
+    /// So that nothing is reserved before somebody mints.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 /// Looks at a condition until it holds.
