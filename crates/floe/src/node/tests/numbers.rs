@@ -239,6 +239,17 @@ fn a_new_era_drops_the_numbers_in_hand_and_an_answer_on_its_way() {
 }
 
 #[test]
+fn a_new_era_empties_the_hands_of_idle_names_too() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    rig.numbers_after_settling(&numbers, 1);
+    assert_eq!(numbers.line.cursor.left(), 19);
+    rig.clock.invalidate();
+    rig.settle();
+    assert_eq!(numbers.line.cursor.left(), 0, "what the status tells");
+}
+
+#[test]
 fn a_retry_that_gets_less_than_is_wanted_by_now_asks_on() {
     let mut rig = Rig::new(&Memory::default(), 1);
     let numbers = rig.segment("tickets", STEPS);
