@@ -111,16 +111,29 @@ impl Shared {
         Ok(())
     }
 
-    /// What to tell a caller whose patience is at its end.
-    pub(crate) fn too_late(&self, line: &Line) -> MintError {
-        line.check().err().unwrap_or(MintError::Busy { retry: Duration::from_millis(10) })
+    /// What to tell a caller whose patience is at its end, and who waited for a range or for the clock.
+    pub(crate) fn too_late(&self, line: &Line, for_range: bool) -> MintError {
+        line.check().err().unwrap_or_else(|| match for_range {
+            true => self.no_answer(),
+            false => MintError::Busy { retry: Duration::from_millis(10) },
+        })
+    }
+
+    /// The ledger has been asked, and is silent.
+    fn no_answer(&self) -> MintError {
+        let waited = self.max_wait_ms;
+        let now = self.clock.look().stamp.time();
+        MintError::Unavailable {
+            since: now.plus(-i64::try_from(waited).unwrap_or(i64::MAX)),
+            cause: format!("nothing is left of what was reserved, and it has not answered for {waited} ms"),
+        }
     }
 
     pub(crate) fn why_not_counted(&self, name: &Name) -> MintError {
         let mut node = self.node();
         match node.desk().down() {
             Some((since, cause)) => MintError::Unavailable { since, cause },
-            None if node.tallies.contains_key(name) => MintError::Busy { retry: Duration::from_millis(100) },
+            None if node.tallies.contains_key(name) => self.no_answer(),
             None => MintError::Stopped("floe was closed".to_owned()),
         }
     }

@@ -207,7 +207,8 @@ impl Builder {
         Self { clock: ClockPolicy { wait_ms: millis(wait), ..self.clock }, ..self }
     }
 
-    /// Opens a floe on `ledger`. Nothing is reserved before the first mint.
+    /// Opens a floe on `ledger`. Nothing is reserved before the first mint, or with [`keep`](Self::keep) before the first
+    /// snowflake name.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -311,7 +312,9 @@ impl Floe {
     fn generator<I: IdRepr>(&self, name: &str, layout: Layout) -> Result<Generator<I>, DefineError> {
         I::check(&layout).map_err(DefinitionError::Layout)?;
         let (name, taste) = (Name::new(name)?, Taste::default());
-        self.bind(&name, &Definition::Snowflake { layout: layout.clone(), own: false })?;
+        let definition = Definition::Snowflake { layout: layout.clone(), own: false };
+        self.check(&definition, &taste)?;
+        self.bind(&name, &definition)?;
         let stream = self.stream(&layout, false, &taste)?;
         let (handle, generator) = (Arc::clone(&stream), Generator::new(name.clone(), stream, self.shared()));
         let handle = Handle::snowflake(name.clone(), layout, false, handle, self.shared());
@@ -365,6 +368,7 @@ impl Floe {
             }
             return Err(mismatch(name, &handle.definition().to_string(), definition));
         }
+        self.check(definition, taste)?;
         self.bind(name, definition)?;
         // Under the lock, so that a name never has two supplies.
         let mut names = lock(&self.inner.names);
@@ -430,12 +434,6 @@ impl Floe {
                 Handle::snowflake(name.clone(), layout.clone(), *own, stream, shared)
             }
             Definition::Segment { increment, offset } => {
-                if taste.min_step == 0 || taste.min_step > taste.max_step {
-                    let Taste { min_step, max_step, .. } = taste;
-                    return Err(DefineError::Invalid(format!(
-                        "min_step {min_step} must be from 1 to max_step {max_step}"
-                    )));
-                }
                 let steps =
                     Steps { min: taste.min_step, max: taste.max_step, refill_ms: millis(taste.refill) };
                 let line = Line::new(0, Arc::clone(&shared.signal));
@@ -456,28 +454,48 @@ impl Floe {
         })
     }
 
+    /// What can be known to fail is found before the name is bound, since that is for ever.
+    fn check(&self, definition: &Definition, taste: &Taste) -> Result<(), DefineError> {
+        match definition {
+            Definition::Snowflake { layout, own } => {
+                let (start, ahead_ms) = Self::start(layout, taste);
+                Stream::check_start(layout, start, ahead_ms).map_err(DefineError::Invalid)?;
+                self.check_times(layout, ahead_ms)?;
+                self.workers(layout)?;
+                match lock(&self.inner.streams).get(layout) {
+                    Some(stream) if !own => same_taste(stream, start, ahead_ms),
+                    _ => Ok(()),
+                }
+            }
+            Definition::Segment { .. } if taste.min_step == 0 || taste.min_step > taste.max_step => {
+                let Taste { min_step, max_step, .. } = taste;
+                Err(DefineError::Invalid(format!(
+                    "min_step {min_step} must be from 1 to max_step {max_step}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn start(layout: &Layout, taste: &Taste) -> (Start, u64) {
+        let ahead_ms = millis(taste.max_ahead);
+        (taste.start.unwrap_or_else(|| Stream::default_start(layout, ahead_ms)), ahead_ms)
+    }
+
     /// The stream of a layout, or one of its own.
     fn stream(&self, layout: &Layout, own: bool, taste: &Taste) -> Result<Arc<Stream>, DefineError> {
         let shared = &self.inner.shared;
-        let ahead_ms = millis(taste.max_ahead);
-        let start = taste.start.unwrap_or_else(|| Stream::default_start(layout, ahead_ms));
+        let (start, ahead_ms) = Self::start(layout, taste);
         let mut streams = lock(&self.inner.streams);
         if let Some(stream) = streams.get(layout).filter(|_| !own) {
-            if stream.start == start && stream.ahead_ms() == ahead_ms {
-                return Ok(Arc::clone(stream));
-            }
-            return Err(DefineError::Invalid(format!(
-                "names that share the layout \"{layout}\" share its generator, so they need the same start and max_ahead: here {start} and {ahead_ms} ms, elsewhere {} and {} ms. Make them equal, or give the name `own = true`",
-                stream.start,
-                stream.ahead_ms()
-            )));
+            same_taste(stream, start, ahead_ms)?;
+            return Ok(Arc::clone(stream));
         }
-        self.check_times(layout, ahead_ms)?;
         let workers = self.workers(layout)?;
         let mut node = shared.node();
         let seed = node.desk().random();
         let stream = Stream::new(layout.clone(), start, ahead_ms, seed, Arc::clone(&shared.signal));
-        let stream = Arc::new(stream.map_err(DefineError::Invalid)?);
+        let stream = Arc::new(stream);
         let bits = layout.worker_bits();
         let groups = &mut node.groups;
         match groups.iter_mut().find(|group| group.bits == bits && group.workers == workers) {
@@ -592,6 +610,20 @@ fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {
         stored: stored.to_owned(),
         configured: configured.to_string(),
     }
+}
+
+/// # Errors
+/// `Invalid` where a name wants to share a generator that mints by another taste.
+fn same_taste(stream: &Stream, start: Start, ahead_ms: u64) -> Result<(), DefineError> {
+    if stream.start == start && stream.ahead_ms() == ahead_ms {
+        return Ok(());
+    }
+    Err(DefineError::Invalid(format!(
+        "names that share the layout \"{}\" share its generator, so they need the same start and max_ahead: here {start} and {ahead_ms} ms, elsewhere {} and {} ms. Make them equal, or give the name `own = true`",
+        stream.layout,
+        stream.start,
+        stream.ahead_ms()
+    )))
 }
 
 fn wrong_kind(handle: &Handle) -> DefineError {

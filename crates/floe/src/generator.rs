@@ -97,7 +97,7 @@ impl<I: IdRepr> Generator<I> {
     }
 
     fn mint_patiently(&self) -> Result<I, MintError> {
-        let many = MintMany { generator: self, count: 1, drawn: None };
+        let many = MintMany { generator: self, count: 1, drawn: None, homeless: false };
         let batch = wait::block(many, &*self.shared, self.shared.max_wait_ms)?;
         Ok(self.place(batch.start, batch.tag))
     }
@@ -123,7 +123,7 @@ impl<I: IdRepr> Generator<I> {
     /// # Errors
     /// [`MintError`].
     pub async fn mint_async(&self) -> Result<I, MintError> {
-        let many = MintMany { generator: self, count: 1, drawn: None };
+        let many = MintMany { generator: self, count: 1, drawn: None, homeless: false };
         let drawn = wait::wait(many, &*self.shared, self.shared.max_wait_ms).await?;
         Ok(self.place(drawn.start, drawn.tag))
     }
@@ -186,7 +186,7 @@ impl<I: IdRepr> Generator<I> {
     fn many(&self, count: u64) -> Result<MintMany<'_, I>, MintError> {
         let max = self.max_batch();
         match (1..=max).contains(&count) {
-            true => Ok(MintMany { generator: self, count, drawn: None }),
+            true => Ok(MintMany { generator: self, count, drawn: None, homeless: false }),
             false => Err(MintError::Count { asked: count, max }),
         }
     }
@@ -260,13 +260,15 @@ struct MintMany<'a, I: IdRepr> {
     generator: &'a Generator<I>,
     count: u64,
     drawn: Option<(Drawn, u64)>,
+    /// Whether it was a window that was missing the last time.
+    homeless: bool,
 }
 
 impl<I: IdRepr> Attempt for MintMany<'_, I> {
     type Output = Drawn;
 
     fn attempt(&mut self) -> Result<Step<Drawn>, MintError> {
-        let Self { generator, count, drawn } = self;
+        let Self { generator, count, drawn, homeless } = self;
         let (stream, shared) = (&generator.stream, &generator.shared);
         let stamp = shared.look()?;
         let until = |due: UnixMillis| u64::try_from(due.since(stamp.time())).unwrap_or(0);
@@ -274,7 +276,9 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
         *drawn = drawn.filter(|&(_, era)| era == stamp.era());
         if drawn.is_none() {
             let further = shared.max_wait_ms / stream.layout.tick_millis();
-            match stream.draw(stamp, *count, true, if *count > 1 { further } else { 0 })? {
+            let draw = stream.draw(stamp, *count, true, if *count > 1 { further } else { 0 })?;
+            *homeless = draw == Draw::NeedRange;
+            match draw {
                 Draw::Got(got) => *drawn = Some((got, stamp.era())),
                 Draw::Later(position) => {
                     return Ok(Step::Wait { millis: Some(until(stream.due(position)).max(1)) });
@@ -300,6 +304,6 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
     }
 
     fn give_up(&mut self) -> MintError {
-        self.generator.shared.too_late(&self.generator.stream.line)
+        self.generator.shared.too_late(&self.generator.stream.line, self.homeless)
     }
 }

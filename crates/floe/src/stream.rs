@@ -81,30 +81,25 @@ impl Stream {
 
     /// # Errors
     /// A sequence start that the layout or `max_ahead` does not allow.
-    pub(crate) fn new(
-        layout: Layout,
-        start: Start,
-        ahead_ms: u64,
-        seed: u64,
-        signal: Arc<Signal>,
-    ) -> Result<Self, String> {
+    pub(crate) fn check_start(layout: &Layout, start: Start, ahead_ms: u64) -> Result<(), String> {
         let tick = layout.tick_millis();
         match start {
-            Start::Rolling if ahead_ms < tick => {
-                return Err(format!(
-                    "start \"rolling\" needs max_ahead of at least one tick ({tick} ms), and it is {ahead_ms} ms: raise max_ahead, or take \"random:{}\"",
-                    (layout.per_tick() / 64).max(1)
-                ));
-            }
-            Start::Random(below) if below > layout.per_tick() => {
-                return Err(format!(
-                    "start \"random:{below}\" is more than the {} that a tick has",
-                    layout.per_tick()
-                ));
-            }
-            _ => {}
+            Start::Rolling if ahead_ms < tick => Err(format!(
+                "start \"rolling\" needs max_ahead of at least one tick ({tick} ms), and it is {ahead_ms} ms: raise max_ahead, or take \"random:{}\"",
+                (layout.per_tick() / 64).max(1)
+            )),
+            Start::Random(below) if below > layout.per_tick() => Err(format!(
+                "start \"random:{below}\" is more than the {} that a tick has",
+                layout.per_tick()
+            )),
+            _ => Ok(()),
         }
-        Ok(Self {
+    }
+
+    /// A stream whose start was checked.
+    pub(crate) fn new(layout: Layout, start: Start, ahead_ms: u64, seed: u64, signal: Arc<Signal>) -> Self {
+        let tick = layout.tick_millis();
+        Self {
             start,
             ahead_ms,
             ahead_ticks: ahead_ms / tick,
@@ -112,7 +107,7 @@ impl Stream {
             random: AtomicU64::new(seed),
             line: Line::new(0, signal),
             layout,
-        })
+        }
     }
 
     /// How far minted ticks may run ahead of the steady clock.
@@ -177,6 +172,9 @@ impl Stream {
         };
         match self.draw_in(tick, stamp.era(), count, whole, further) {
             Draw::Later(position) if position >= self.layout.end_position() => Err(self.used_up()),
+            Draw::NeedRange if self.line.cursor.next() >= Some(self.layout.end_position()) => {
+                Err(self.used_up())
+            }
             draw => Ok(draw),
         }
     }

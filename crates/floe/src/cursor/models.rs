@@ -198,7 +198,7 @@ fn a_range_is_drawn_from_in_its_own_era_only() {
 /// 32 positions a tick make chunks of up to two.
 fn stream() -> Stream {
     let layout = Layout::new("time:10 worker:2 sequence:5", 1, UnixMillis::EPOCH, Width::Narrow).unwrap();
-    let stream = Stream::new(layout, Start::Zero, 0, 0, std::sync::Arc::<Signal>::default()).unwrap();
+    let stream = Stream::new(layout, Start::Zero, 0, 0, std::sync::Arc::<Signal>::default());
     stream.own(1, 10, 11, 0);
     stream
 }

@@ -84,6 +84,8 @@ impl Refill {
         }
         self.numbers.line.cursor.close();
         (self.last, self.asking, self.unanswered, self.era) = (None, None, None, now.stamp.era());
+        // What was dropped was not used up: it says nothing about the rate.
+        self.refilled = None;
     }
 
     fn longest_run(&self) -> u64 {

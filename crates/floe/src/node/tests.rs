@@ -122,7 +122,7 @@ impl Rig {
     }
 
     fn snowflake(&mut self, layout: &Layout, workers: Workers) -> Arc<Stream> {
-        let stream = Stream::new(layout.clone(), Start::Zero, 10, 1, Arc::clone(&self.signal)).unwrap();
+        let stream = Stream::new(layout.clone(), Start::Zero, 10, 1, Arc::clone(&self.signal));
         let (stream, bits) = (Arc::new(stream), layout.worker_bits());
         let groups = &mut self.node.groups;
         if let Some(group) = groups.iter_mut().find(|group| group.bits == bits && group.workers == workers) {

@@ -269,7 +269,7 @@ fn closing_does_not_wait_for_ever_for_a_ledger_that_hangs() {
     let floe = hasty(30_000).open(ledger.clone()).unwrap();
     let names = Names::on(&floe);
     ledger.set(Mode::Held);
-    assert!(matches!(names.count.mint(), Err(MintError::Busy { .. })));
+    assert!(matches!(names.count.mint(), Err(MintError::Unavailable { .. })));
     let closing = thread::spawn(move || drop(floe));
     within(Duration::from_secs(8), || closing.is_finished());
     ledger.set(Mode::Fine);

@@ -292,3 +292,16 @@ fn a_step_touches_the_names_that_are_wanted_and_no_others() {
         assert!(rig.node.deadline(&rig.clock.look()).is_none());
     }
 }
+
+#[test]
+fn a_clock_that_steps_again_and_again_does_not_grow_the_step() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    rig.numbers_after_settling(&numbers, 1);
+    let first = rig.mark(&tickets());
+    for era in 1..6 {
+        rig.clock.invalidate();
+        rig.numbers_after_settling(&numbers, 1);
+        assert_eq!(rig.mark(&tickets()), first * (era + 1), "what was dropped was not used up");
+    }
+}
