@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("floe-sim", &["floe"]),
     ("floe-server", &["floe", "floe-ledger", "floe-wire"]),
     ("floe-cli", &["floe", "floe-ledger", "floe-server", "floe-sim"]),
+    ("floe-bench", &["floe", "floe-ledger"]),
 ];
 
 /// What makes a runtime, a socket or a database client, and so has no place in the library.

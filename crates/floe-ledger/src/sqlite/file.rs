@@ -93,7 +93,7 @@ impl Place {
         self.real.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Whether a ledger may be made here: there is none, and no remains of one.
+    /// Whether a ledger may be made here: there is none, and no remains of one. One that is there has to be complete.
     pub(super) fn is_vacant(&self) -> Result<bool, LedgerError> {
         // In this order: a WAL is only ever made beside a ledger that is there.
         let remains = ["-wal", "-journal"].into_iter().find(|suffix| self.beside(suffix).exists());
@@ -107,8 +107,20 @@ impl Place {
                     shown = self.shown,
                 )))
             }
+            (Ok(_), None) if self.has_lost_its_wal() => Err(LedgerError::Unfit(format!(
+                "{shown}-shm is there, and {shown}-wal is gone: somebody has removed it after a crash, and with it the last ranges; put \
+                 it back, or {RAISE}, and then remove {shown}-shm",
+                shown = self.shown,
+            ))),
             _ => Ok(false),
         }
+    }
+
+    /// SQLite makes the WAL before the shared memory and removes it after: the second never stands alone. Looked at in
+    /// this order, so that a process that opens or closes meanwhile is not taken for a loss.
+    fn has_lost_its_wal(&self) -> bool {
+        let is_there = |suffix| self.beside(suffix).exists();
+        !is_there("-wal") && is_there("-shm") && !is_there("-wal")
     }
 
     /// The file that the path leads to now.

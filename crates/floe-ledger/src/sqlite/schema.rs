@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::file::{Place, flush_dir};
 use super::trouble::{self, Trouble, damaged};
+use crate::DEFAULT_REALM;
 
 /// `floe` in ASCII, in the header of the file (`file` and `sqlite3` show it).
 const APPLICATION_ID: i32 = 0x666c_6f65;
@@ -204,6 +205,18 @@ pub(super) fn enter(connection: &Connection, name: &str, place: &Place) -> Resul
     };
     if let Some((realm, realm_id)) = find()? {
         return Ok(Entered { realm, realm_id, ledger_id });
+    }
+    if name == DEFAULT_REALM {
+        // Whoever names no realm wants the one that is there, and not a second one in which all IDs begin anew.
+        let sql = "SELECT group_concat(name, ', ') FROM realm";
+        let others: Option<String> = connection.query_row(sql, [], |row| row.get(0))?;
+        if let Some(others) = others {
+            return Err(unfit(format!(
+                "{} has no realm {DEFAULT_REALM}, it has: {others}. Name the realm (realm = \"…\" in the configuration, --realm, or \
+                 --config FILE)",
+                place.shown()
+            )));
+        }
     }
     let fresh = random_id()?;
     connection

@@ -61,6 +61,43 @@ fn a_realm_follows_the_rules_for_names() {
 }
 
 #[test]
+fn who_names_no_realm_does_not_begin_a_second_one() {
+    let dir = TempDir::new().unwrap();
+    let url = format!("sqlite:{}", dir.path().join("ids.db").display());
+    drop(open(&url, "shop").unwrap());
+    match open(&url, DEFAULT_REALM) {
+        Err(OpenError::Ledger(error)) => {
+            says(&error.to_string(), &["has no realm default", "it has: shop", "--realm"])
+        }
+        Err(error) => panic!("{error:?}"),
+        Ok(ledger) => panic!("{} began a second realm", ledger.describe()),
+    }
+    drop(open(&url, "games").unwrap());
+    drop(open(&url, "shop").unwrap());
+}
+
+#[test]
+fn a_wal_that_was_removed_after_a_crash_is_missed() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    let url = format!("sqlite:{}", path.display());
+    let ledger = open(&url, DEFAULT_REALM).unwrap();
+    got(&ledger, &ask(3));
+    // What a killed process leaves behind: nothing is closed.
+    std::mem::forget(ledger);
+    let copy = TempDir::new().unwrap();
+    for suffix in ["", "-shm"] {
+        let name = format!("ids.db{suffix}");
+        std::fs::copy(dir.path().join(&name), copy.path().join(&name)).unwrap();
+    }
+    match open(&format!("sqlite:{}", copy.path().join("ids.db").display()), DEFAULT_REALM) {
+        Err(OpenError::Ledger(error)) => says(&error.to_string(), &["ids.db-wal is gone", "put it back"]),
+        Err(error) => panic!("{error:?}"),
+        Ok(_) => panic!("a ledger without its last ranges was opened"),
+    }
+}
+
+#[test]
 fn options_in_the_url_and_absolute_paths_work() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("ids.db");
@@ -72,7 +109,8 @@ fn options_in_the_url_and_absolute_paths_work() {
     assert_eq!(ledger.clock(), Ok(None));
     let same = Sqlite::builder().realm("shop").at(&path).unwrap();
     assert_eq!(got(&same, &ask(10)), (10, 20));
-    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(10)), (0, 10), "another realm");
+    let other = Sqlite::builder().realm("games").at(&path).unwrap();
+    assert_eq!(got(&other, &ask(10)), (0, 10), "another realm");
     assert_eq!(open("memory:", "shop").unwrap().describe(), "memory:");
 }
 
