@@ -149,7 +149,7 @@ impl Steady {
         }
         if wall < self.time {
             self.doubted = None;
-            self.behind(self.time.since(wall).unsigned_abs(), elapsed);
+            self.behind(wall, elapsed);
             return;
         }
         let level = self.time.plus(i64::try_from(elapsed).unwrap_or(i64::MAX));
@@ -164,15 +164,19 @@ impl Steady {
         }
     }
 
-    fn behind(&mut self, behind: u64, elapsed: u64) {
+    fn behind(&mut self, wall: UnixMillis, elapsed: u64) {
+        let behind = self.time.since(wall).unsigned_abs();
         if behind <= self.policy.wait_ms {
             self.state = ClockState::Waiting(behind);
         } else if behind <= self.policy.max_hold_ms {
             self.slewed += elapsed;
             let lost = (self.slewed / SLEW).min(elapsed);
             self.slewed -= lost * SLEW;
-            self.time = self.time.plus(i64::try_from(elapsed - lost).unwrap_or(i64::MAX));
-            self.state = ClockState::Holding(behind);
+            let held = self.time.plus(i64::try_from(elapsed - lost).unwrap_or(i64::MAX));
+            // After a long time without a look, part of which would have been refused.
+            let furthest = wall.plus(i64::try_from(self.policy.max_hold_ms).unwrap_or(i64::MAX));
+            self.time = held.min(furthest).max(self.time);
+            self.state = ClockState::Holding(self.time.since(wall).unsigned_abs());
         } else {
             self.state = ClockState::Refused(behind);
         }

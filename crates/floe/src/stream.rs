@@ -301,3 +301,6 @@ impl Chunk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

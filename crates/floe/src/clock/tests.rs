@@ -1,1 +1,451 @@
+//! The steady clock on readings that the tests make up, and the ticker on the machine's.
 
+use std::sync::atomic::AtomicI64;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const START: i64 = 1_700_000_000_000;
+const SECOND: i64 = 1_000;
+const HOUR: i64 = 3_600 * SECOND;
+
+/// A wall and a monotonic clock, and the steady clock that looks at them.
+struct Desk {
+    wall: i64,
+    mono: u64,
+    steady: Steady,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self::starting_at(START)
+    }
+
+    fn starting_at(wall: i64) -> Self {
+        let steady = Steady::new(ClockPolicy::default(), reading(wall, 0));
+        Self { wall, mono: 0, steady }
+    }
+
+    /// Both clocks run, and are looked at once, at the end.
+    fn idle(&mut self, millis: i64) {
+        self.wall += millis;
+        self.mono += millis.unsigned_abs();
+        self.steady.observe(reading(self.wall, self.mono));
+    }
+
+    /// Both clocks run, and are looked at every tenth of a second.
+    fn run(&mut self, millis: i64) {
+        for _ in 0..millis / 100 {
+            self.idle(100);
+        }
+        assert_eq!(millis % 100, 0);
+    }
+
+    /// The wall clock alone moves.
+    fn step(&mut self, millis: i64) {
+        self.wall += millis;
+        self.steady.observe(reading(self.wall, self.mono));
+    }
+
+    /// Steady minus wall.
+    fn offset(&self) -> i64 {
+        self.steady.time.since(UnixMillis::new(self.wall))
+    }
+
+    fn time(&self) -> i64 {
+        self.steady.now().stamp.time().get()
+    }
+
+    fn era(&self) -> u64 {
+        self.steady.now().stamp.era()
+    }
+
+    fn state(&self) -> ClockState {
+        self.steady.now().state
+    }
+}
+
+fn reading(wall: i64, mono: u64) -> Reading {
+    Reading { wall: UnixMillis::new(wall), mono: MonoMillis::new(mono) }
+}
+
+#[test]
+fn it_is_the_wall_clock_while_that_runs() {
+    let mut desk = Desk::new();
+    for millis in [1, 7, 1_000, 60_000, 0] {
+        desk.idle(millis);
+        assert_eq!((desk.offset(), desk.state(), desk.era()), (0, ClockState::Level, 0));
+    }
+}
+
+#[test]
+fn a_small_rollback_is_waited_for_standing_still() {
+    let mut desk = Desk::new();
+    desk.step(-5);
+    assert_eq!((desk.time(), desk.state()), (START, ClockState::Waiting(5)));
+    desk.idle(3);
+    assert_eq!((desk.time(), desk.state()), (START, ClockState::Waiting(2)));
+    desk.idle(2);
+    assert_eq!((desk.time(), desk.state()), (START, ClockState::Level));
+    desk.idle(1);
+    assert_eq!((desk.time(), desk.era()), (START + 1, 0));
+}
+
+#[test]
+fn a_larger_rollback_is_held_through_at_nineteen_twentieths_until_they_meet() {
+    let mut desk = Desk::new();
+    desk.step(-60 * SECOND);
+    assert_eq!((desk.time(), desk.state()), (START, ClockState::Holding(60_000)));
+    desk.run(60 * SECOND);
+    assert_eq!(desk.time(), START + 57 * SECOND, "nineteen twentieths of a minute");
+    assert_eq!(desk.state(), ClockState::Holding(57_000));
+    // A minute is made up for in twenty.
+    desk.run(19 * 60 * SECOND - 5 * SECOND);
+    assert_eq!(desk.state(), ClockState::Holding(250));
+    let before = desk.time();
+    desk.run(5 * SECOND);
+    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+    assert!(desk.time() > before);
+    assert_eq!(desk.era(), 1);
+}
+
+#[test]
+fn the_rate_of_holding_does_not_hang_on_how_often_it_is_looked_at() {
+    for every in [1, 3, 7, 100, 6_000] {
+        let mut desk = Desk::new();
+        desk.step(-HOUR / 2);
+        for _ in 0..42_000 / every {
+            desk.idle(every);
+        }
+        assert_eq!(desk.time(), START + 42_000 * 19 / 20, "looked at every {every} ms");
+    }
+}
+
+#[test]
+fn a_rollback_beyond_max_hold_is_refused_until_it_is_back_in_reach() {
+    let mut desk = Desk::new();
+    desk.step(-HOUR);
+    assert_eq!(desk.state(), ClockState::Holding(3_600_000));
+    let mut desk = Desk::new();
+    desk.step(-HOUR - 1);
+    assert_eq!(desk.state(), ClockState::Refused(3_600_001));
+    let refusal = desk.steady.now().refusal().expect("nothing may be minted");
+    assert!(refusal.contains("max_hold"), "it names the way out: {refusal}");
+    assert_eq!(desk.time(), START, "it stands still");
+    desk.idle(1);
+    assert_eq!(desk.state(), ClockState::Holding(3_600_000));
+    assert_eq!(desk.steady.now().refusal(), None);
+    assert_eq!(desk.time(), START);
+}
+
+#[test]
+fn a_long_time_without_a_look_is_not_held_through_beyond_max_hold() {
+    let mut desk = Desk::new();
+    desk.step(-2 * HOUR);
+    assert!(matches!(desk.state(), ClockState::Refused(_)));
+    // An hour and a half later the wall clock is within max_hold of where the steady one stood.
+    desk.idle(HOUR * 3 / 2);
+    assert_eq!((desk.offset(), desk.state()), (HOUR, ClockState::Holding(3_600_000)));
+    desk.idle(SECOND);
+    assert_eq!(desk.state(), ClockState::Holding(3_599_950), "and it goes on from there");
+}
+
+#[test]
+fn a_clock_that_is_set_right_again_after_a_refusal_is_followed() {
+    let mut desk = Desk::new();
+    desk.step(-24 * HOUR);
+    desk.run(5 * SECOND);
+    assert!(matches!(desk.state(), ClockState::Refused(_)));
+    desk.step(24 * HOUR);
+    assert_eq!((desk.time(), desk.state()), (START + 5 * SECOND, ClockState::Level));
+}
+
+#[test]
+fn a_jump_of_ten_seconds_is_followed_at_once() {
+    let mut desk = Desk::new();
+    desk.step(10 * SECOND);
+    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+}
+
+#[test]
+fn a_larger_jump_is_believed_after_thirty_seconds_run_level() {
+    let mut desk = Desk::new();
+    desk.step(10 * SECOND + 1);
+    assert_eq!((desk.time(), desk.state()), (START, ClockState::Doubting(10_001)));
+    desk.run(29_900);
+    assert_eq!(desk.time(), START + 29_900, "it goes on at the monotonic rate");
+    assert_eq!(desk.state(), ClockState::Doubting(10_001));
+    desk.run(100);
+    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+}
+
+#[test]
+fn a_jump_that_is_taken_back_is_never_followed() {
+    let mut desk = Desk::new();
+    desk.step(HOUR);
+    desk.run(29 * SECOND);
+    desk.step(-HOUR);
+    assert_eq!((desk.time(), desk.state()), (START + 29 * SECOND, ClockState::Level));
+}
+
+#[test]
+fn thirty_seconds_run_level_begin_anew_with_every_jump() {
+    let mut desk = Desk::new();
+    desk.step(HOUR);
+    desk.run(29 * SECOND);
+    desk.step(HOUR);
+    desk.run(29_900);
+    assert!(matches!(desk.state(), ClockState::Doubting(_)), "{:?}", desk.state());
+    assert_eq!(desk.time(), START + 58_900);
+    desk.run(100);
+    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+}
+
+#[test]
+fn a_move_of_over_a_second_begins_an_era_either_way() {
+    for (millis, eras) in [(1_001, 1), (-1_001, 1), (1_000, 0), (-1_000, 0), (HOUR, 1), (-HOUR * 24, 1)] {
+        let mut desk = Desk::new();
+        desk.step(millis);
+        desk.run(60 * SECOND);
+        assert_eq!(desk.era(), eras, "moved by {millis} ms");
+    }
+}
+
+#[test]
+fn a_restored_process_begins_an_era() {
+    // Its monotonic clock stood still meanwhile: a suspended machine, a snapshot that was resumed.
+    let mut desk = Desk::new();
+    desk.step(3 * HOUR);
+    assert_eq!(desk.era(), 1);
+    // Its monotonic clock is another machine's.
+    let mut desk = Desk::new();
+    desk.mono += 50_000;
+    desk.idle(1);
+    assert_eq!(desk.era(), 1);
+}
+
+#[test]
+fn neither_idling_nor_drift_begins_an_era() {
+    let mut desk = Desk::new();
+    for _ in 0..24 {
+        desk.idle(HOUR);
+        // 100 ppm, which is more than a machine drifts that nobody corrects.
+        desk.wall += 360;
+    }
+    assert_eq!((desk.era(), desk.state()), (0, ClockState::Level));
+    let mut desk = Desk::new();
+    for _ in 0..86_400 {
+        desk.wall -= i64::from(desk.mono % 10_000 == 0);
+        desk.idle(SECOND);
+    }
+    assert_eq!(desk.era(), 0, "nine seconds back in a day, a millisecond at a time");
+    assert!(desk.offset() <= 5, "{} ms", desk.offset());
+}
+
+#[test]
+fn an_era_that_is_begun_by_hand_keeps_the_time() {
+    let mut desk = Desk::new();
+    let before = desk.steady.now().stamp;
+    desk.steady.invalidate();
+    assert_eq!((desk.era(), desk.time()), (1, START));
+    assert!(desk.steady.now().stamp > before, "stamps of a later era are later");
+}
+
+#[test]
+fn an_insane_clock_at_the_start_is_refused_until_it_is_sane() {
+    for insane in [0, -1, i64::MIN, -HOUR, LAST_SANE, i64::MAX] {
+        let mut desk = Desk::starting_at(insane);
+        assert_eq!(desk.state(), ClockState::Insane(UnixMillis::new(insane)));
+        assert!(desk.steady.now().refusal().is_some());
+        desk.wall = START;
+        desk.idle(100);
+        assert_eq!((desk.time(), desk.state()), (START + 100, ClockState::Level));
+        assert_eq!(desk.steady.now().refusal(), None);
+    }
+}
+
+#[test]
+fn a_clock_that_turns_insane_is_refused_and_the_time_stands_still() {
+    for insane in [0, -HOUR, LAST_SANE, i64::MAX] {
+        let mut desk = Desk::new();
+        desk.wall = insane;
+        desk.step(0);
+        assert_eq!((desk.time(), desk.state()), (START, ClockState::Insane(UnixMillis::new(insane))));
+        let refusal = desk.steady.now().refusal().expect("nothing may be minted");
+        assert!(refusal.contains("1970") && refusal.contains("2500"), "{refusal}");
+        desk.wall = START;
+        desk.idle(SECOND);
+        assert_eq!((desk.time(), desk.state()), (START + SECOND, ClockState::Level));
+    }
+    let mut desk = Desk::starting_at(1);
+    desk.wall = LAST_SANE - 1;
+    desk.step(0);
+    assert!(!matches!(desk.state(), ClockState::Insane(_)), "the bounds themselves are sane");
+}
+
+#[test]
+fn it_starts_at_a_mark_that_is_within_max_hold() {
+    let mut desk = Desk::new();
+    let mark = UnixMillis::new(START + HOUR);
+    assert!(desk.steady.start_at(mark));
+    desk.idle(0);
+    assert_eq!((desk.time(), desk.state()), (START + HOUR, ClockState::Holding(3_600_000)));
+    let mut desk = Desk::new();
+    assert!(!desk.steady.start_at(mark.plus(1)));
+    desk.idle(0);
+    assert_eq!((desk.time(), desk.state()), (START, ClockState::Level), "a refused mark changes nothing");
+    assert!(desk.steady.start_at(UnixMillis::new(START - 1)));
+    assert_eq!(desk.time(), START, "a mark that has passed changes nothing");
+}
+
+/// What may happen to a clock.
+#[derive(Clone, Debug)]
+enum Event {
+    Run(u64),
+    Step(i64),
+    Set(i64),
+    Invalidate,
+    StartAt(i64),
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        4 => (0_u64..5_000).prop_map(Event::Run),
+        1 => (0_u64..100_000_000).prop_map(Event::Run),
+        2 => (-20_i64..20).prop_map(Event::Step),
+        2 => (-20_000_i64..20_000).prop_map(Event::Step),
+        2 => (-3 * HOUR..3 * HOUR).prop_map(Event::Step),
+        1 => any::<i64>().prop_map(Event::Set),
+        1 => (0..LAST_SANE).prop_map(Event::Set),
+        1 => Just(Event::Invalidate),
+        1 => (START - HOUR..START + 2 * HOUR).prop_map(Event::StartAt),
+    ];
+    prop::collection::vec(event, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn it_never_goes_back_whatever_the_clocks_say(
+        wait_ms in 0_u64..50,
+        max_hold_ms in 0_u64..10_000_000,
+        first in prop_oneof![3 => Just(START), 1 => any::<i64>()],
+        events in events(),
+    ) {
+        let (mut wall, mut mono) = (first, 0_u64);
+        let mut steady = Steady::new(ClockPolicy { wait_ms, max_hold_ms }, reading(wall, mono));
+        let mut last = steady.now().stamp;
+        for event in events {
+            match event {
+                Event::Run(millis) => {
+                    mono += millis;
+                    wall = wall.saturating_add_unsigned(millis);
+                }
+                Event::Step(millis) => wall = wall.saturating_add(millis),
+                Event::Set(to) => wall = to,
+                Event::Invalidate => steady.invalidate(),
+                Event::StartAt(mark) => {
+                    steady.start_at(UnixMillis::new(mark));
+                }
+            }
+            steady.observe(reading(wall, mono));
+            let now = steady.now();
+            prop_assert!(now.stamp.time() >= last.time() && now.stamp.era() >= last.era(), "{:?}", now);
+            prop_assert!(now.stamp >= last);
+            // It is never held further from the wall clock than the policy says.
+            if now.refusal().is_none() {
+                let behind = now.stamp.time().since(UnixMillis::new(wall));
+                prop_assert!(behind <= i64::try_from(max_hold_ms.max(wait_ms)).unwrap(), "{:?}", now);
+            }
+            if now.state == ClockState::Level {
+                prop_assert_eq!(now.stamp.time().get(), wall);
+            }
+            last = now.stamp;
+        }
+    }
+}
+
+/// A wall clock that is set by hand; the monotonic one stands still.
+#[derive(Clone)]
+struct ByHand(std::sync::Arc<AtomicI64>);
+
+impl TimeSource for ByHand {
+    fn read(&self) -> Reading {
+        reading(self.0.load(Ordering::Relaxed), 0)
+    }
+}
+
+fn by_hand() -> (ByHand, Clock) {
+    let source = ByHand(std::sync::Arc::new(AtomicI64::new(START)));
+    let clock = Clock::new(ClockPolicy::default(), Box::new(source.clone()));
+    (source, clock)
+}
+
+#[test]
+fn the_stamp_is_at_hand_from_the_tickers_round_until_it_is_put_away() {
+    let (source, clock) = by_hand();
+    assert_eq!(clock.at_hand(), None);
+    assert_eq!(clock.stamp().map(Stamp::millis), Ok(START.unsigned_abs()), "read, where it is not at hand");
+    assert_eq!(clock.at_hand(), None, "reading it does not put it there");
+    assert!(!clock.tick(), "nobody has used it");
+    assert_eq!(clock.at_hand().map(Stamp::millis), Some(START.unsigned_abs()));
+    source.0.fetch_add(3, Ordering::Relaxed);
+    assert_eq!(clock.at_hand().map(Stamp::millis), Some(START.unsigned_abs()), "as old as the last round");
+    assert!(clock.tick(), "it was used");
+    assert_eq!(clock.at_hand().map(Stamp::millis), Some(START.unsigned_abs() + 3));
+    clock.put_away();
+    assert_eq!(clock.at_hand(), None);
+}
+
+#[test]
+fn the_stamp_at_hand_learns_of_an_era_at_once() {
+    let (_, clock) = by_hand();
+    clock.tick();
+    clock.invalidate();
+    assert_eq!(clock.at_hand().map(Stamp::era), Some(1), "before the ticker's next round");
+}
+
+#[test]
+fn nothing_is_at_hand_while_the_clock_is_refused() {
+    let (source, clock) = by_hand();
+    clock.tick();
+    source.0.fetch_sub(2 * HOUR, Ordering::Relaxed);
+    clock.tick();
+    assert_eq!(clock.at_hand(), None);
+    assert!(clock.stamp().unwrap_err().contains("max_hold"));
+    source.0.fetch_add(2 * HOUR, Ordering::Relaxed);
+    clock.tick();
+    assert!(clock.at_hand().is_some());
+}
+
+/// Polls until it holds, at most ten seconds.
+fn soon(clock: &Clock, what: &str, mut holds: impl FnMut() -> bool) {
+    let until = clock.look().mono.plus(10_000);
+    while !holds() {
+        assert!(clock.look().mono < until, "{what}: not within ten seconds");
+        std::thread::park_timeout(std::time::Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn the_ticker_comes_with_minting_and_parks_after_it() {
+    let clock = system::clock(ClockPolicy::default());
+    assert_eq!(clock.at_hand(), None, "nobody mints");
+    let busy = || (0..100).any(|_| clock.stamp().is_ok() && clock.cached.load(Ordering::Relaxed) != STALE);
+    soon(&clock, "many reads wake the ticker", busy);
+    let first = clock.at_hand();
+    soon(&clock, "the stamp at hand is kept fresh", || clock.at_hand() > first && first.is_some());
+    // `at_hand` would say that somebody mints.
+    soon(&clock, "it parks when nobody does", || clock.cached.load(Ordering::Relaxed) == STALE);
+    soon(&clock, "it comes back", busy);
+}
+
+#[test]
+fn the_ticker_ends_with_the_clock() {
+    let clock = system::clock(ClockPolicy::default());
+    let weak = std::sync::Arc::downgrade(&clock);
+    drop(clock);
+    assert_eq!(weak.strong_count(), 0, "the ticker's thread does not keep the clock");
+}
