@@ -236,7 +236,7 @@ fn neither_idling_nor_drift_begins_an_era() {
     assert_eq!((desk.era(), desk.state()), (0, ClockState::Level));
     let mut desk = Desk::new();
     for _ in 0..86_400 {
-        desk.wall -= i64::from(desk.mono % 10_000 == 0);
+        desk.wall -= i64::from(desk.mono.is_multiple_of(10_000));
         desk.idle(SECOND);
     }
     assert_eq!(desk.era(), 0, "nine seconds back in a day, a millisecond at a time");
