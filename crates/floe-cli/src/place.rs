@@ -37,7 +37,7 @@ impl arguments::Ledger {
     pub(crate) fn existing(&self) -> Outcome<Open> {
         let config = self.settings()?;
         if let Some(file) = embedded_file(&config)
-            && !file.exists()
+            && is_missing(&file)
         {
             return Err(Failure::new(format_args!("there is no ledger at {}", file.display())).hint(
                 "name the server's directory with --data-dir, or the ledger with --ledger; `floe serve` or `floe mint` makes a new one",
@@ -51,6 +51,17 @@ impl arguments::Ledger {
 pub(crate) fn set(config: &mut Config, setting: &str, value: Option<&str>) -> Outcome {
     match value {
         None => Ok(()),
+        // A file pins fields in braces, a flag without: the advice has to be that for a flag.
+        Some(value) if setting == "worker" => {
+            config.worker = value.parse::<floe::WorkerChoice>().map_err(|problem| {
+                let failure = Failure::usage(format_args!("--worker: {problem}"));
+                match value.contains('{') {
+                    true => failure.hint("leave the braces out: --worker datacenter=3,worker=1"),
+                    false => failure,
+                }
+            })?;
+            Ok(())
+        }
         Some(value) => config.set(setting, value).map_err(|error| {
             // A flag has no line and no column.
             let place = format!("--{setting}:1:1: {setting}: ");
@@ -69,6 +80,13 @@ fn embedded_file(config: &Config) -> Option<PathBuf> {
     }
 }
 
+/// Whether there is no ledger, and no witness that there was one: to open one that is lost is refused, and makes none.
+fn is_missing(file: &Path) -> bool {
+    let witnessed = file.file_name().is_some_and(|name| name == floe_ledger::sqlite::DATABASE)
+        && file.with_file_name(floe_ledger::sqlite::WITNESS).exists();
+    !witnessed && !file.exists()
+}
+
 fn open(config: &Config) -> Outcome<Open> {
     let opened = match &config.ledger {
         Some(url) => floe_ledger::open(url, &config.realm),
@@ -79,7 +97,7 @@ fn open(config: &Config) -> Outcome<Open> {
 
 /// Whether opening the ledger would make it.
 pub(crate) fn is_new(config: &Config) -> bool {
-    embedded_file(config).is_some_and(|file| !file.exists())
+    embedded_file(config).is_some_and(|file| is_missing(&file))
 }
 
 /// The ledger, made where it is not there yet; a new one is announced, for it is a new space of IDs.

@@ -15,8 +15,17 @@ fn a_removed_ledger_stops_the_server_and_is_missed_at_the_next_start() {
             std::fs::remove_file(file).expect("the file can be removed");
         }
     });
-    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["mint", "orders"]] {
+    for command in [
+        &["serve", "--listen", "127.0.0.1:0"][..],
+        &["mint", "orders"],
+        &["names"],
+        &["slots"],
+        &["marks", "list"],
+        &["marks", "raise", "orders", "--to", "5"],
+        &["marks", "raise", "orders", "--to", "5", "--kind", "segment"],
+    ] {
         run(floe(command).arg("--data-dir").arg(&data)).refuses(1, &["floe.db", "missing", "backup"]);
+        assert!(!data.join("floe.db").exists(), "{command:?} has made a ledger in place of the lost one");
     }
 }
 
