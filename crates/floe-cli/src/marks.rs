@@ -10,6 +10,7 @@ use crate::explain::{Inspected, number};
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::place;
+use crate::slots;
 use crate::table::{Table, print, print_json};
 
 /// How many records one question to a ledger asks for.
@@ -57,6 +58,20 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let config = arguments.ledger.settings()?;
     let configured = place::configured(&config, &name)?;
     let described = configured.is_some() || !arguments.shape.is_empty();
+    if !described && place::is_new(&config) {
+        arguments
+            .ledger
+            .existing()
+            .map_err(|failure| failure.hint(begin(&name, &arguments.to, NO_LEDGER)))?;
+    }
+    if place::is_new(&config) {
+        // What cannot be raised makes no ledger.
+        let definition = arguments.shape.settle(&name, None, configured.clone())?;
+        let position = position(&name, &definition, &arguments.to)?;
+        if arguments.dry_run {
+            return would(&name, &definition, None, position);
+        }
+    }
     // A system that is to be replaced has handed out IDs before floe has anything: a ledger can begin here.
     let ledger = match described && !arguments.dry_run {
         true => place::open_or_make(&config)?,
@@ -65,25 +80,22 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let stored = names::of_ledger(&*ledger, &name)?;
     let new = stored.is_none();
     if new && !described {
-        return Err(Failure::new(format_args!("there is no name {name} in {}", ledger.describe())).hint(format_args!(
-            "say what it is, and it comes into being with its first ID: floe marks raise {name} --to {} --kind segment",
-            arguments.to
-        )));
+        return Err(Failure::new(format_args!("there is no name {name} in {}", ledger.describe()))
+            .hint(begin(&name, &arguments.to, "")));
     }
     let definition = arguments.shape.settle(&name, stored, configured)?;
     let position = position(&name, &definition, &arguments.to)?;
     let key = Key::name(&name);
     let mark = if new { 0 } else { mark_of(&*ledger, &key)? };
-    let next = next_id(&definition, position);
     if position < mark {
         return Err(too_low(&name, &definition, mark, &arguments.to));
     }
+    // Listed before the raise: who runs then is who holds lower numbers.
+    let running = slots::running(&*ledger)?;
     if arguments.dry_run {
-        let made = if new { format!("make {name} a `{definition}`, and ") } else { String::new() };
-        return print(&format!(
-            "would {made}raise {name}: its next ID was {}, and would be {next}\n",
-            next_id(&definition, mark)
-        ));
+        would(&name, &definition, (!new).then_some(mark), position)?;
+        note_running(&running, &name, &definition, mark);
+        return Ok(());
     }
     let bound = ledger.bind(&name, &definition.to_string(), true)?;
     if bound != definition.to_string() {
@@ -96,7 +108,47 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     if before > position {
         return Err(too_low(&name, &definition, before, &arguments.to));
     }
-    print(&format!("raised {name}: its next ID was {}, and is {next}\n", next_id(&definition, before)))
+    let next = next_id(&definition, position);
+    print(&format!("raised {name}: its next ID was {}, and is {next}\n", next_id(&definition, before)))?;
+    note_running(&running, &name, &definition, before);
+    Ok(())
+}
+
+/// Says what a raise from `mark` (`None`: the name is new) would do.
+fn would(name: &Name, definition: &Definition, mark: Option<u64>, position: u64) -> Outcome {
+    let made = if mark.is_none() { format!("make {name} a `{definition}`, and ") } else { String::new() };
+    let (was, next) = (next_id(definition, mark.unwrap_or(0)), next_id(definition, position));
+    print(&format!("would {made}raise {name}: its next ID was {was}, and would be {next}\n"))
+}
+
+const NO_LEDGER: &str = "name the ledger with --data-dir or --ledger; or, where it is to begin here, ";
+
+/// How a name that is not there yet begins at `to`.
+fn begin(name: &Name, to: &str, before: &str) -> String {
+    let (begins, dated) = match to.bytes().all(|byte| byte.is_ascii_digit()) && !to.is_empty() {
+        true => (to, ""),
+        // An ID with a prefix is a dated name's.
+        false => ("50000000", " (or --kind dated with an ID as it is printed)"),
+    };
+    format!(
+        "{before}say what it is, and it comes into being with its first ID: floe marks raise {name} --kind segment --to \
+         {begins}, or --kind counter{dated}"
+    )
+}
+
+/// A raise does not reach what nodes hold already. Counters and dated names hold nothing: each of their calls is one
+/// with the ledger. Nor does anybody where nothing was ever reserved.
+fn note_running(running: &[String], name: &Name, definition: &Definition, before: u64) {
+    if before == 0 || !matches!(definition, Definition::Segment { .. }) {
+        return;
+    }
+    anstream::eprintln!(
+        "note: nodes that are running keep minting {name} from the ranges they already hold, below the new mark, until \
+         those are used up: stop them before a raise, or restart them now"
+    );
+    for owner in running {
+        anstream::eprintln!("note: running on this ledger: {owner}");
+    }
 }
 
 fn too_low(name: &Name, definition: &Definition, mark: u64, to: &str) -> Failure {
@@ -155,11 +207,13 @@ fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
     let position = match definition {
         Definition::Snowflake { .. } => {
             return Err(Failure::new(format_args!(
-                "{name} is a snowflake name, whose IDs follow the clock: it has no mark of its own that could be raised"
+                "{name} is a snowflake name: its IDs are ordered by time, and need no raise"
             ))
-            .hint(format_args!(
-                "to begin above {to}, take a new name with a layout whose epoch is earlier, or a segment"
-            )));
+            .hint(
+                "with the layout and epoch of the system that it replaces, its IDs are above the earlier ones by themselves; \
+                 where that system mints on, give floe's nodes other worker ids. To go on from a plain number, take a new \
+                 name with --kind segment",
+            ));
         }
         Definition::Segment { increment, offset } => {
             id(to)?.saturating_sub(*offset).div_ceil((*increment).max(1))
@@ -184,6 +238,11 @@ fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
 }
 
 fn id(text: &str) -> Outcome<u64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Failure::usage(format_args!("--to must be a number, and {text:?} is none"))
+            .hint("write the least ID that may come next, in digits alone: --to 50000000"));
+    }
     Ok(floe::Id::try_from(number(text)?)?.get())
 }
 

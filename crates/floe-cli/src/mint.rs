@@ -42,6 +42,7 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     if configured.is_none() && place::is_new(&config) {
         arguments.shape.check_reserved(name)?;
     }
+    let first = place::is_new(&config);
     let ledger = place::open_or_make(&config)?;
     let floe = Floe::builder()
         .window(config.window_on(ledger.is_shared()))
@@ -54,11 +55,16 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
         .open(ledger)
         .map_err(Failure::new)?;
     let stored = floe.stored(name).map_err(Failure::new)?;
+    let new = stored.is_none();
     let definition = arguments.shape.settle(name, stored, configured)?;
     // One call's own step: nothing is reserved beyond what is asked for, give or take the spare.
     let step = arguments.count.min(1_000_000);
     let taste = Taste { min_step: step, max_step: step, ..Taste::default() };
     let handle = floe.define(name, &definition, &taste).map_err(Failure::new)?;
+    // In a ledger that holds names already, a new one may be a slip of the pen, and it stays.
+    if new && !first {
+        anstream::eprintln!("note: {name} is a new name, for ever a {definition}");
+    }
     let mut written = Ok(());
     while out.left > 0 && written.is_ok() {
         written = match handle.mint_many(out.left.min(BATCH)) {

@@ -22,6 +22,8 @@ struct Slot {
     ahead_ms: i64,
     /// Whoever reserved last, where the note can be read.
     owner: Option<Owner>,
+    /// Whether the owner's process runs, where that can be told from here.
+    process: Option<bool>,
 }
 
 pub(crate) fn run(arguments: &arguments::Slots) -> Outcome {
@@ -57,6 +59,19 @@ fn stored(ledger: &dyn Ledger, now: UnixMillis) -> Outcome<Vec<Slot>> {
     }
 }
 
+/// The processes that hold slots of `ledger` and run, as far as can be told: on this machine by the process, on
+/// others by an open window.
+pub(crate) fn running(ledger: &dyn Ledger) -> Outcome<Vec<String>> {
+    let slots = stored(ledger, now())?.into_iter();
+    let running = slots.filter(|slot| slot.process.unwrap_or_else(|| slot.live()));
+    let mut running: Vec<String> = running
+        .filter_map(|slot| slot.owner.map(|owner| format!("host {}, pid {}", owner.host, owner.pid)))
+        .collect();
+    running.sort_unstable();
+    running.dedup();
+    Ok(running)
+}
+
 fn served(server: &Remote, now: UnixMillis) -> Outcome<Vec<Slot>> {
     let slots = server.list("/v1/slots", "slots")?;
     let slots =
@@ -68,24 +83,37 @@ impl Slot {
     fn of(record: &Record, now: UnixMillis) -> Option<Self> {
         let (worker_bits, worker) = Key::parse_slot(&record.key)?;
         let mark = UnixMillis::from_position(record.mark);
-        let owner = record.note.as_ref().and_then(|note| note.parse().ok());
-        Some(Self { worker_bits, worker, mark, ahead_ms: mark.since(now), owner })
+        let owner: Option<Owner> = record.note.as_ref().and_then(|note| note.parse().ok());
+        let process = owner.as_ref().and_then(Owner::is_alive);
+        Some(Self { worker_bits, worker, mark, ahead_ms: mark.since(now), owner, process })
     }
 
     /// What a server tells of a slot.
     fn told(slot: &Value, now: UnixMillis) -> Option<Self> {
         let mark = UnixMillis::new(slot.get("mark_ms")?.as_i64()?);
+        let owner: Option<Owner> = slot.get("owner").and_then(|owner| owner.as_str()?.parse().ok());
         Some(Self {
             worker_bits: u32::try_from(slot.get("worker_bits")?.as_u64()?).ok()?,
             worker: slot.get("worker")?.as_u64()?,
             mark,
             ahead_ms: mark.since(now),
-            owner: slot.get("owner").and_then(|owner| owner.as_str()?.parse().ok()),
+            process: owner.as_ref().and_then(Owner::is_alive),
+            owner,
         })
     }
 
     fn live(&self) -> bool {
         self.ahead_ms > 0
+    }
+
+    /// Whether somebody mints here, or may at any time.
+    fn state(&self) -> &'static str {
+        match (self.live(), self.process) {
+            (true, _) => "live",
+            // Its window has passed without a call, and it opens the next when one comes.
+            (false, Some(true)) => "idle",
+            (false, _) => "no",
+        }
     }
 
     fn cells(&self) -> [String; 8] {
@@ -95,7 +123,7 @@ impl Slot {
             self.worker.to_string(),
             self.mark.to_string(),
             span(self.ahead_ms),
-            if self.live() { "yes" } else { "no" }.to_owned(),
+            self.state().to_owned(),
             owner(|owner| owner.host.clone()),
             owner(|owner| owner.pid.to_string()),
             owner(|owner| owner.since.map_or_else(|| "-".to_owned(), |since| since.to_string())),
@@ -110,6 +138,7 @@ impl Slot {
             "mark_ms": self.mark.get(),
             "ahead_ms": self.ahead_ms,
             "live": self.live(),
+            "process": self.process,
             "owner": self.owner.as_ref().map(|owner| json!({
                 "host": owner.host,
                 "pid": owner.pid,

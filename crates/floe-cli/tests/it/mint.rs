@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::client::unique;
-use crate::process::{Said, Server, floe, run};
+use crate::client::{mint, unique};
+use crate::process::{PATIENCE, Said, Server, floe, run, until};
 
 /// `floe` with these arguments on this data directory.
 fn on(data: &Path, arguments: &[&str]) -> Said {
@@ -89,7 +89,7 @@ fn a_command_mints_through_a_server_too() {
     through(&["mint", "visits", "--kind", "counter"]).refuses(1, &["visits", "--data-dir"]);
     through(&["mint", "uuid"]).refuses(1, &["uuid"]);
     assert!(through(&["names"]).out.contains("orders"));
-    assert!(through(&["slots"]).out.contains("yes"));
+    assert!(through(&["slots"]).out.contains("live"));
     let nowhere = ["mint", "orders", "--server", "http://127.0.0.1:9"];
     run(&mut floe(nowhere)).refuses(1, &["127.0.0.1:9", "floe serve"]);
     run(&mut floe(["names", "--server", "localhost"])).refuses(2, &["localhost", "http://"]);
@@ -124,7 +124,7 @@ fn marks_go_up_and_never_down() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let raise = |name: &str, more: &[&str]| on(dir.path(), &[&["marks", "raise", name], more].concat());
     on(dir.path(), &["mint", "orders"]).lines();
-    raise("tickets", &["--to", "1000"]).refuses(1, &["no name tickets", "--kind segment"]);
+    raise("tickets", &["--to", "1000"]).refuses(1, &["floe marks raise tickets --kind segment --to 1000"]);
     raise("tickets", &["--to", "1000", "--kind", "segment", "--increment", "2", "--dry-run"]).lines();
     assert!(!on(dir.path(), &["names"]).out.contains("tickets"), "a dry run has made a name");
     raise("tickets", &["--to", "1000", "--kind", "segment", "--increment", "2"]).lines();
@@ -135,7 +135,8 @@ fn marks_go_up_and_never_down() {
     assert_eq!(on(dir.path(), &["mint", "tickets"]).numbers(), [1005]);
     raise("tickets", &["--to", "9223372036854775808"]).refuses(2, &["9223372036854775808"]);
     raise("tickets", &["--to", "-4"]).refuses(2, &["-4"]);
-    raise("orders", &["--to", "5"]).refuses(1, &["snowflake", "clock"]);
+    raise("orders", &["--to", "5"]).refuses(1, &["snowflake", "time", "epoch"]);
+    raise("tickets", &["--to", "abc"]).refuses(2, &["--to must be a number", "abc"]);
 
     raise("visits", &["--to", "500", "--kind", "counter"]).lines();
     assert_eq!(on(dir.path(), &["mint", "visits"]).numbers(), [500]);
@@ -169,4 +170,70 @@ fn commands_that_look_make_nothing() {
         on(&nowhere, command).refuses(1, &["no ledger", "nowhere", "--data-dir"]);
         assert!(!nowhere.exists(), "{command:?} has made a data directory");
     }
+}
+
+#[test]
+fn a_raise_can_make_the_ledger_of_a_system_that_moves_in() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let data = dir.path().join("data");
+    let raise =
+        |more: &[&str]| on(&data, &[&["marks", "raise", "orders", "--to", "50000000"], more].concat());
+    raise(&[]).refuses(1, &["no ledger", "floe marks raise orders --kind segment --to 50000000"]);
+    raise(&["--kind", "snowflake"]).refuses(1, &["snowflake"]);
+    let dry = raise(&["--kind", "segment", "--dry-run"]);
+    assert!(dry.lines()[0].contains("would be 50000000"), "{dry:?}");
+    assert!(!data.exists(), "what raises nothing has made a ledger");
+    let made = raise(&["--kind", "segment"]);
+    assert_eq!(made.lines().len(), 1, "{made:?}");
+    assert!(!made.err.contains("running"), "nobody holds a range of a new name: {made:?}");
+    assert_eq!(on(&data, &["mint", "orders"]).numbers(), [50_000_000]);
+}
+
+#[test]
+fn a_raise_names_the_servers_that_mint_on_below_it() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::on(dir.path());
+    on(dir.path(), &["mint", "tickets", "--kind", "segment"]).lines();
+    // A server is known by its slot.
+    let held = mint(server.url(), "tickets", 1)[0];
+    mint(server.url(), "orders", 1);
+    let pid = format!("pid {}", server.pid());
+    let raise = |more: &[&str]| on(dir.path(), &[&["marks", "raise", "tickets"], more].concat());
+    for more in [&["--to", "5000000", "--dry-run"][..], &["--to", "5000000"]] {
+        let said = raise(more);
+        assert_eq!(said.lines().len(), 1, "{said:?}");
+        assert!(said.err.contains("restart them") && said.err.contains(&pid), "{said:?}");
+    }
+    // What the note says is so.
+    assert_eq!(mint(server.url(), "tickets", 1), [held + 1]);
+    let (status, text) = server.terminate();
+    assert!(status.success(), "{text}");
+    assert_eq!(on(dir.path(), &["mint", "tickets"]).numbers(), [5_000_000]);
+    let said = raise(&["--to", "6000000"]);
+    assert!(said.err.contains("restart them") && !said.err.contains(&pid), "{said:?}");
+}
+
+#[test]
+fn a_server_between_two_windows_is_idle_and_not_gone() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server =
+        Server::start(["--window".as_ref(), "100ms".as_ref(), "--data-dir".as_ref(), dir.path().as_os_str()]);
+    mint(server.url(), "orders", 1);
+    until(PATIENCE, "the window to pass", || on(dir.path(), &["slots"]).out.contains(" idle ").then_some(()));
+    let slots = json(&on(dir.path(), &["slots", "--json"]));
+    assert_eq!((&slots[0]["live"], &slots[0]["process"]), (&false.into(), &true.into()));
+    server.kill();
+    assert!(on(dir.path(), &["slots"]).out.contains(" no "));
+    assert_eq!(json(&on(dir.path(), &["slots", "--json"]))[0]["process"], false);
+}
+
+#[test]
+fn a_new_name_in_a_ledger_is_announced_once() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mint = |name: &str, kind: &str| on(dir.path(), &["mint", name, "--kind", kind]);
+    assert!(mint("orders", "segment").err.contains("a new ledger"));
+    let said = mint("visits", "counter");
+    assert_eq!(said.err, "note: visits is a new name, for ever a counter\n");
+    assert_eq!(said.numbers(), [1]);
+    assert_eq!(mint("visits", "counter").err, "");
 }
