@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use floe::{Kind, Layout};
+use floe::ledger::MAX_MARK;
+use floe::{Kind, Layout, LayoutError};
 
 /// The most IDs that one `floe mint` prints.
 pub(crate) const MAX_MINT: u64 = 1_000_000_000;
+
+/// A layout, written in full.
+pub(crate) const LAYOUT_EXAMPLE: &str = "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z";
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 success, 1 an error (its cause and the way out are on stderr), 2 wrong usage.
@@ -36,6 +40,9 @@ pub(crate) enum Command {
     /// List the names that the ledger knows, with their definitions
     Names(Names),
     /// List the worker slots, with their marks and owners
+    ///
+    /// LIVE says `live` while the owner's window is open, `idle` where it has passed and the owner's process runs on
+    /// this machine (it opens the next window when it is asked for an ID), and else `no`.
     Slots(Slots),
     /// Show the marks of names, or move one up
     Marks {
@@ -66,7 +73,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Vec<String>,
     /// Which worker ids to take: auto, a number, a range such as 512..1023, or datacenter=3
-    #[arg(long, value_name = "WORKER")]
+    #[arg(long, value_name = "WORKER", allow_negative_numbers = true)]
     pub(crate) worker: Option<String>,
     /// How much time to reserve at once, such as 3s or 1h: as long it mints on without its ledger
     #[arg(long, value_name = "DURATION")]
@@ -125,7 +132,7 @@ pub(crate) struct Mint {
     #[arg(allow_hyphen_values = true)]
     pub(crate) count: u64,
     /// Which worker ids to take: auto, a number, a range such as 512..1023, or datacenter=3
-    #[arg(long, value_name = "WORKER", conflicts_with = "server")]
+    #[arg(long, value_name = "WORKER", allow_negative_numbers = true, conflicts_with = "server")]
     pub(crate) worker: Option<String>,
     #[command(flatten)]
     pub(crate) shape: Shape,
@@ -140,20 +147,20 @@ pub(crate) struct Shape {
     /// snowflake, segment, counter or dated [default: snowflake]
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<Kind>,
-    /// The bit fields of a snowflake: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=…" [default: twitter]
-    #[arg(long, value_name = "LAYOUT")]
+    /// The bit fields of a snowflake: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z" [default: twitter]
+    #[arg(long, value_name = "LAYOUT", value_parser = layout)]
     pub(crate) layout: Option<Layout>,
     /// The distance of a segment's numbers [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub(crate) increment: Option<u64>,
     /// The first of a segment's numbers [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub(crate) offset: Option<u64>,
     /// The time zone whose days a dated name counts [default: UTC]
     #[arg(long, value_name = "ZONE")]
     pub(crate) zone: Option<String>,
     /// The digits of a dated name's counter [default: 6]
-    #[arg(long, value_name = "DIGITS")]
+    #[arg(long, value_name = "DIGITS", allow_negative_numbers = true)]
     pub(crate) digits: Option<u8>,
     /// The text before a dated name's date
     #[arg(long, value_name = "TEXT")]
@@ -165,8 +172,8 @@ pub(crate) struct Inspect {
     /// The ID
     #[arg(allow_hyphen_values = true)]
     pub(crate) id: String,
-    /// Read it by this layout: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=…"
-    #[arg(long, value_name = "LAYOUT", conflicts_with = "name")]
+    /// Read it by this layout: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z"
+    #[arg(long, value_name = "LAYOUT", value_parser = layout, conflicts_with = "name")]
     pub(crate) layout: Option<Layout>,
     /// Read it by the definition of this name, as a ledger or a server has it
     #[arg(long, value_name = "NAME")]
@@ -202,6 +209,11 @@ pub(crate) struct Slots {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Marks {
     /// Show the next ID of every name that has a mark
+    ///
+    /// NEXT is the first ID above all that is reserved, as it would be printed; a node that runs may still mint below
+    /// it, from what it holds. MARK is what the ledger keeps, in positions: those below it are reserved.
+    /// A segment's position n is the number offset + increment * n, a counter's is n + 1, and a dated name's is the day
+    /// since 1970 times 2^40, plus the day's number less 1. `floe marks raise` takes an ID, and no position.
     List {
         /// Print JSON
         #[arg(long)]
@@ -213,6 +225,7 @@ pub(crate) enum Marks {
     ///
     /// Use it when a name replaces a system that has handed out IDs already: raise it above the largest of them
     /// before the first client asks floe. A running server first uses up what it has reserved below N: stop it first.
+    /// A snowflake needs no raise: its IDs are ordered by time.
     Raise(Box<Raise>),
 }
 
@@ -255,4 +268,17 @@ fn count(text: &str) -> Result<u64, String> {
         }
         Err(_) => Err(format!("write a whole number from 1 to {MAX_MINT}")),
     }
+}
+
+fn layout(text: &str) -> Result<Layout, String> {
+    text.parse::<Layout>().map_err(|error| match error {
+        LayoutError::UnknownPreset { .. } | LayoutError::Unsaid { .. } => {
+            format!("{error}; in full, a layout is written as `{LAYOUT_EXAMPLE}`")
+        }
+        _ => error.to_string(),
+    })
+}
+
+fn whole(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("write a whole number of at most {MAX_MARK}, in digits alone"))
 }

@@ -3,7 +3,7 @@
 use floe::{Definition, Name};
 use serde_json::json;
 
-use crate::arguments;
+use crate::arguments::{self, LAYOUT_EXAMPLE};
 use crate::explain::{Inspected, candidates, number};
 use crate::failure::{Failure, Outcome};
 use crate::names;
@@ -42,9 +42,26 @@ fn definition(name: &str, place: &arguments::Place) -> Outcome<Definition> {
     })
 }
 
+/// Whether `text` may be a prefix, and then a date and a number.
+fn dated_form(text: &str) -> bool {
+    let prefix = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    // A sign alone is no prefix: a negative number has an error of its own.
+    !prefix.is_empty() && prefix != "-" && prefix != "+" && text.len() - prefix.len() > "yyyyMMdd".len()
+}
+
 /// Without a layout or a name, all that can be said is which presets give a date that can be.
 fn guess(arguments: &arguments::Inspect) -> Outcome {
-    let id = number(&arguments.id)?;
+    let id = match dated_form(&arguments.id) {
+        true => {
+            return Err(Failure::usage(format_args!("{:?} is not a number", arguments.id)).hint(
+                format_args!(
+                    "if it is an ID of a dated name, that name reads it: floe inspect {} --name NAME",
+                    arguments.id
+                ),
+            ));
+        }
+        false => number(&arguments.id)?,
+    };
     let found = candidates(id, now());
     if arguments.json {
         let found: Vec<_> = found.iter().map(|candidate| candidate.json()).collect();
@@ -54,7 +71,9 @@ fn guess(arguments: &arguments::Inspect) -> Outcome {
         return Err(Failure::new(format_args!(
             "no preset gives {id} a date between its epoch and now: it is a number of a segment or a counter, or of a layout of its own"
         ))
-        .hint("say how to read it: --layout \"time:41 worker:10 sequence:12 tick=1ms epoch=…\", or --name with --server or --data-dir"));
+        .hint(format_args!(
+            "say how to read it: --layout \"{LAYOUT_EXAMPLE}\", or --name with --server or --data-dir"
+        )));
     };
     let mut text = format!(
         "An ID does not say which layout it was minted by. These presets give {id} a date between their\n\

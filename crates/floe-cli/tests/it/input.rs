@@ -28,6 +28,16 @@ fn wrong_flags_are_usage() {
     refuse(&["serve", "--windwo", "3s"], &["--windwo", "--window"]);
     refuse(&["serve", "--window", "3"], &["--window", "30s"]);
     refuse(&["serve", "--window", "400d"], &["window"]);
+    for worker in ["-1", "{datacenter=3}"] {
+        for command in ["serve", "mint orders"] {
+            let command = format!("{command} --worker {worker}");
+            refuse(&command.split(' ').collect::<Vec<_>>(), &["--worker: ", worker, "datacenter=3\""]);
+        }
+    }
+    refuse(&["mint", "orders", "--offset", "-1"], &["--offset", "'-1'", "whole number"]);
+    refuse(&["mint", "orders", "--increment", "-1"], &["--increment", "'-1'", "whole number"]);
+    refuse(&["mint", "orders", "--digits", "-1"], &["--digits", "-1"]);
+    refuse(&["mint", "orders", "--layout", "time:41 worker:10 sequence:12"], &["tick=1ms epoch=2020"]);
     refuse(&["serve", "--worker", "many"], &["worker", "auto"]);
     refuse(&["serve", "--listen", "7600"], &["7600", "127.0.0.1:7600"]);
     refuse(&["serve", "--ledger", "floe.db"], &["floe.db", "sqlite:"]);
