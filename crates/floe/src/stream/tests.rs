@@ -10,7 +10,7 @@ const IDS: i64 = 100_000;
 
 /// `IDS` IDs, one every `every` milliseconds of a virtual clock.
 fn one_every(every: i64, layout: &Layout, start: Start) -> Vec<u64> {
-    let stream = Stream::new(layout.clone(), start, 10, 42, Arc::<Signal>::default()).unwrap();
+    let stream = Stream::new(layout.clone(), start, 10, 42, Arc::<Signal>::default());
     let window = START_MS.unsigned_abs()..(START_MS + IDS * every + 1_000_000).unsigned_abs();
     stream.own(3, window.start, window.end, 0);
     // The window's first tick may be cut off.
