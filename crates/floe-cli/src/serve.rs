@@ -4,7 +4,7 @@ use floe_server::ServeError;
 
 use crate::arguments::{self, LogFormat};
 use crate::failure::{Failure, Outcome};
-use crate::place::set;
+use crate::place::{is_new, set};
 
 pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
     let mut config = arguments.ledger.settings()?;
@@ -17,6 +17,10 @@ pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
         None => {}
         Some(LogFormat::Text) => config.log.format = floe_server::LogFormat::Text,
         Some(LogFormat::Json) => config.log.format = floe_server::LogFormat::Json,
+    }
+    if is_new(&config) {
+        // A volume that was not mounted looks like a first start, and is the end of uniqueness.
+        anstream::eprintln!("note: there is no ledger here yet: a new one is made, in which every name begins anew");
     }
     floe_server::serve(config).map_err(|error| match error {
         ServeError::Config(error) => error.into(),

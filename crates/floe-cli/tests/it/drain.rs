@@ -21,6 +21,7 @@ fn a_terminated_server_answers_what_it_began_and_ends_well() {
         let (status, text) = server.ended();
         assert_eq!(status.code(), Some(0), "{text}");
         assert!(!text.contains("panicked"), "{text}");
+        assert!(text.contains("a new one is made"), "a first start says so: {text}");
         assert_eq!(clients.cut(), 0, "answers were cut off: {text}");
         check(&clients.stop());
     }
