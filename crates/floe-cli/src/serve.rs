@@ -20,7 +20,9 @@ pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
     }
     if is_new(&config) {
         // A volume that was not mounted looks like a first start, and is the end of uniqueness.
-        anstream::eprintln!("note: there is no ledger here yet: a new one is made, in which every name begins anew");
+        anstream::eprintln!(
+            "note: there is no ledger here yet: a new one is made, in which every name begins anew"
+        );
     }
     floe_server::serve(config).map_err(|error| match error {
         ServeError::Config(error) => error.into(),

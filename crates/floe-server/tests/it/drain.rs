@@ -1,6 +1,5 @@
 //! The end of a server.
 
-use floe_server::Config;
 
 use crate::harness::{Server, directory, file, until};
 
@@ -54,7 +53,10 @@ async fn what_is_left_is_given_back() {
         server.stop().await.unwrap();
     }
     // The window's tail came back as well: no slot's mark lies ahead.
-    let server = Server::start(Config::standalone(), directory).await;
+    let server = Server::start(file(text), directory).await;
+    let slots = server.get("/v1/slots").await.json::<serde_json::Value>().await.unwrap();
+    let slots = slots["slots"].as_array().unwrap();
+    assert!(!slots.is_empty() && slots.iter().all(|slot| slot["live"] == false), "{slots:?}");
     server.stop().await.unwrap();
 }
 
