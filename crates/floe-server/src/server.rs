@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe::Floe;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::config::{Config, ConfigError, NameRule};
 use crate::listener::Listeners;
@@ -118,13 +119,17 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         // Before anything is reserved: a signal must find someone who gives it back.
         let mut signals = Signals::new().map_err(system)?;
         let ((stop, told), (stop_now, told_again)) = (oneshot::channel::<()>(), oneshot::channel::<()>());
+        let (counted, counting) = mpsc::unbounded_channel();
         tokio::spawn(async move {
-            for listener in [stop, stop_now] {
+            loop {
                 signals.next().await;
-                // Nobody listens any more where the server has ended meanwhile.
-                let _ = listener.send(());
+                // Nobody counts any more where the server has been told twice.
+                if counted.send(()).is_err() {
+                    return;
+                }
             }
         });
+        tokio::spawn(tell(counting, stop, stop_now));
         let told = async {
             let _ = told.await;
         };
@@ -140,6 +145,30 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     // A ledger call that hangs must not hold the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
+}
+
+/// A second signal this soon after the first is the same one: `timeout`, and shells, send it to the process and again
+/// to its group.
+const SAME_SIGNAL: Duration = Duration::from_millis(500);
+
+/// Tells `stop` of the first signal, and `stop_now` of the next one that is not the same.
+async fn tell(
+    mut signals: mpsc::UnboundedReceiver<()>,
+    stop: oneshot::Sender<()>,
+    stop_now: oneshot::Sender<()>,
+) {
+    if signals.recv().await.is_none() {
+        return;
+    }
+    let first = Instant::now();
+    // Nobody listens any more where the server has ended meanwhile.
+    let _ = stop.send(());
+    while signals.recv().await.is_some() {
+        if first.elapsed() >= SAME_SIGNAL {
+            let _ = stop_now.send(());
+            return;
+        }
+    }
 }
 
 /// Prints; a reader that has gone away is no reason to stop.
@@ -216,19 +245,18 @@ fn greeting(config: &Config, started: &Started) -> String {
             file.display()
         )),
     }
-    let name = config.names.iter().find_map(|name| match &name.rule {
-        NameRule::Exact(name) => Some(name.to_string()),
-        NameRule::Pattern(_) => None,
-    });
-    if let Some(address) = started.addresses.first() {
+    // Where no name can be minted from, there is nothing to try.
+    let name = match config.names.first().map(|name| &name.rule) {
+        Some(NameRule::Exact(name)) => Some(name.to_string()),
+        Some(NameRule::Pattern(prefix)) => Some(format!("{prefix}1")),
+        None => started.names_on_first_use.then(|| "orders".to_owned()),
+    };
+    if let (Some(address), Some(name)) = (started.addresses.first(), name) {
         let reachable = match address.ip() {
             ip if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
             _ => *address,
         };
-        lines.push(format!(
-            "  try          curl http://{reachable}/v1/mint/{}",
-            name.as_deref().unwrap_or("orders")
-        ));
+        lines.push(format!("  try          curl http://{reachable}/v1/mint/{name}"));
     }
     lines.push(String::new());
     lines.join("\n")
@@ -268,5 +296,48 @@ impl Signals {
             tracing::error!("Ctrl-C cannot be waited for: {error}");
             std::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn greeted(config: &Config) -> String {
+        let started = Started {
+            addresses: vec!["127.0.0.1:7600".parse().unwrap()],
+            realm_id: "r".to_owned(),
+            ledger: "memory:".to_owned(),
+            names_on_first_use: config.names_on_first_use(),
+        };
+        greeting(config, &started)
+    }
+
+    #[test]
+    fn the_banner_proposes_only_what_can_be_minted() {
+        let of = |names: &str| Config::parse(&format!("realm = 'r'\n{names}"), "floe.toml".as_ref()).unwrap();
+        assert!(greeted(&Config::standalone()).contains("/v1/mint/orders\n"));
+        assert!(greeted(&of("[[name]]\nname = 'a'\nkind = 'counter'")).contains("/v1/mint/a\n"));
+        assert!(greeted(&of("[[name]]\nname = 'u-*'\nkind = 'counter'")).contains("/v1/mint/u-1\n"));
+        let none = greeted(&of(""));
+        assert!(none.contains("names        none") && !none.contains("/v1/mint/"), "{none}");
+    }
+
+    #[tokio::test]
+    async fn a_signal_that_comes_twice_at_once_is_one() {
+        let ((stop, told), (stop_now, mut told_again)) = (oneshot::channel(), oneshot::channel());
+        let (signal, signals) = mpsc::unbounded_channel();
+        let since = Instant::now();
+        signal.send(()).unwrap();
+        signal.send(()).unwrap();
+        tokio::spawn(tell(signals, stop, stop_now));
+        told.await.unwrap();
+        // Whoever goes on telling it is heard, and not before.
+        while told_again.try_recv().is_err() {
+            assert!(since.elapsed() < Duration::from_secs(20), "a later signal counts");
+            let _ = signal.send(());
+            tokio::task::yield_now().await;
+        }
+        assert!(since.elapsed() >= SAME_SIGNAL, "{:?}", since.elapsed());
     }
 }
