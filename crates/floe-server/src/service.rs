@@ -59,7 +59,7 @@ enum Known {
 struct OpenName {
     handle: Handle,
     metrics: NameMetrics,
-    /// Whether the log has been told that the name is stopped: clients go on asking.
+    /// Whether the log has been told that nothing is minted under the name: clients go on asking.
     stop_logged: AtomicBool,
 }
 
@@ -148,6 +148,9 @@ impl Service {
             Err(error) => Err(error),
         };
         let minted = minted.map_err(|error| self.refuse(&open, error))?;
+        if open.stop_logged.load(Ordering::Relaxed) && open.stop_logged.swap(false, Ordering::AcqRel) {
+            tracing::info!(name, "the name is minted from again");
+        }
         open.metrics.minted(n);
         Ok(minted)
     }
@@ -340,7 +343,12 @@ impl Service {
             // And whatever a later version of the library adds.
             _ => {
                 if !open.stop_logged.swap(true, Ordering::AcqRel) {
-                    tracing::error!(name = %open.handle.name(), "the name is stopped: {detail}");
+                    let name = open.handle.name();
+                    match report::is_stopped(&self.floe.status(), name) {
+                        true => tracing::error!(%name, "the name is stopped: {detail}"),
+                        // The clock, which is refused until it is right again.
+                        false => tracing::error!(%name, "nothing is minted for now: {detail}"),
+                    }
                 }
                 self.stopped.notify_one();
                 Refusal::new(Status::Stopped, detail)

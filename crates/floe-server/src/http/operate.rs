@@ -46,7 +46,8 @@ pub(super) async fn live() -> Response<Body> {
 
 /// Whether clients should be sent here
 ///
-/// Yes while any window lasts, also when the ledger is gone; no from the moment of draining.
+/// Yes while any window lasts, also when the ledger is gone; no where nothing can be minted (the clock is refused, the
+/// window has run out without a ledger, every name is used up or stopped), and from the moment of draining.
 #[utoipa::path(
     get,
     path = "/readyz",

@@ -200,31 +200,14 @@ impl Service {
         self.floe.ledger().list(prefix, "", limit).map_err(|error| unreadable(&error))
     }
 
-    /// Whether clients should be sent here: yes while any window lasts, and while nothing is known to be wrong; no
-    /// from the moment of draining.
+    /// Whether clients should be sent here: no where nothing can be minted, and from the moment of draining.
     pub(crate) fn readiness(&self) -> Readiness {
         if self.draining.load(Ordering::Acquire) {
             return Readiness::Not("draining: this server is shutting down".to_owned());
         }
-        let status = self.floe.status();
-        match status.state {
-            State::Running => {}
-            State::Stopped(cause) => return Readiness::Not(format!("stopped: {cause}")),
-        }
-        if status.slots.iter().any(|slot| slot.window_left_ms > 0) {
-            return Readiness::Ready;
-        }
-        if let Some(cause) = status.clock.refused {
-            return Readiness::Not(format!("the clock is refused: {cause}"));
-        }
-        let serves = |name: &NameStatus| name.state == NameState::Ready;
-        match (status.names.iter().any(serves), status.names.first()) {
-            (true, _) | (_, None) => Readiness::Ready,
-            (false, Some(first)) => Readiness::Not(format!(
-                "no name can be minted from; `{}` is {}",
-                first.name,
-                trouble(&first.state).unwrap_or_else(|| word(&first.state).to_owned())
-            )),
+        match barren(&self.floe.status()) {
+            None => Readiness::Ready,
+            Some(why) => Readiness::Not(why),
         }
     }
 
@@ -290,6 +273,43 @@ fn described(name: &str, definition: &Definition) -> NameReport {
     }
 }
 
+/// Why nothing can be minted; `None` while a window lasts, and while nothing is known to be wrong.
+fn barren(status: &floe::Status) -> Option<String> {
+    if let State::Stopped(cause) = &status.state {
+        return Some(format!("stopped: {cause}"));
+    }
+    // No window is of use without the clock.
+    if let Some(cause) = &status.clock.refused {
+        return Some(format!("the clock is refused: {cause}"));
+    }
+    let window_lasts = status.slots.iter().any(|slot| slot.window_left_ms > 0);
+    let ledger_gone = status.names.iter().any(|name| matches!(name.state, NameState::Unavailable { .. }));
+    let serves = |name: &NameStatus| {
+        let in_window = window_lasts && name.definition.kind() == Kind::Snowflake;
+        match name.state {
+            NameState::Ready => !ledger_gone || name.left > 0 || in_window,
+            NameState::Unavailable { .. } => in_window,
+            NameState::Exhausted(_) | NameState::Stopped(_) => false,
+        }
+    };
+    if status.names.iter().any(serves) {
+        return None;
+    }
+    // One that is not ready is there: where all are, each of them serves.
+    let first = status.names.iter().find(|name| name.state != NameState::Ready)?;
+    let cause = match &first.state {
+        NameState::Unavailable { since, cause } => format!("unavailable since {since}: {cause}"),
+        state => format!("{}: {}", word(state), trouble(state).unwrap_or_default()),
+    };
+    Some(format!("no name can be minted from; `{}` is {cause}", first.name))
+}
+
+/// Whether a name is stopped for good, as is not the case while merely the clock is refused.
+pub(super) fn is_stopped(status: &floe::Status, name: &floe::Name) -> bool {
+    let stopped = |found: &NameStatus| found.name == *name && matches!(found.state, NameState::Stopped(_));
+    matches!(status.state, State::Stopped(_)) || status.names.iter().any(stopped)
+}
+
 fn word(state: &NameState) -> &'static str {
     match state {
         NameState::Ready => "ready",
@@ -314,5 +334,81 @@ pub(super) fn unreadable(error: &LedgerError) -> Refusal {
         LedgerError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, super::RETRY),
         LedgerError::Unfit(_) | LedgerError::Missing(_) => Refusal::new(Status::Stopped, detail),
         LedgerError::Overflow { .. } => Refusal::new(Status::Exhausted, detail),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use floe::ledger::Memory;
+    use floe::{Floe, Layout, SlotStatus};
+
+    /// The status of a server that has one name of each of these states.
+    fn status(names: &[(&Definition, NameState, u64)]) -> floe::Status {
+        let floe = Floe::open(Memory::default()).unwrap();
+        let mut status = floe.status();
+        floe.close();
+        status.names = (0_u32..)
+            .zip(names)
+            .map(|(at, (definition, state, left))| NameStatus {
+                name: floe::Name::new(&format!("name-{at}")).unwrap(),
+                definition: (*definition).clone(),
+                state: state.clone(),
+                left: *left,
+                ahead_ms: 0,
+                horizon: None,
+            })
+            .collect();
+        status
+    }
+
+    fn window(left: u64) -> SlotStatus {
+        SlotStatus { worker_bits: 10, worker: None, window_end: None, window_left_ms: left, trouble: None }
+    }
+
+    #[test]
+    fn what_can_mint_nothing_is_not_ready_and_says_why() {
+        let orders = &Definition::Snowflake { layout: Layout::TWITTER, own: false };
+        let (segment, counter) = (&Definition::SEGMENT, &Definition::Counter);
+        let gone = NameState::Unavailable { since: UnixMillis::EPOCH, cause: "no route".to_owned() };
+        let (over, stopped) =
+            (NameState::Exhausted("its bits ran out".to_owned()), NameState::Stopped("moved".to_owned()));
+        let ready = NameState::Ready;
+
+        assert_eq!(barren(&status(&[])), None, "nothing has been asked");
+        assert_eq!(barren(&status(&[(orders, ready.clone(), 0)])), None);
+        assert_eq!(barren(&status(&[(orders, over.clone(), 0), (segment, ready.clone(), 0)])), None);
+        assert_eq!(barren(&status(&[(orders, gone.clone(), 0), (segment, ready.clone(), 5)])), None);
+
+        let why = |status: &floe::Status| barren(status).unwrap_or_else(|| panic!("it is ready"));
+        assert!(why(&status(&[(orders, over.clone(), 0)])).contains("`name-0` is exhausted: its bits"));
+        assert!(why(&status(&[(orders, over.clone(), 0), (segment, stopped, 0)])).contains("exhausted"));
+        // What has to ask a ledger that does not answer does not serve either.
+        let mut lost = status(&[(counter, ready.clone(), 0), (segment, ready.clone(), 0), (orders, gone, 0)]);
+        assert!(why(&lost).contains("`name-2` is unavailable since") && why(&lost).contains("no route"));
+        lost.slots = vec![window(0)];
+        assert!(why(&lost).contains("no route"));
+        lost.slots = vec![window(1)];
+        assert_eq!(barren(&lost), None, "a window lasts");
+
+        // A window is of no use to a name that cannot mint in it, nor without the clock.
+        let mut used_up = status(&[(orders, over, 0)]);
+        used_up.slots = vec![window(1000)];
+        assert!(why(&used_up).contains("exhausted"));
+        let mut moved = status(&[(orders, ready, 1000)]);
+        moved.slots = vec![window(1000)];
+        assert_eq!(barren(&moved), None);
+        moved.clock.refused = Some("went back".to_owned());
+        assert_eq!(why(&moved), "the clock is refused: went back");
+    }
+
+    #[test]
+    fn a_refused_clock_stops_no_name_for_good() {
+        let mut refused = status(&[(&Definition::SEGMENT, NameState::Ready, 0)]);
+        refused.clock.refused = Some("went back".to_owned());
+        let name = refused.names[0].name.clone();
+        assert!(!is_stopped(&refused, &name));
+        refused.names[0].state = NameState::Stopped("another definition".to_owned());
+        assert!(is_stopped(&refused, &name));
     }
 }
