@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use floe::{Floe, Kind, LATENCY_BOUNDS_MICROS, NameState, Status};
+use floe::{ClockState, ClockStatus, Floe, Kind, LATENCY_BOUNDS_MICROS, NameState, Status};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -248,11 +248,11 @@ impl FromStatus {
         let clock = &status.clock;
         let help = "Steady clock minus wall clock";
         gauge(encoder, "steady_clock_offset_milliseconds", help, clock.offset_ms())?;
-        let held = whole(clock.held_ms());
+        let held = whole(behind_ms(clock));
         gauge(
             encoder,
             "rollback_held_milliseconds",
-            "Rollback of the wall clock that is held through now",
+            "Rollback of the wall clock that is held through now, or too far for that and refused",
             held,
         )?;
         let help = "Whether the clock is refused (1) and nothing is minted by it";
@@ -321,6 +321,14 @@ impl FromStatus {
     }
 }
 
+/// The rollback that has not passed yet, also where it is beyond what is held through.
+fn behind_ms(clock: &ClockStatus) -> u64 {
+    match clock.state {
+        ClockState::Refused(behind) => behind,
+        _ => clock.held_ms(),
+    }
+}
+
 fn ledger(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
     let calls = &status.calls;
     let help = "Reservations asked of the ledger, by outcome";
@@ -354,4 +362,23 @@ fn seconds(micros: u64) -> f64 {
 /// A number as a gauge holds it. None of them comes near the end of the range.
 fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use floe::UnixMillis;
+
+    #[test]
+    fn a_rollback_is_shown_also_where_it_is_refused() {
+        let clock = |state| ClockStatus {
+            steady: UnixMillis::new(5_000),
+            wall: UnixMillis::new(1_000),
+            state,
+            refused: None,
+        };
+        assert_eq!(behind_ms(&clock(ClockState::Level)), 0);
+        assert_eq!(behind_ms(&clock(ClockState::Holding(40))), 40);
+        assert_eq!(behind_ms(&clock(ClockState::Refused(7_200_000))), 7_200_000);
+    }
 }
