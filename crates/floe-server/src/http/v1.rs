@@ -118,6 +118,9 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
         Definition::Snowflake { layout, .. } if layout.total_bits() > 63 => {
             format!("the IDs of `{name}` have up to {} bits", layout.total_bits())
         }
+        Definition::Dated(shape) if !shape.prefix().is_empty() => {
+            format!("the IDs of `{name}` are text, they begin with its prefix {:?}", shape.prefix())
+        }
         Definition::Dated(shape) if shape.overflow() == floe::Overflow::Widen && media == Media::Octets => {
             format!("the IDs of `{name}` may outgrow 63 bits, since its counter widens")
         }

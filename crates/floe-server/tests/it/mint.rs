@@ -29,6 +29,11 @@ kind = "dated"
 digits = 6
 zone = "UTC"
 prefix = "INV"
+[[name]]
+name = "receipt"
+kind = "dated"
+digits = 6
+zone = "UTC"
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,10 +59,20 @@ async fn numbers_come_where_they_are_asked_for() {
     assert_eq!(ids, [1, 3, 5]);
     assert_eq!(server.mint("tickets", 2).await, ["7", "9"]);
     assert_eq!(server.mint("serial", 3).await, ["1", "2", "3"]);
-    let invoice = server.json("/v1/mint/invoice?numbers=true").await["ids"][0].as_u64().unwrap();
-    assert_eq!(invoice % 1_000_000, 1);
+    let receipt = server.json("/v1/mint/receipt?numbers=true").await["ids"][0].as_u64().unwrap();
+    assert_eq!(receipt % 1_000_000, 1);
+    let octets = server.accept("/v1/mint/receipt", "application/octet-stream").await.bytes().await.unwrap();
+    assert_eq!(octets[..], (receipt + 1).to_le_bytes());
+    // A number would have lost the prefix: nothing is minted then.
+    for (refused, status) in [
+        (server.get("/v1/mint/invoice?numbers=true").await, 400),
+        (server.accept("/v1/mint/invoice", "application/octet-stream").await, 406),
+    ] {
+        let body = problem(refused, status).await;
+        assert!(body["detail"].as_str().unwrap().contains("are text"), "{body}");
+    }
     let text = &server.mint("invoice", 1).await[0];
-    assert_eq!(text, &format!("INV{:08}000002", invoice / 1_000_000));
+    assert_eq!(text, &format!("INV{:08}000001", receipt / 1_000_000));
     problem(server.get("/v1/mint/wide?numbers=true").await, 400).await;
     problem(server.accept("/v1/mint/wide", "application/octet-stream").await, 406).await;
     assert!(server.mint("wide", 1).await[0].parse::<u128>().unwrap() > u128::from(u64::MAX));
