@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use floe::ledger::Memory;
-use floe::{DefineError, Floe, Name, NameError};
+use floe::{DefineError, Definition, Floe, Layout, Name, NameError, Taste, UnixMillis};
 
 use super::{Config, ConfigError, NameRule, show_duration};
 
@@ -63,7 +63,12 @@ fn names(config: &Config, problems: &mut Vec<String>) {
         Ok(floe) => floe,
         Err(error) => return problems.push(error.to_string()),
     };
+    let now = floe.status().clock.steady;
     for settings in &config.names {
+        if let Some(over) = past_horizon(&settings.definition, now) {
+            problems.push(format!("name `{}`: {over}", settings.rule));
+            continue;
+        }
         let defined = example(config, &settings.rule)
             .map_err(DefineError::Name)
             .and_then(|name| floe.define(&name, &settings.definition, &settings.taste));
@@ -71,6 +76,32 @@ fn names(config: &Config, problems: &mut Vec<String>) {
             problems.push(format!("name `{}`: {error}", settings.rule));
         }
     }
+    if config.names_on_first_use() {
+        // What a name becomes that nobody configured.
+        let natural = Definition::Snowflake { layout: Layout::TWITTER, own: false };
+        let defined = Name::new("orders")
+            .map_err(DefineError::Name)
+            .and_then(|name| floe.define(&name, &natural, &Taste::default()));
+        if let Err(error) = defined {
+            problems.push(format!(
+                "names come into being with the layout twitter here, and that cannot be served: {error}"
+            ));
+        }
+    }
+}
+
+/// Why a definition cannot be minted from any more: its time bits have run out.
+fn past_horizon(definition: &Definition, now: UnixMillis) -> Option<String> {
+    let Definition::Snowflake { layout, .. } = definition else { return None };
+    let preset = floe::layout::PRESETS.iter().find(|preset| preset.layout == *layout);
+    let inspected = preset.map_or_else(|| layout.to_string(), |preset| preset.name.to_owned());
+    let quoted = if preset.is_some() { inspected } else { format!("\"{inspected}\"") };
+    (layout.horizon() <= now).then(|| {
+        format!(
+            "its layout's time bits ran out on {}, so nothing can be minted from it: remove the name, or give it another layout under a new name (old IDs are read with floe inspect --layout {quoted})",
+            layout.horizon()
+        )
+    })
 }
 
 /// A name that the rule is about, and no listed name.

@@ -103,13 +103,18 @@ drain_timeout = "{drain_timeout}"
 # [[name]]
 # name = "orders"                      # or a pattern, a prefix and one `*` at its end: "user-*"
 # kind = "snowflake"                   # snowflake | segment | counter | dated; for ever
-# layout = "twitter"                   # a preset, or fields: "time:41 datacenter:5 worker:5 sequence:12"; for ever
-# tick = "1ms"                         # of a layout of fields (a preset has its own); for ever
-# epoch = "2010-11-04T01:42:54.657Z"   # likewise; for ever
+# layout = "twitter"                   # a preset, which has its own tick and epoch; for ever
 # own = false                          # a generator of its own instead of the layout's; for ever
 # start = "rolling"                    # where a tick's sequence begins: zero | random:100 | rolling
 # max_ahead = "10ms"                   # how far minted ticks may run ahead of the steady clock in a burst
 # form = "decimal"                     # how IDs are written; the only one in this version
+
+# [[name]]
+# name = "user-*"
+# kind = "snowflake"
+# layout = "time:41 shard:10 sequence:12"  # or fields, high to low; for ever
+# tick = "1ms"                         # of a layout of fields alone; for ever
+# epoch = "2020-01-01T00:00:00Z"       # likewise; for ever
 
 # [[name]]
 # name = "Tickets64"

@@ -175,8 +175,8 @@ fn taste(section: &Section<'_, '_>) -> Taste {
     taste
 }
 
-/// The layout of `layout`, `tick` and `epoch`. A preset brings its own tick and epoch, which both may be replaced;
-/// fields need both to be said.
+/// The layout of `layout`, `tick` and `epoch`. A preset has its own tick and epoch; fields need both
+/// to be said.
 fn layout_of(section: &Section<'_, '_>) -> Option<Layout> {
     let shown = |error: LayoutError| error.to_string();
     let spec = section.read("layout", text);
@@ -190,11 +190,17 @@ fn layout_of(section: &Section<'_, '_>) -> Option<Layout> {
     }
     let spec = spec?;
     let read = match (spec.contains(':'), spec.contains('=')) {
-        (false, _) => spec.parse::<Layout>().and_then(|preset| match (tick, epoch) {
-            (None, None) => Ok(preset),
-            _ => {
-                let (tick, epoch) = (tick.unwrap_or(preset.tick_millis()), epoch.unwrap_or(preset.epoch()));
-                Layout::new(&preset.spec(), tick, epoch, preset.width())
+        (false, _) => spec.parse::<Layout>().inspect(|preset| {
+            for (setting, said) in [("tick", tick.is_some()), ("epoch", epoch.is_some())] {
+                if said {
+                    section.complain(
+                        setting,
+                        format_args!(
+                            "a preset has its own: remove it, or write the preset's fields to change it, layout = \"{}\" with a tick and an epoch",
+                            preset.spec()
+                        ),
+                    );
+                }
             }
         }),
         (true, true) => {

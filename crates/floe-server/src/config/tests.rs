@@ -117,12 +117,11 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
             _ => line.to_owned(),
         })
         .collect();
-    // The tick and epoch of a preset are its own; what stands there is what `twitter` has.
     let config = parse(&text.join("\n")).unwrap();
     config.check().unwrap();
-    assert_eq!(config.names.len(), 3);
+    assert_eq!(config.names.len(), 4);
     assert_eq!(config.window, Some(config.window_on(false)));
-    assert_eq!(config.names[1].taste, floe::Taste::default());
+    assert_eq!(config.names[2].taste, floe::Taste::default());
 }
 
 #[test]
@@ -258,14 +257,21 @@ fn layouts_are_checked_where_they_stand() {
     );
     complains(&of("layout = \"twitter\"\nepoch = \"soon\""), &["epoch", "RFC 3339"]);
     complains(&of("layout = \"twitter\"\nepoch = 1288834974657"), &["epoch", "may also be seconds"]);
-    complains(&of("layout = \"twitter\"\ntick = \"1h\""), &["tick"]);
+    for setting in ["tick = \"1ms\"", "epoch = 2010-11-04T01:42:54.657Z"] {
+        complains(
+            &of(&format!("layout = \"twitter\"\n{setting}")),
+            &["floe.toml:6:", "a preset has its own", "time:41 datacenter:5 worker:5 sequence:12"],
+        );
+    }
     complains(
         &of("layout = \"time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z\"\ntick = \"1ms\""),
         &["say it once"],
     );
-    let moved =
-        parse(&format!("realm = \"r\"\n{}", of("layout = \"twitter\"\nepoch = 2020-01-01T00:00:00+08:00")))
-            .unwrap();
+    let moved = parse(&format!(
+        "realm = \"r\"\n{}",
+        of("layout = \"time:41 worker:10 sequence:12\"\ntick = \"1ms\"\nepoch = 2020-01-01T00:00:00+08:00")
+    ))
+    .unwrap();
     let Definition::Snowflake { layout, .. } = &moved.names[0].definition else { panic!("{moved:?}") };
     assert_eq!(layout.epoch().to_string(), "2019-12-31T16:00:00.000Z");
 }
@@ -278,8 +284,13 @@ fn what_no_single_setting_shows_is_checked() {
         &format!("window = \"100ms\"\n{}", of("max_ahead = \"1s\"")),
         &["floe.toml:", "`a`", "too short", "1002 ms"],
     );
+    let fields = |rest: &str| {
+        format!(
+            "[[name]]\nname = \"a\"\nkind = \"snowflake\"\nlayout = \"time:41 worker:10 sequence:12\"\n{rest}"
+        )
+    };
     complains(
-        &of("tick = \"10ms\"\nstart = \"rolling\"\nmax_ahead = \"5ms\""),
+        &fields("epoch = 2020-01-01T00:00:00Z\ntick = \"10ms\"\nstart = \"rolling\"\nmax_ahead = \"5ms\""),
         &["`a`", "rolling", "max_ahead"],
     );
     complains("listen = [\"0.0.0.0:7600\"]", &["0.0.0.0:7600", "insecure = true (--insecure)"]);
@@ -296,10 +307,44 @@ fn what_no_single_setting_shows_is_checked() {
         &["unknown time zone"],
     );
     complains(&format!("worker = 2000\n{}", of("")), &["`a`", "2000"]);
-    complains(&of("epoch = \"2090-01-01T00:00:00Z\""), &["`a`", "epoch", "later than now"]);
+    complains(
+        &fields("tick = \"1ms\"\nepoch = \"2090-01-01T00:00:00Z\""),
+        &["`a`", "epoch", "later than now"],
+    );
     let other = "[[name]]\nname = \"b-*\"\nkind = \"snowflake\"\nlayout = \"twitter\"\nstart = \"zero\"";
     complains(&format!("{}\n{other}", of("")), &["`b-*`", "own = true"]);
     parse("realm = \"r\"\nlisten = [\"0.0.0.0:7600\"]\ninsecure = true").unwrap().check().unwrap();
+}
+
+#[test]
+fn a_layout_whose_time_is_over_is_not_served() {
+    let of = |layout: &str| format!("[[name]]\nname = \"old\"\nkind = \"snowflake\"\nlayout = {layout}");
+    complains(&of("\"baidu\""), &["`old`", "ran out on 20", "floe inspect --layout baidu"]);
+    complains(
+        &of("\"time:20 worker:4 sequence:4\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\""),
+        &["ran out on 2020-01-01T00:17:28", "--layout \"time:20 worker:4 sequence:4 tick=1ms epoch=2020"],
+    );
+}
+
+#[test]
+fn a_ledger_of_a_later_version_is_refused_without_its_password() {
+    for scheme in ["redis", "rediss", "postgres", "mysql", "etcd", "zookeeper"] {
+        let text = format!("ledger = \"{scheme}://me:secret@db/0\"");
+        complains(&text, &["floe.toml:2:10: ledger:", scheme, "reserved", "on its way", "sqlite:PATH"]);
+        assert!(!complaints(&text)[0].contains("secret"));
+    }
+}
+
+#[test]
+fn without_a_file_the_worker_has_to_fit_the_layout_that_names_get() {
+    let mut config = Config::standalone();
+    config.set("worker", "1023").unwrap();
+    config.check().unwrap();
+    config.set("worker", "5000").unwrap();
+    let error = config.check().unwrap_err().to_string();
+    assert!(error.contains("layout twitter") && error.contains("5000"), "{error}");
+    // Where a file lists no names, none come into being.
+    parse("realm = \"r\"\nworker = 5000").unwrap().check().unwrap();
 }
 
 #[test]

@@ -101,14 +101,14 @@ async fn exhausted_is_not_hidden() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_layout_whose_time_is_over_is_exhausted() {
-    let server = Server::of(
+async fn a_layout_whose_time_is_over_is_not_served() {
+    let config = file(
         "[[name]]\nname = \"old\"\nkind = \"snowflake\"\nlayout = \"time:20 worker:4 sequence:4\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"\n",
-    )
-    .await;
-    let body = server.problem("/v1/mint/old", 507).await;
-    assert!(body["detail"].as_str().unwrap().contains("2020"), "{body}");
-    server.stop().await.unwrap();
+    );
+    let Err(ServeError::Config(error)) = Server::try_start(config, directory()).await else {
+        panic!("the server starts");
+    };
+    assert!(error.to_string().contains("ran out on 2020"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
