@@ -102,9 +102,9 @@ impl Cursor {
         count: u64,
         whole: bool,
         limit: u64,
-        wish: impl Fn(u64) -> u64,
+        wish: impl Fn(u64) -> u64 + std::marker::Copy,
     ) -> Draw {
-        let mut draw = self.try_draw(era, count, whole, limit, &wish);
+        let mut draw = self.try_draw(era, count, whole, limit, wish);
         let mut pauses = FIRST_PAUSES;
         loop {
             if let Some(draw) = draw {
@@ -116,7 +116,7 @@ impl Cursor {
                 pause();
             }
             pauses = (pauses * 2).min(MOST_PAUSES);
-            draw = self.try_draw_again(era, count, whole, limit, &wish);
+            draw = self.try_draw_again(era, count, whole, limit, wish);
         }
     }
 

@@ -304,6 +304,15 @@ impl Layout {
         if tick < self.ticks() { Ok(tick) } else { Err(self.past_horizon(time)) }
     }
 
+    /// The first position of the tick in which `time` lies, as [`tick_at`](Self::tick_at) and
+    /// [`position`](Self::position) say it.
+    #[inline]
+    pub(crate) fn position_at(&self, time: UnixMillis) -> Result<u64, LayoutError> {
+        let tick = self.tick_at(time)?;
+        // Together the time and the sequence have at most 63 bits, so nothing is shifted out.
+        Ok(tick.wrapping_shl(u32::from(self.sequence_bits)))
+    }
+
     #[cold]
     fn before_epoch(&self, time: UnixMillis) -> LayoutError {
         LayoutError::BeforeEpoch { epoch: self.epoch, time }

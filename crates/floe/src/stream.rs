@@ -14,7 +14,7 @@ use crate::layout::{Layout, LayoutError};
 use crate::line::Line;
 use crate::signal::Signal;
 use crate::sync::{AtomicU64, Ordering};
-use crate::time::{Tick, UnixMillis};
+use crate::time::UnixMillis;
 
 /// Where a tick's sequence begins.
 ///
@@ -166,11 +166,11 @@ impl Stream {
         whole: bool,
         further: u64,
     ) -> Result<Draw, MintError> {
-        let tick = match self.layout.tick_at(stamp.time()) {
-            Ok(tick) => tick,
+        let now = match self.layout.position_at(stamp.time()) {
+            Ok(now) => now,
             Err(error) => return Err(self.no_tick(&error)),
         };
-        match self.draw_in(tick, stamp.era(), count, whole, further) {
+        match self.draw_from(now, stamp.era(), count, whole, further) {
             Draw::Later(position) if position >= self.layout.end_position() => Err(self.used_up()),
             Draw::NeedRange if self.line.cursor.next() >= Some(self.layout.end_position()) => {
                 Err(self.used_up())
@@ -182,21 +182,21 @@ impl Stream {
     /// One position and its worker id, if that needs no wait and no words.
     #[inline]
     pub(crate) fn draw_one(&self, stamp: Stamp) -> Option<(u64, u64)> {
-        let tick = self.layout.tick_at(stamp.time()).ok()?;
-        match self.draw_in(tick, stamp.era(), 1, true, 0) {
+        let now = self.layout.position_at(stamp.time()).ok()?;
+        match self.draw_from(now, stamp.era(), 1, true, 0) {
             Draw::Got(drawn) => Some((drawn.start, drawn.tag)),
             Draw::Later(_) | Draw::NeedRange => None,
         }
     }
 
+    /// `now` is the first position of the clock's tick.
     #[inline(always)]
-    fn draw_in(&self, tick: Tick, era: u64, count: u64, whole: bool, further: u64) -> Draw {
+    fn draw_from(&self, now: u64, era: u64, count: u64, whole: bool, further: u64) -> Draw {
         let layout = &self.layout;
-        let now = layout.position(tick, 0);
         // The first position that may not be drawn yet.
         let reach = self.reach.saturating_add(further.saturating_mul(layout.per_tick()));
         let limit = now.saturating_add(reach).min(layout.end_position());
-        self.line.cursor.draw(era, count, whole, limit, |next| match self.start {
+        self.line.cursor.draw(era, count, whole, limit, move |next| match self.start {
             _ if next >= now => next,
             Start::Zero => now,
             Start::Random(below) => now + self.random() % below,
