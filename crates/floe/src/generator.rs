@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::batch::Batch;
-use crate::clock::Stamp;
+use crate::clock::{Clock, Stamp};
 use crate::cursor::{Draw, Drawn};
 use crate::driver::Shared;
 use crate::error::MintError;
@@ -31,6 +31,8 @@ pub struct Generator<I: IdRepr = Id> {
     name: Name,
     stream: Arc<Stream>,
     shared: Arc<Shared>,
+    /// The one in `shared`, without the way there.
+    clock: Arc<Clock>,
     id: PhantomData<fn() -> I>,
 }
 
@@ -57,7 +59,7 @@ pub struct Minter<I: IdRepr = Id> {
 
 impl<I: IdRepr> Generator<I> {
     pub(crate) fn new(name: Name, stream: Arc<Stream>, shared: Arc<Shared>) -> Self {
-        Self { name, stream, shared, id: PhantomData }
+        Self { name, stream, clock: Arc::clone(&shared.clock), shared, id: PhantomData }
     }
 
     /// The name.
@@ -80,7 +82,7 @@ impl<I: IdRepr> Generator<I> {
     /// [`MintError`]; after `Busy` and `Unavailable` it is worth asking again.
     #[inline]
     pub fn mint(&self) -> Result<I, MintError> {
-        if let Some(stamp) = self.shared.clock.at_hand()
+        if let Some(stamp) = self.clock.at_hand()
             && let Some((position, worker)) = self.stream.draw_one(stamp)
         {
             return Ok(self.place(position, worker));
@@ -229,7 +231,7 @@ impl<I: IdRepr> Minter<I> {
     #[inline]
     pub fn mint(&mut self) -> Result<I, MintError> {
         let generator = &self.generator;
-        if let Some(stamp) = generator.shared.clock.at_hand()
+        if let Some(stamp) = generator.clock.at_hand()
             && let Some(placer) = &self.placer
             && let Some(position) = self.chunk.take(&generator.stream, stamp)
         {

@@ -236,7 +236,7 @@ impl IdRepr for Id {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(layout: &Layout, position: u64, worker: u64) -> Self {
         Self(layout.place(position, worker))
     }

@@ -73,7 +73,7 @@ impl Layout {
     /// Where `position` is not below [`end_position`](Self::end_position), `worker` not below
     /// [`workers`](Self::workers), or the layout is wide. A generator's own positions and worker never are; should
     /// they be, minting on would repeat IDs.
-    #[inline]
+    #[inline(always)]
     pub fn place(&self, position: u64, worker: u64) -> u64 {
         assert!(
             position < self.narrow_end && worker <= self.max_worker,
