@@ -148,12 +148,18 @@ impl Front {
         // The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses
         // without reading it.
         let header = limits.header_bytes + limits.uri_bytes;
-        builder.http1().timer(TokioTimer::new()).max_buf_size((2 * header).max(16 << 10));
+        // No Date: hyper's panics while the clock stands before 1970, and nothing that is answered may be cached.
+        builder
+            .http1()
+            .auto_date_header(false)
+            .timer(TokioTimer::new())
+            .max_buf_size((2 * header).max(16 << 10));
         if limits.header_count >= 100 {
             builder.http1().max_headers(limits.header_count + 1);
         }
         builder
             .http2()
+            .auto_date_header(false)
             .timer(TokioTimer::new())
             .max_concurrent_streams(limits.streams)
             .max_header_list_size(u32::try_from(2 * header).unwrap_or(u32::MAX))

@@ -1,6 +1,5 @@
 //! The end of a server.
 
-
 use crate::harness::{Server, directory, file, until};
 
 #[tokio::test(flavor = "multi_thread")]
