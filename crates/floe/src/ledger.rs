@@ -3,7 +3,7 @@
 //! A ledger holds **marks**. `reserve` moves a mark up and hands out what lies below it, so no two calls on one
 //! key ever return overlapping ranges (I2), and a mark is written *before* anything under it is used. An
 //! implementation must be linearizable and durable for `reserve`; it decides nothing else. Run
-//! [`conformance::run`] over a new one.
+//! `conformance::run` (feature `conformance`) over a new one.
 
 use std::fmt;
 

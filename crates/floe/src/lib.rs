@@ -52,6 +52,7 @@ mod name;
 mod node;
 mod owner;
 mod segment;
+mod settings;
 mod signal;
 mod status;
 mod stream;
@@ -64,7 +65,7 @@ pub use clock::{ClockPolicy, ClockState};
 pub use counter::{Counter, Dated, DatedBatch, DatedId};
 pub use definition::{DatedShape, Definition, DefinitionError, Kind, Overflow, reserved_name};
 pub use error::{DefineError, MintError, OpenError};
-pub use floe::{Builder, Floe, Taste, WorkerChoice};
+pub use floe::{Builder, Floe};
 pub use generator::{Generator, Minter, Outcome};
 pub use handle::{AnyId, Handle, Minted};
 pub use id::{Id, IdError, IdRepr, WideId};
@@ -73,6 +74,7 @@ pub use ledger::{Ledger, LedgerError};
 pub use name::{Name, NameError};
 pub use owner::{Owner, OwnerError};
 pub use segment::Segment;
+pub use settings::{Taste, WorkerChoice};
 pub use status::{
     ClockStatus, LATENCY_BOUNDS_MICROS, LedgerCalls, NameState, NameStatus, SlotStatus, State, Status,
 };
