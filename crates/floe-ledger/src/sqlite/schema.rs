@@ -208,8 +208,9 @@ pub(super) fn enter(connection: &Connection, name: &str, place: &Place) -> Resul
     }
     if name == DEFAULT_REALM {
         // Whoever names no realm wants the one that is there, and not a second one in which all IDs begin anew.
-        let sql = "SELECT group_concat(name, ', ') FROM realm";
-        let others: Option<String> = connection.query_row(sql, [], |row| row.get(0))?;
+        // Another process may make the same one meanwhile: that is not another realm.
+        let sql = "SELECT group_concat(name, ', ') FROM realm WHERE name <> ?1";
+        let others: Option<String> = connection.query_row(sql, [name], |row| row.get(0))?;
         if let Some(others) = others {
             return Err(unfit(format!(
                 "{} has no realm {DEFAULT_REALM}, it has: {others}. Name the realm (realm = \"…\" in the configuration, --realm, or \
