@@ -171,7 +171,9 @@ impl Cursor {
         let count = count.min(room);
         let after = start + count;
         self.next.0.compare_exchange(next, after, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        let left = ranges.iter().map(|&[start, end]| end.saturating_sub(after.max(start))).sum();
+        // Saturating, so that where nobody asks for it nothing is computed: a check would have to be.
+        let rest = |[start, end]: [u64; 2]| end.saturating_sub(after.max(start));
+        let left = rest(ranges[0]).saturating_add(rest(ranges[1]));
         Some(Draw::Got(Drawn { start, count, tag, version, left }))
     }
 
