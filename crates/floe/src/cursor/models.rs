@@ -137,7 +137,7 @@ fn a_closed_cursor_gives_nothing() {
 /// stored or loaded relaxed.
 #[test]
 fn two_threads_never_draw_the_same() {
-    model(2, || {
+    model(3, || {
         let cursor = Arc::new(Cursor::new(0));
         cursor.publish(&owned(0..2, 7), 0);
         let drawers = [(); 2].map(|()| {
@@ -160,7 +160,7 @@ fn two_threads_never_draw_the_same() {
 /// Caught: what `no_draw_falls_into_the_gap_of_a_renewal` says of torn snapshots.
 #[test]
 fn no_draw_sees_half_a_publication() {
-    model(2, || {
+    model(3, || {
         let cursor = Arc::new(Cursor::new(0));
         let both = |start: u64| Owned { spare: start + 20..start + 21, ..owned(start..start + 1, 7) };
         cursor.publish(&both(0), 0);
@@ -183,7 +183,7 @@ fn no_draw_sees_half_a_publication() {
 /// Caught: `owned_era != era` left out; no second look at the version; the version stored or loaded relaxed.
 #[test]
 fn a_range_is_drawn_from_in_its_own_era_only() {
-    model(2, || {
+    model(3, || {
         let cursor = Arc::new(Cursor::new(0));
         cursor.publish(&owned(0..8, 1), 0);
         let drawer = {
@@ -233,7 +233,7 @@ fn mint(chunk: &mut Chunk, stream: &Stream, stamp: Stamp) -> Option<(u64, u64)> 
 /// Caught: a chunk that ends at `start + size` in place of `start + count`; a draw that stores.
 #[test]
 fn minters_share_out_the_end_of_a_window() {
-    model(2, || {
+    model(3, || {
         let stream = Arc::new(stream());
         let first = 32 - 5;
         assert!(matches!(stream.draw(at(0, 10), first, true, 0), Ok(Draw::Got(_))));
@@ -260,7 +260,7 @@ fn minters_share_out_the_end_of_a_window() {
 /// Caught: `take` without its look at the version; `close` without counting the version up.
 #[test]
 fn closing_reaches_every_minter() {
-    model(2, || {
+    model(3, || {
         let stream = Arc::new(stream());
         let mut chunk = half_used(&stream);
         let closed = Arc::new(AtomicBool::new(false));
@@ -297,7 +297,7 @@ fn closing_reaches_every_minter() {
 /// Caught: a chunk's expiry compared by its milliseconds alone.
 #[test]
 fn invalidate_reaches_every_minter_before_the_node_does() {
-    model(2, || {
+    model(3, || {
         let stream = Arc::new(stream());
         let mut chunk = half_used(&stream);
         // The clock's word, as the ticker keeps it.
