@@ -19,6 +19,7 @@ use crate::name::Name;
 use crate::node::{Call, Node, Op};
 use crate::signal::Signal;
 use crate::status::{Calls, LedgerCalls};
+use crate::sync::lock_std as lock;
 use crate::time::MonoMillis;
 use crate::wait::Alarms;
 
@@ -348,8 +349,4 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

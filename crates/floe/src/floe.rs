@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::clock::{ClockPolicy, Stamp, system};
@@ -24,6 +24,7 @@ use crate::settings::{Taste, WorkerChoice};
 use crate::signal::Signal;
 use crate::status::{ClockStatus, NameState, NameStatus, SlotStatus, State, Status};
 use crate::stream::{Start, Stream};
+use crate::sync::lock_std as lock;
 use crate::time::{UnixMillis, millis};
 
 /// A ledger, a clock, and the names that are minted from them.
@@ -555,10 +556,6 @@ impl fmt::Debug for Floe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Floe({})", self.inner.shared.ledger.describe())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Which handle a snowflake's width makes.

@@ -18,6 +18,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// [`lock`] for what no model reaches, and so stays a mutex of `std` under loom as well.
+#[allow(unused_qualifications, reason = "under loom the two are different types")]
+pub(crate) fn lock_std<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// What one busy-wait step of the machine is.
 pub(crate) fn pause() {
     #[cfg(not(loom))]
