@@ -332,7 +332,7 @@ impl Clock {
 
     /// One round of the ticker: whether the stamp was used since the last one. It is at hand from the first round on,
     /// until [`Clock::put_away`].
-    fn tick(&self) -> bool {
+    pub(crate) fn tick(&self) -> bool {
         let used = self.used.swap(false, Ordering::Relaxed);
         let mut steady = lock(&self.steady);
         steady.observe(self.source.read());
@@ -344,7 +344,7 @@ impl Clock {
         self.cached.store(if now.refusal().is_some() { STALE } else { now.stamp.0 }, Ordering::Relaxed);
     }
 
-    fn put_away(&self) {
+    pub(crate) fn put_away(&self) {
         let _steady = lock(&self.steady);
         self.cached.store(STALE, Ordering::Relaxed);
     }

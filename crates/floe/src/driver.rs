@@ -139,8 +139,8 @@ impl Shared {
         }
     }
 
-    /// Hands the node's questions on and says when to come back.
-    fn turn(&self) -> Option<u64> {
+    /// Steps the node and rings the alarms: what the ledger is to be asked, and when to come back.
+    pub(crate) fn look_around(&self) -> (VecDeque<Call>, Option<MonoMillis>) {
         let mut node = self.node();
         node.step(&self.clock);
         let mut calls = VecDeque::new();
@@ -150,12 +150,18 @@ impl Shared {
         let now = self.clock.look();
         let deadline = node.deadline(&now);
         drop(node);
+        let alarm = self.ring_alarms(now.mono);
+        (calls, [deadline, alarm].into_iter().flatten().min())
+    }
+
+    /// Hands the node's questions on and says after how many milliseconds to come back.
+    fn turn(&self) -> Option<u64> {
+        let (mut calls, wake) = self.look_around();
         if !calls.is_empty() {
             lock(&self.work).calls.append(&mut calls);
             self.work_is_there.notify_all();
         }
-        let alarm = self.ring_alarms(now.mono);
-        [deadline, alarm].into_iter().flatten().min().map(|at| at.since(now.mono))
+        wake.map(|at| at.since(self.mono()))
     }
 
     fn ring_alarms(&self, now: MonoMillis) -> Option<MonoMillis> {
@@ -239,7 +245,7 @@ impl Shared {
 
 /// A ledger that answers with what cannot be is not one to mint from. A retry gets what its first attempt asked for,
 /// so start and length are not held against this request.
-fn sound(reply: Reply, Reserve { floor, count, .. }: &Reserve) -> Result<Reply, LedgerError> {
+pub(crate) fn sound(reply: Reply, Reserve { floor, count, .. }: &Reserve) -> Result<Reply, LedgerError> {
     match reply {
         Reply::Got { start, end, previous_mark }
             if start >= end || start < previous_mark || end > MAX_MARK =>
@@ -291,19 +297,23 @@ pub(crate) struct Driver {
 const CLOSE_MS: u64 = 5_000;
 
 impl Driver {
-    pub(crate) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
-        let driver = Self { shared: Arc::clone(shared), threads: Mutex::default() };
+    /// One that has no threads yet.
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared), threads: Mutex::default() }
+    }
+
+    pub(crate) fn start(&self) -> std::io::Result<()> {
         let spawn = |name: &str, run: fn(&Shared)| {
-            let shared = Arc::clone(shared);
+            let shared = Arc::clone(&self.shared);
             thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared))
         };
         // Calls to an embedded ledger queue for its file anyway; a shared one answers several at once.
-        let talkers = if shared.ledger.is_shared() { 4 } else { 1 };
+        let talkers = if self.shared.ledger.is_shared() { 4 } else { 1 };
         for _ in 0..talkers {
-            lock(&driver.threads).push(spawn("floe-ledger", Shared::talk)?);
+            lock(&self.threads).push(spawn("floe-ledger", Shared::talk)?);
         }
-        lock(&driver.threads).push(spawn("floe-node", Shared::run)?);
-        Ok(driver)
+        lock(&self.threads).push(spawn("floe-node", Shared::run)?);
+        Ok(())
     }
 
     /// Stops minting, gives tails back, and ends the threads. Waits at most five seconds for the ledger.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::clock::{ClockPolicy, Stamp, system};
+use crate::clock::{Clock, ClockPolicy, Stamp, system};
 use crate::counter::{Counter, Dated};
 use crate::definition::{DatedShape, Definition, DefinitionError};
 use crate::driver::{Driver, Shared};
@@ -21,7 +21,6 @@ use crate::node::{Group, Node, NodeSettings, Refill, Steps, Tally};
 use crate::owner::Owner;
 use crate::segment::{Numbers, Segment};
 use crate::settings::{Taste, WorkerChoice};
-use crate::signal::Signal;
 use crate::status::{ClockStatus, NameState, NameStatus, SlotStatus, State, Status};
 use crate::stream::{Start, Stream};
 use crate::sync::lock_std as lock;
@@ -133,6 +132,45 @@ impl Builder {
     /// Not here; but a thread of the floe does where the system, which had randomness when it was opened, has none for
     /// a token later: without fresh tokens two reservations could be taken for one.
     pub fn open(self, ledger: impl Ledger + 'static) -> Result<Floe, OpenError> {
+        // Asked once here, so that a system without randomness is found out before anything is minted.
+        let random = || -> Result<[u8; 16], OpenError> {
+            let mut bytes = [0; 16];
+            getrandom::fill(&mut bytes)
+                .map_err(|error| OpenError::System(format!("no randomness: {error}")))?;
+            Ok(bytes)
+        };
+        random()?;
+        let owner = Owner::this_process(&self.instance);
+        let this = owner.clone();
+        let is_gone = Box::new(move |owner: &Owner| owner.is_earlier_life_of(&this));
+        #[expect(
+            clippy::expect_used,
+            reason = "without fresh tokens two reservations could be taken for one"
+        )]
+        let entropy = Box::new(move || random().expect("the system had randomness a moment ago"));
+        let clock = system::clock(self.clock);
+        let floe = self.assemble(Arc::new(ledger), clock, owner, is_gone, entropy)?;
+        floe.inner
+            .driver
+            .start()
+            .map_err(|error| OpenError::System(format!("the system gave no thread: {error}")))?;
+        Ok(floe)
+    }
+
+    #[cfg(feature = "by-hand")]
+    pub(crate) fn clock(&self) -> ClockPolicy {
+        self.clock
+    }
+
+    /// All but the threads.
+    pub(crate) fn assemble(
+        self,
+        ledger: Arc<dyn Ledger>,
+        clock: Arc<Clock>,
+        owner: Owner,
+        is_gone: Box<dyn Fn(&Owner) -> bool + Send>,
+        entropy: Box<dyn FnMut() -> [u8; 16] + Send>,
+    ) -> Result<Floe, OpenError> {
         const SHORTEST: u64 = 100;
         const LONGEST: u64 = 30 * 24 * 3_600_000;
         let shared_ledger = ledger.is_shared();
@@ -144,34 +182,12 @@ impl Builder {
             return Err(OpenError::Setting("the instance's name has more than 128 bytes".to_owned()));
         }
         let realm_id = ledger.realm_id()?;
-        // Asked once here, so that a system without randomness is found out before anything is minted.
-        let random = || -> Result<[u8; 16], OpenError> {
-            let mut bytes = [0; 16];
-            getrandom::fill(&mut bytes)
-                .map_err(|error| OpenError::System(format!("no randomness: {error}")))?;
-            Ok(bytes)
-        };
-        random()?;
-        let owner = Owner::this_process(&self.instance);
-        let this = owner.clone();
-        let settings = NodeSettings {
-            window_ms,
-            keep: self.keep.unwrap_or(shared_ledger),
-            owner,
-            is_gone: Box::new(move |owner| owner.is_earlier_life_of(&this)),
-            #[expect(
-                clippy::expect_used,
-                reason = "without fresh tokens two reservations could be taken for one"
-            )]
-            entropy: Box::new(move || random().expect("the system had randomness a moment ago")),
-        };
-        let signal = Arc::<Signal>::default();
-        let node = Node::new(settings);
-        let clock = system::clock(self.clock);
-        let shared = Shared::new(clock, Arc::new(ledger), node, signal, millis(self.max_wait), window_ms);
+        let keep = self.keep.unwrap_or(shared_ledger);
+        let node = Node::new(NodeSettings { window_ms, keep, owner, is_gone, entropy });
+        let signal = Arc::default();
+        let shared = Shared::new(clock, ledger, node, signal, millis(self.max_wait), window_ms);
         let shared = Arc::new(shared);
-        let driver = Driver::start(&shared)
-            .map_err(|error| OpenError::System(format!("the system gave no thread: {error}")))?;
+        let driver = Driver::new(&shared);
         let (names, streams) = (Mutex::default(), Mutex::default());
         Ok(Floe { inner: Arc::new(Inner { shared, driver, workers: self.worker, realm_id, names, streams }) })
     }
@@ -322,7 +338,7 @@ impl Floe {
         self.inner.driver.close();
     }
 
-    fn shared(&self) -> Arc<Shared> {
+    pub(crate) fn shared(&self) -> Arc<Shared> {
         Arc::clone(&self.inner.shared)
     }
 

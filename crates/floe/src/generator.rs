@@ -109,7 +109,15 @@ impl<I: IdRepr> Generator<I> {
     /// # Errors
     /// [`MintError`].
     pub fn try_mint(&self) -> Result<Outcome<I>, MintError> {
-        Ok(match self.draw_at(self.shared.stamp()?, 1)? {
+        self.try_mint_at(self.shared.stamp()?)
+    }
+
+    pub(crate) fn try_mint_at(&self, stamp: Stamp) -> Result<Outcome<I>, MintError> {
+        self.outcome(self.draw_at(stamp, 1)?)
+    }
+
+    fn outcome(&self, draw: Draw) -> Result<Outcome<I>, MintError> {
+        Ok(match draw {
             Draw::Got(drawn) => Outcome::Ready(self.place(drawn.start, drawn.tag)),
             Draw::Later(position) => Outcome::WaitUntil(self.stream.due(position)),
             Draw::NeedRange => {
@@ -240,20 +248,30 @@ impl<I: IdRepr> Minter<I> {
         self.refill()
     }
 
-    #[cold]
-    fn refill(&mut self) -> Result<I, MintError> {
+    /// Mints one ID if that needs no wait.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn try_mint(&mut self) -> Result<Outcome<I>, MintError> {
         let generator = &self.generator;
-        for _ in 0..2 {
+        loop {
             let stamp = generator.shared.stamp()?;
             if let Some(position) = self.chunk.take(&generator.stream, stamp) {
-                return Ok(generator.place(position, self.chunk.worker()));
+                return Ok(Outcome::Ready(generator.place(position, self.chunk.worker())));
             }
-            if self.chunk.refill(&generator.stream, stamp)?.is_some() {
-                break;
+            if let Some(draw) = self.chunk.refill(&generator.stream, stamp)? {
+                return generator.outcome(draw);
             }
             self.placer = generator.layout().placer(self.chunk.worker()).ok();
         }
-        generator.mint_patiently()
+    }
+
+    #[cold]
+    fn refill(&mut self) -> Result<I, MintError> {
+        match self.try_mint()? {
+            Outcome::Ready(id) => Ok(id),
+            Outcome::WaitUntil(_) | Outcome::NeedWindow => self.generator.mint_patiently(),
+        }
     }
 }
 

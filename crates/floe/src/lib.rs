@@ -35,6 +35,8 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+#[cfg(feature = "by-hand")]
+pub mod by_hand;
 mod clock;
 mod counter;
 mod cursor;

@@ -4,7 +4,7 @@
 //! is to be asked, [`Node::handle_answer`] takes the answer in, and [`Node::deadline`] says when to step again at the
 //! latest. Time, randomness and the ledger are the caller's: a thread in a process, a heap of events in a simulator.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::{Clock, Now};
@@ -28,16 +28,27 @@ pub(crate) use tally::Tally;
 
 /// What the ledger is asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Op {
+pub enum Op {
+    /// To reserve.
     Reserve(Reserve),
-    GiveBack { key: Key, token: Token, from: u64 },
+    /// To take a tail back.
+    GiveBack {
+        /// Of which mark.
+        key: Key,
+        /// The reservation's token.
+        token: Token,
+        /// The first position that was not minted.
+        from: u64,
+    },
 }
 
 /// A question to the ledger, and the number under which its answer comes back.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Call {
-    pub(crate) id: u64,
-    pub(crate) op: Op,
+pub struct Call {
+    /// The number.
+    pub id: u64,
+    /// The question.
+    pub op: Op,
 }
 
 /// The process settings that a node lives by.
@@ -64,7 +75,7 @@ pub(crate) struct Node {
     board: Arc<Board>,
     /// The segments and counts that somebody waits for: a step touches no others.
     busy_refills: BTreeSet<usize>,
-    busy_tallies: HashSet<Name>,
+    busy_tallies: BTreeSet<Name>,
     era: u64,
     stopped: Option<String>,
 }
@@ -163,7 +174,7 @@ impl Node {
             tallies: HashMap::new(),
             board: Arc::default(),
             busy_refills: BTreeSet::new(),
-            busy_tallies: HashSet::new(),
+            busy_tallies: BTreeSet::new(),
             era: 0,
             stopped: None,
         }

@@ -30,6 +30,16 @@ impl Signal {
         *raised = false;
     }
 
+    #[cfg(feature = "by-hand")]
+    pub(crate) fn is_raised(&self) -> bool {
+        *self.lock()
+    }
+
+    #[cfg(feature = "by-hand")]
+    pub(crate) fn lower(&self) {
+        *self.lock() = false;
+    }
+
     fn lock(&self) -> MutexGuard<'_, bool> {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner)
     }

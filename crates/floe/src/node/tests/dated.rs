@@ -1,5 +1,7 @@
 //! Dated names: days that begin at 1, an order that holds over midnight on clocks that differ.
 
+use std::collections::HashSet;
+
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 
