@@ -1,0 +1,11 @@
+//! A deterministic fleet on a virtual clock: the code that floe ships, and the published algorithms, under the same
+//! faults.
+//!
+//! One seed is one history: which faults, when, on which clocks, in which order messages arrive. Nothing here reads a
+//! clock, sleeps, or draws from the system's randomness, so a seed replays bit for bit on every machine.
+//!
+//! This crate may use `floe` and nothing else of the workspace: it knows no socket, no store and no runtime.
+#![forbid(unsafe_code)]
+
+pub mod model;
+pub mod random;
