@@ -7,5 +7,12 @@
 //! This crate may use `floe` and nothing else of the workspace: it knows no socket, no store and no runtime.
 #![forbid(unsafe_code)]
 
+pub mod history;
+mod host;
+pub mod ledger;
 pub mod model;
 pub mod random;
+pub mod run;
+pub mod scenario;
+pub mod subject;
+mod world;

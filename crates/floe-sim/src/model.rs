@@ -7,6 +7,7 @@
 use floe::{MonoMillis, Reading, UnixMillis};
 
 use crate::random::Random;
+use crate::scenario::Scenario;
 
 /// True time in microseconds since the history began. No process can read it.
 pub type Micros = u64;
@@ -110,6 +111,8 @@ pub struct Machine<'a, M: Model + ?Sized> {
     pub random: &'a mut Random,
     /// What it wants of the world.
     pub outbox: &'a mut Outbox<M::Request>,
+    /// True time: for checks, never for an algorithm.
+    pub(crate) at: Micros,
 }
 
 /// What a process wants of the world.
@@ -123,6 +126,21 @@ pub struct Outbox<R> {
     pub(crate) noting: bool,
     pub(crate) died: Option<String>,
     pub(crate) last_request: u64,
+}
+
+impl<R> Outbox<R> {
+    pub(crate) fn new(noting: bool) -> Self {
+        Self {
+            requests: Vec::new(),
+            wake: None,
+            delivered: Vec::new(),
+            notes: Vec::new(),
+            violations: Vec::new(),
+            noting,
+            died: None,
+            last_request: 0,
+        }
+    }
 }
 
 /// Something that a picture or a story tells.
@@ -178,7 +196,12 @@ impl<M: Model + ?Sized> Machine<'_, M> {
         self.outbox.delivered.push((ask, verdict));
     }
 
-    /// Ends the process: the algorithm gives up. It is not started again by itself.
+    /// A rule that the algorithm itself has broken.
+    pub(crate) fn violation(&mut self, words: String) {
+        self.outbox.violations.push(words);
+    }
+
+    /// Ends the process: the algorithm gives up. Two seconds later its supervisor starts it again.
     pub fn die(&mut self, why: impl Into<String>) {
         self.outbox.died = Some(why.into());
     }
@@ -285,12 +308,27 @@ pub trait Model {
     /// The process is told to stop (SIGTERM). It goes on running for a little while.
     fn stop(&mut self, process: &mut Self::Process, machine: &mut Machine<'_, Self>);
 
-    /// The process's memory as it is, for a VM's snapshot or clone.
-    fn memory(&mut self, process: &Self::Process) -> Option<Self::Process>;
+    /// A copy of the process's memory as it is, for a machine's snapshot or clone. What the copy draws from its
+    /// system's randomness from now on is `fresh`.
+    fn memory(&mut self, process: &Self::Process, fresh: Random) -> Option<Self::Process>;
 
-    /// Whether the process could mint now as far as it is concerned: it has what it needs, and has not stopped for
-    /// good. A liveness check asks this.
-    fn may_mint(&self, _process: &Self::Process, _name: usize) -> bool {
-        true
+    /// How long a caller waits at most, in milliseconds, where the algorithm promises that.
+    fn patience_ms(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether the documentation predicts that this ID may be handed out again, after what has happened to the store.
+    fn may_repeat(&self, _name: usize, _id: u128) -> bool {
+        false
+    }
+
+    /// The rules that were broken since the last call.
+    fn broken(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What is wrong with the history as a whole, now that it is over.
+    fn finish(&mut self, _scenario: &Scenario) -> Vec<String> {
+        Vec::new()
     }
 }

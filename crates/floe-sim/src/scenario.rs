@@ -1,0 +1,336 @@
+//! What happens to a fleet: a seed chooses the mix of faults, their times and their sizes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::{Fleet, Micros, Setup};
+use crate::random::Random;
+
+/// A second of true time.
+pub const SECOND: Micros = 1_000_000;
+const MILLI: Micros = 1_000;
+
+/// A kind of fault.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Class {
+    /// Clocks that are off, drift, are slewed, stand for a while, or jump ahead.
+    Skew,
+    /// A wall clock is set back: by milliseconds, seconds, or hours.
+    Rollback,
+    /// A wall clock that says 2099, or a time before 1970.
+    Wild,
+    /// Processes crash and come back: soon or late, there or elsewhere, once or again and again.
+    Crash,
+    /// Processes stand still (SIGSTOP, a long garbage collection) for longer than any window, machines sleep and wake.
+    Pause,
+    /// Partitions, delays, reordering, lost and doubled requests, lost and late replies.
+    Network,
+    /// The store restarts.
+    Outage,
+    /// All nodes start in one instant, and there are fewer worker ids than nodes.
+    Crowd,
+    /// Two nodes were given the same worker id.
+    Twins,
+    /// One node's definitions differ from the others'.
+    Odd,
+    /// A machine is restored from a snapshot of itself, and its clock is set right at once.
+    Snapshot,
+    /// The store fails over to a replica that had not seen its last writes.
+    Failover,
+    /// The store is restored from a backup.
+    Restore,
+    /// One of the store's records is eaten.
+    Eaten,
+    /// A running machine is cloned, clock and all, and both go on.
+    Clone,
+}
+
+impl Class {
+    /// Every class.
+    pub const ALL: &'static [Self] = &[
+        Self::Skew,
+        Self::Rollback,
+        Self::Wild,
+        Self::Crash,
+        Self::Pause,
+        Self::Network,
+        Self::Outage,
+        Self::Crowd,
+        Self::Twins,
+        Self::Odd,
+        Self::Snapshot,
+        Self::Failover,
+        Self::Restore,
+        Self::Eaten,
+        Self::Clone,
+    ];
+
+    /// Those that floe's contract covers: a ledger that keeps what it has confirmed, and memory that is not copied
+    /// unnoticed.
+    pub const CONTRACT: &'static [Self] = Self::ALL.split_at(11).0;
+
+    /// The word for it on a command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Skew => "skew",
+            Self::Rollback => "rollback",
+            Self::Wild => "wild",
+            Self::Crash => "crash",
+            Self::Pause => "pause",
+            Self::Network => "network",
+            Self::Outage => "outage",
+            Self::Crowd => "crowd",
+            Self::Twins => "twins",
+            Self::Odd => "odd",
+            Self::Snapshot => "snapshot",
+            Self::Failover => "failover",
+            Self::Restore => "restore",
+            Self::Eaten => "eaten",
+            Self::Clone => "clone",
+        }
+    }
+
+    /// One line about it.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Skew => "clocks are off, drift, are slewed, stand, or jump ahead",
+            Self::Rollback => "a wall clock is set back by milliseconds, seconds or hours",
+            Self::Wild => "a wall clock says 2099, or a time before 1970",
+            Self::Crash => "processes crash and come back, there or elsewhere, once or again and again",
+            Self::Pause => "processes stand still for longer than any window; machines sleep and wake",
+            Self::Network => "partitions, delays, lost and doubled requests, lost and late replies",
+            Self::Outage => "the store restarts",
+            Self::Crowd => "all nodes start in one instant, with fewer worker ids than nodes",
+            Self::Twins => "two nodes were given the same worker id",
+            Self::Odd => "one node's definitions differ from the others'",
+            Self::Snapshot => "a machine is restored from a snapshot of itself",
+            Self::Failover => "the store fails over and loses its last writes",
+            Self::Restore => "the store is restored from a backup",
+            Self::Eaten => "one of the store's records is eaten",
+            Self::Clone => "a running machine is cloned, clock and all",
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for Class {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|class| class.word() == word);
+        found.copied().ok_or_else(|| {
+            let words: Vec<_> = Self::ALL.iter().map(|class| class.word()).collect();
+            format!("there is no fault {word:?}: they are {}", words.join(", "))
+        })
+    }
+}
+
+/// When a crash strikes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moment {
+    /// At once.
+    Now,
+    /// After the store has done what the process asks next, and before the reply.
+    AfterWrite,
+    /// After the process has minted next, and before it answers.
+    AfterMint,
+}
+
+/// What goes wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// A host's wall clock is set by so many milliseconds.
+    Step { host: usize, by_ms: i64 },
+    /// It gains or loses so many millionths for a while.
+    Slew { host: usize, ppm: i64, lasts: Micros },
+    /// It stands for a while, and is then set right.
+    Freeze { host: usize, lasts: Micros },
+    /// It says this (milliseconds since 1970) for a while, and is then set right.
+    Wild { host: usize, says_ms: i64, lasts: Micros },
+    /// A process dies, and starts again.
+    Crash { node: usize, moment: Moment, back_in: Micros, elsewhere: bool, times: u32 },
+    /// A process is told to stop, and starts again.
+    Stop { node: usize, back_in: Micros, elsewhere: bool },
+    /// A process stands still.
+    Pause { node: usize, lasts: Micros },
+    /// A machine sleeps.
+    Sleep { node: usize, lasts: Micros },
+    /// A process cannot reach the store.
+    Cut { node: usize, lasts: Micros },
+    /// A process's way to the store takes up to so long.
+    Slow { node: usize, lasts: Micros, up_to: Micros },
+    /// Requests and replies get lost, come late, or come twice.
+    Lossy { node: usize, lasts: Micros },
+    /// The store is gone for a while.
+    Outage { lasts: Micros },
+    /// The store is copied, and goes back to the copy later.
+    Forget { lasts: Micros, backup: bool },
+    /// A record is eaten.
+    Eat,
+    /// A machine's memory is copied, and it goes back to the copy later; its wall clock is right at once.
+    Snapshot { node: usize, lasts: Micros },
+    /// A machine is cloned with its memory and clocks, and both go on.
+    Clone { node: usize },
+}
+
+/// A fault and its time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// True time.
+    pub at: Micros,
+    /// What goes wrong.
+    pub what: What,
+}
+
+/// One fleet and all that will happen to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scenario {
+    /// What it was drawn from, and what decides all that is not written here.
+    pub seed: u64,
+    /// What the right clock shows at true time 0, in milliseconds since 1970.
+    pub begin_ms: i64,
+    /// What is the same for every node.
+    pub fleet: Fleet,
+    /// Each node's configuration.
+    pub setups: Vec<Setup>,
+    /// When each node starts.
+    pub starts: Vec<Option<Micros>>,
+    /// Each host's clock: off by so many milliseconds, and gaining so many millionths.
+    pub clocks: Vec<(i64, i64)>,
+    /// What goes wrong, in order of time.
+    pub faults: Vec<Fault>,
+    /// From here on nothing goes wrong any more, and what was wrong is set right.
+    pub heal: Micros,
+    /// The end.
+    pub until: Micros,
+}
+
+/// 2026-03-01T12:00:00Z.
+const NOON: i64 = 1_772_366_400_000;
+/// Machines that a node may be started on after it crashed elsewhere.
+const SPARE_HOSTS: usize = 2;
+
+impl Scenario {
+    /// The scenario of a seed: of `nodes` nodes over `seconds`, with the classes that the seed picks from `classes`, or
+    /// all of them with `every`.
+    pub fn new(seed: u64, nodes: usize, seconds: u64, classes: &[Class], every: bool) -> Self {
+        let mut random = Random::new(seed).fork(1);
+        // Half of them on the average; a seed of few kinds shows what those do to each other.
+        let density = random.between(150, 900);
+        let picked: Vec<Class> =
+            classes.iter().copied().filter(|_| random.chance(density) || every).collect();
+        let has = |class| picked.contains(&class);
+        let until = seconds * SECOND;
+        let heal = until / 5 * 4;
+        let hosts = nodes + SPARE_HOSTS;
+        let mut clocks: Vec<_> = (0..hosts).map(|_| (signed(&mut random, 20), signed(&mut random, 40))).collect();
+        if has(Class::Skew) {
+            let skewed = clocks.iter_mut().take(nodes);
+            skewed.for_each(|clock| *clock = (signed(&mut random, 4_000), signed(&mut random, 400)));
+        }
+        let crowd = has(Class::Crowd);
+        // A day begins in the middle of some histories.
+        let begin_ms = if random.chance(300) { NOON + 43_200_000 - 20_000 } else { NOON };
+        let starts = (0..nodes).map(|_| Some(if crowd { 0 } else { random.below(2 * SECOND) })).collect();
+        let window_ms = *random.choose(&[200, 500, 1_000, 3_000, 10_000]);
+        let twins = has(Class::Twins);
+        let fixed = twins || random.chance(250);
+        let odd = has(Class::Odd).then(|| random.below(as_u64(nodes)));
+        let setups = (0..nodes)
+            .map(|node| Setup {
+                // The second node was set up by copying the first one's configuration.
+                worker: if twins && node == 1 { 0 } else { as_u64(node) },
+                fixed: fixed && (!crowd || twins && node < 2),
+                window_ms,
+                odd: odd == Some(as_u64(node)),
+            })
+            .collect();
+        let worker_bits = if crowd { 2 } else { 10 };
+        let fleet = Fleet { nodes, worker_bits, keep: random.chance(500) };
+        let mut scenario =
+            Self { seed, begin_ms, fleet, setups, starts, clocks, faults: Vec::new(), heal, until };
+        for class in picked {
+            let mut random = random.fork(as_u64(class as usize) + 10);
+            for _ in 0..random.spread(1, 6) {
+                let at = random.between(SECOND, heal - SECOND);
+                let most = heal - at;
+                let what = scenario.draw(class, &mut random, most);
+                scenario.faults.extend(what.map(|what| Fault { at, what }));
+            }
+        }
+        scenario.faults.sort_by_key(|fault| fault.at);
+        scenario
+    }
+
+    fn draw(&self, class: Class, random: &mut Random, most: Micros) -> Option<What> {
+        let nodes = self.fleet.nodes;
+        let node = usize::try_from(random.below(as_u64(nodes))).unwrap_or(0);
+        let host = node;
+        let lasts = (random.spread(20, 20_000) * MILLI).min(most);
+        Some(match class {
+            Class::Skew => match random.below(4) {
+                0 => What::Slew { host, ppm: signed(random, 50_000), lasts },
+                1 => What::Freeze { host, lasts },
+                _ => What::Step { host, by_ms: by(random.spread(2, 30_000)) },
+            },
+            Class::Rollback => {
+                let largest = *random.choose(&[20, 2_000, 20_000, 3_000_000, 8_000_000]);
+                What::Step { host, by_ms: -by(random.spread(1, largest)) }
+            }
+            Class::Wild => {
+                let says_ms = *random.choose(&[4_070_908_800_000, -3_600_000, 0, 946_684_800_000]);
+                What::Wild { host, says_ms, lasts }
+            }
+            Class::Crash if random.chance(200) => {
+                What::Stop { node, back_in: lasts.min(3 * SECOND), elsewhere: random.chance(300) }
+            }
+            Class::Crash => What::Crash {
+                node,
+                moment: *random.choose(&[Moment::Now, Moment::Now, Moment::AfterWrite, Moment::AfterMint]),
+                back_in: lasts.min(random.spread(1, 5_000) * MILLI),
+                elsewhere: random.chance(300),
+                times: if random.chance(200) { 8 } else { 1 },
+            },
+            Class::Pause if random.chance(300) => What::Sleep { node, lasts },
+            Class::Pause => What::Pause { node, lasts },
+            Class::Network => match random.below(3) {
+                0 => What::Cut { node, lasts },
+                1 => What::Slow { node, lasts, up_to: random.spread(5, 3_000) * MILLI },
+                _ => What::Lossy { node, lasts },
+            },
+            Class::Outage => What::Outage { lasts },
+            Class::Snapshot => What::Snapshot { node, lasts: lasts.max(1_200 * MILLI).min(most) },
+            Class::Failover => What::Forget { lasts: lasts.min(2 * SECOND), backup: false },
+            Class::Restore => What::Forget { lasts: lasts.max(SECOND).min(most), backup: true },
+            Class::Eaten => What::Eat,
+            Class::Clone => What::Clone { node },
+            Class::Crowd | Class::Twins | Class::Odd => return None,
+        })
+    }
+
+    /// Whether floe's contract covers all that happens.
+    pub fn is_in_contract(&self) -> bool {
+        let outside = |fault: &Fault| {
+            matches!(fault.what, What::Forget { .. } | What::Eat | What::Clone { .. })
+        };
+        !self.faults.iter().any(outside)
+    }
+}
+
+fn as_u64(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+fn by(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// From `-most` to `most`.
+fn signed(random: &mut Random, most: u64) -> i64 {
+    by(random.below(2 * most + 1)) - by(most)
+}

@@ -1,0 +1,373 @@
+//! floe itself in the simulated fleet: the library, driven by hand, and an auditor beside it.
+
+use floe::by_hand::Op;
+use floe::ledger::{Memory, Reply};
+use floe::{Ledger, LedgerError, MintError};
+
+use crate::model::{
+    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Setup, Silence, Verdict,
+};
+use crate::random::Random;
+use crate::scenario::{SECOND, Scenario, What};
+
+mod books;
+mod names;
+mod process;
+
+use books::{LedgerBook, LifeBook, Mark};
+use process::{Birth, Effects, How, Input, Running};
+
+/// What a caller waits at most.
+const PATIENCE_MS: u64 = 1_000;
+/// After so long without faults every node that can have a slot mints.
+const SETTLED: Micros = 5 * SECOND;
+
+/// See the module.
+pub struct Subject {
+    fleet: Fleet,
+    ledger: LedgerBook,
+    memory: Memory,
+    /// Whether memory will be copied.
+    journaling: bool,
+    settled_from: Micros,
+    /// Asks that were made when everything had been well for a while, and got an error.
+    late_errors: Vec<(Life, usize, MintError, bool)>,
+    late_minted: Vec<Life>,
+    end_ms: u64,
+}
+
+/// One life.
+pub struct Process {
+    /// `None` where it could not start.
+    running: Option<Running>,
+    book: LifeBook,
+    odd: bool,
+    window_ms: u64,
+    /// Its memory was copied, and it has not looked at its clock since.
+    restored: bool,
+}
+
+/// A call of floe's to its ledger.
+#[derive(Clone)]
+pub struct Request {
+    op: Op,
+    /// What the process's steady clock said.
+    steady: u64,
+    window_ms: u64,
+}
+
+type Answer = Option<Result<Reply, LedgerError>>;
+
+impl Subject {
+    /// floe for one scenario.
+    pub fn new(scenario: &Scenario) -> Self {
+        let copies = |what: &What| matches!(what, What::Snapshot { .. } | What::Clone { .. });
+        let end = scenario.begin_ms + i64::try_from(scenario.until / 1_000).unwrap_or(0);
+        Self {
+            fleet: scenario.fleet.clone(),
+            ledger: LedgerBook::default(),
+            memory: Memory::default(),
+            journaling: scenario.faults.iter().any(|fault| copies(&fault.what)),
+            settled_from: scenario.heal + SETTLED,
+            late_errors: Vec::new(),
+            late_minted: Vec::new(),
+            end_ms: u64::try_from(end).unwrap_or(0),
+        }
+    }
+
+    /// Hands an input to a process and sees to what comes of it.
+    fn act(
+        &mut self,
+        process: &mut Process,
+        input: Input,
+        machine: &mut Machine<'_, Self>,
+        mut here: Option<&mut Option<Verdict>>,
+        straight: bool,
+    ) {
+        let moved = process.book.look(machine.now);
+        if std::mem::take(&mut process.restored) && !moved {
+            // The documentation says so: what does not move the clock cannot be noticed.
+            self.ledger.copied(process.book.owned());
+        }
+        let Some(running) = &mut process.running else { return };
+        let asker = match &input {
+            Input::Mint(ask, _) => Some(ask.id),
+            _ => None,
+        };
+        let Effects { calls, wake, answered, preempted, spins } = running.act(machine.now, input);
+        if let Some(at) = wake {
+            // A thread takes a moment to get going.
+            machine.wake_at(at.max(machine.now.mono));
+        }
+        if preempted && let Some(here) = &mut here {
+            **here = Some(Verdict::Again(machine.now.mono.plus(machine.random.spread(0, 3_000))));
+        }
+        if spins {
+            machine.violation("the node looks around without end while its clock stands still".to_owned());
+        }
+        let (steady, refusal) = running.steady();
+        let steady = steady.position().unwrap_or(0);
+        for call in calls {
+            let request = Request { op: call.op, steady, window_ms: process.window_ms };
+            let op = request.op.clone();
+            let number = machine.send(request);
+            if let Err(words) = process.book.asks(number, call.id, &op) {
+                machine.violation(words);
+            }
+        }
+        for (ask, result) in answered {
+            let at_once = asker == Some(ask.id);
+            let settled = ask.asked_at >= self.settled_from;
+            let verdict = match result {
+                Ok(ids) => {
+                    if settled {
+                        self.late_minted.push(machine.life);
+                    }
+                    let straight = straight && at_once && ask.name != 1;
+                    self.check(process, &ask, &ids, steady, straight, machine);
+                    Verdict::Minted(ids)
+                }
+                Err(error) => {
+                    let text = error.to_string();
+                    if settled {
+                        self.late_errors.push((machine.life, ask.name, error, refusal.is_some()));
+                    }
+                    Verdict::Refused(text)
+                }
+            };
+            match &mut here {
+                Some(here) if at_once => **here = Some(verdict),
+                _ => machine.deliver(ask.id, verdict),
+            }
+        }
+    }
+
+    fn check(
+        &self,
+        process: &mut Process,
+        ask: &Ask,
+        ids: &[u128],
+        steady: u64,
+        straight: bool,
+        machine: &mut Machine<'_, Self>,
+    ) {
+        let label = names::NAMES[ask.name].label;
+        for &id in ids {
+            let Some((mark, span)) = books::span(ask.name, id, &self.fleet, process.odd) else {
+                machine.violation(format!("{label} handed out {id}, which is none of its IDs"));
+                continue;
+            };
+            if let Err(words) = process.book.minted(mark, &span) {
+                machine.violation(words);
+            }
+            let waited = (machine.at - ask.asked_at) / 1_000;
+            if ask.name != 2 && process.book.was_late(mark, &span, waited) && ask.name < names::COUNT {
+                machine.violation(format!(
+                    "a caller of {label} slept on, {waited} ms in all, while there was something to mint"
+                ));
+            }
+            let Some(bits) = names::bits(ask.name, &self.fleet) else { continue };
+            if !books::is_due(span.start, steady, &bits) {
+                machine.violation(format!(
+                    "{label} handed out an ID of {}, {} ms ahead of the steady clock",
+                    span.start,
+                    span.start - steady
+                ));
+            }
+            if straight && span.end <= steady {
+                machine.violation(format!(
+                    "{label} handed out an ID of {}, {} ms behind the steady clock",
+                    span.start,
+                    steady - span.start
+                ));
+            }
+            let wall = machine.now.wall.position().unwrap_or(0);
+            if steady > wall + MAX_HOLD_MS + 1_000 {
+                machine.violation(format!(
+                    "{label} minted at {steady} although the wall clock says {wall}: that is held through for an hour at most"
+                ));
+            }
+        }
+    }
+}
+
+const MAX_HOLD_MS: u64 = 3_600_000;
+
+impl Model for Subject {
+    type Store = Memory;
+    type Disk = ();
+    type Process = Process;
+    type Request = Request;
+    type Reply = Answer;
+
+    fn names(&self) -> &[NameInfo] {
+        names::NAMES
+    }
+
+    fn most_at_once(&self, name: usize) -> u64 {
+        names::most_at_once(name)
+    }
+
+    fn store(&mut self, _fleet: &Fleet) -> Memory {
+        self.memory.clone()
+    }
+
+    fn copy(&self, store: &Memory) -> Memory {
+        store.backup()
+    }
+
+    fn execute(&mut self, store: &mut Memory, from: Life, request: &Request, _now: Micros) -> Answer {
+        match &request.op {
+            Op::Reserve(reserve) => {
+                let reply = store.reserve(reserve);
+                if let Ok(reply) = &reply {
+                    self.ledger.reserved(from, reserve, reply, request.steady, request.window_ms);
+                }
+                Some(reply)
+            }
+            Op::GiveBack { key, token, from } => {
+                let took = store.give_back(key, *token, *from).unwrap_or(false);
+                self.ledger.given_back(key, *token, *from, took);
+                None
+            }
+        }
+    }
+
+    fn forget(&mut self, store: &mut Memory, copy: &Memory) {
+        store.restore(copy);
+        let now = store.list("", "", usize::MAX).unwrap_or_default();
+        let known: Vec<_> = self.ledger.marks().map(|(mark, _)| mark).collect();
+        for mark in known {
+            let left = now.iter().find(|record| Mark::named(&record.key) == Some(mark));
+            self.ledger.forgot(mark, left.map_or(0, |record| record.mark));
+        }
+    }
+
+    fn eat(&mut self, store: &mut Memory, random: &mut Random) -> Option<String> {
+        let records = store.list("", "", usize::MAX).unwrap_or_default();
+        if records.is_empty() {
+            return None;
+        }
+        let mark = Mark::named(&random.choose(&records).key)?;
+        let key = match mark {
+            Mark::Slot { bits, worker } => floe::ledger::Key::slot(bits, worker),
+            Mark::Name(name) => floe::ledger::Key::name(&floe::Name::new(names::NAMES[name].label).ok()?),
+        };
+        store.lose(&key);
+        self.ledger.forgot(mark, 0);
+        Some(format!("the record of {mark}"))
+    }
+
+    fn start(&mut self, setup: &Setup, store: Option<&mut Memory>, machine: &mut Machine<'_, Self>) -> Process {
+        let birth = Birth {
+            fleet: self.fleet.clone(),
+            setup: setup.clone(),
+            life: machine.life,
+            first: machine.now,
+            entropy: Random::new(machine.random.number()),
+            memory: self.memory.clone(),
+            reachable: store.is_some(),
+        };
+        let running = Running::start(birth, self.journaling);
+        let mut process = Process {
+            running: None,
+            book: LifeBook::new(machine.now),
+            odd: setup.odd,
+            window_ms: setup.window_ms,
+            restored: false,
+        };
+        match running {
+            Err(why) => machine.die(why),
+            Ok(running) => {
+                for (name, info) in names::NAMES.iter().enumerate() {
+                    let stored = floe::Name::new(info.label).ok().and_then(|label| running.floe().stored(&label).ok());
+                    let differs = stored.flatten().is_some_and(|stored| !running.serves(name, &stored));
+                    if differs {
+                        machine.violation(format!(
+                            "serves {} although the ledger has it bound to another definition (I4)",
+                            info.label
+                        ));
+                    }
+                }
+                process.running = Some(running);
+                self.act(&mut process, Input::Wake, machine, None, false);
+            }
+        }
+        process
+    }
+
+    fn wake(&mut self, process: &mut Process, machine: &mut Machine<'_, Self>) {
+        self.act(process, Input::Wake, machine, None, false);
+    }
+
+    fn answer(
+        &mut self,
+        process: &mut Process,
+        number: u64,
+        answer: Result<Answer, Silence>,
+        machine: &mut Machine<'_, Self>,
+    ) {
+        let Some(asked) = process.book.asked(number) else { return };
+        let call = asked.call;
+        let input = match (&asked.op, answer) {
+            (Op::GiveBack { .. }, _) | (_, Ok(None)) => Input::Over(call),
+            (_, Ok(Some(reply))) => Input::Answer(call, reply),
+            (_, Err(Silence)) => {
+                Input::Answer(call, Err(LedgerError::Unavailable("the ledger does not answer".to_owned())))
+            }
+        };
+        let reply = match &input {
+            Input::Answer(_, Ok(reply)) => Some(reply),
+            _ => None,
+        };
+        process.book.look(machine.now);
+        if let Some((mark, range)) = process.book.hears(number, reply) {
+            machine.note(|| Note::Holds {
+                what: mark.to_string(),
+                start: range.start,
+                end: range.end,
+                time: matches!(mark, Mark::Slot { .. }),
+            });
+        }
+        self.act(process, input, machine, None, false);
+    }
+
+    fn mint(&mut self, process: &mut Process, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        let how = match machine.random.below(10) {
+            0 => How::Preempted,
+            1..=3 => How::AtHand,
+            _ => How::Straight,
+        };
+        let mut verdict = None;
+        self.act(process, Input::Mint(*ask, how), machine, Some(&mut verdict), how == How::Straight);
+        verdict.unwrap_or(Verdict::Later)
+    }
+
+    fn stop(&mut self, process: &mut Process, machine: &mut Machine<'_, Self>) {
+        self.act(process, Input::Stop, machine, None, false);
+    }
+
+    fn memory(&mut self, process: &Process, fresh: Random) -> Option<Process> {
+        let running = Some(process.running.as_ref()?.copy(fresh)?);
+        let (book, odd, window_ms) = (process.book.clone(), process.odd, process.window_ms);
+        Some(Process { running, book, odd, window_ms, restored: true })
+    }
+
+    fn patience_ms(&self) -> Option<u64> {
+        Some(PATIENCE_MS)
+    }
+
+    fn may_repeat(&self, name: usize, id: u128) -> bool {
+        let odd = [false, true];
+        odd.iter().any(|&odd| self.ledger.may_repeat(books::span(name, id, &self.fleet, odd)))
+    }
+
+    fn broken(&mut self) -> Vec<String> {
+        self.ledger.take_broken()
+    }
+
+    fn finish(&mut self, scenario: &Scenario) -> Vec<String> {
+        let _ = (scenario, self.end_ms);
+        Vec::new()
+    }
+}

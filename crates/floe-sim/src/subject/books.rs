@@ -1,0 +1,352 @@
+//! What an auditor writes down beside the ledger and beside each process, and the rules that it checks.
+//!
+//! Nothing here asks floe what it thinks: ranges are taken from what the ledger answered, IDs from what callers got,
+//! and both are compared.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use floe::Reading;
+use floe::by_hand::Op;
+use floe::ledger::{Key, Reply, Reserve, Token};
+
+use super::names::{self, AHEAD_MS, Bits, COUNT, INVOICE, NAMES, TICKETS};
+use crate::model::{Fleet, Life};
+
+/// Whose mark.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Mark {
+    Slot { bits: u32, worker: u64 },
+    Name(usize),
+}
+
+impl Mark {
+    pub(super) fn of(key: &Key) -> Option<Self> {
+        Self::named(key.as_str())
+    }
+
+    pub(super) fn named(key: &str) -> Option<Self> {
+        if let Some((bits, worker)) = Key::parse_slot(key) {
+            return Some(Self::Slot { bits, worker });
+        }
+        let name = key.strip_prefix(Key::NAMES)?;
+        NAMES.iter().position(|info| info.label == name).map(Self::Name)
+    }
+}
+
+impl std::fmt::Display for Mark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Slot { worker, .. } => write!(f, "slot {worker}"),
+            Self::Name(name) => f.write_str(NAMES[*name].label),
+        }
+    }
+}
+
+/// Beside the ledger.
+#[derive(Default)]
+pub(super) struct LedgerBook {
+    marks: BTreeMap<Mark, Entry>,
+    /// What may be handed out again, because the ledger forgot that it was.
+    repeats: Vec<(Mark, Range<u64>)>,
+    /// Rules that the ledger broke.
+    broken: Vec<String>,
+}
+
+#[derive(Clone, Default)]
+struct Entry {
+    mark: u64,
+    last: Option<(Token, Range<u64>, Life)>,
+}
+
+impl LedgerBook {
+    /// The ledger has answered a reservation. `steady` is what the asking process's clock said when it asked.
+    pub(super) fn reserved(&mut self, life: Life, request: &Reserve, reply: &Reply, steady: u64, window_ms: u64) {
+        let Some(mark) = Mark::of(&request.key) else { return };
+        let entry = self.marks.entry(mark).or_default();
+        let Reserve { floor, count, max_mark, token, note, .. } = request;
+        match reply {
+            Reply::Got { start, end, previous_mark } => {
+                if let Some((last, range, _)) = &entry.last
+                    && last == token
+                {
+                    if *range != (*start..*end) {
+                        self.broken.push(format!("{mark}: a retry got {start}..{end} instead of {range:?} (I2)"));
+                    }
+                    return;
+                }
+                let expected = entry.mark.max(*floor);
+                if *start != expected || *end != expected + count || *previous_mark != entry.mark {
+                    self.broken.push(format!(
+                        "{mark}: the mark was {}, the floor {floor}, and the ledger answered {start}..{end} with the mark {previous_mark} before (I1, I2)",
+                        entry.mark
+                    ));
+                }
+                // Two windows: one in hand, and the next.
+                if matches!(mark, Mark::Slot { .. }) && *end > steady + 2 * window_ms + 1 {
+                    self.broken.push(format!(
+                        "the mark of {mark} ran away: it is at {end}, {} ms ahead of the clock of the process that moved it, whose windows are {window_ms} ms",
+                        end - steady
+                    ));
+                }
+                entry.mark = *end;
+                entry.last = Some((*token, *start..*end, life));
+            }
+            Reply::Refused { mark: told, .. } => {
+                if *told != entry.mark || told <= max_mark {
+                    self.broken.push(format!(
+                        "{mark}: refused at {told}, where the mark was {} and up to {max_mark} would do",
+                        entry.mark
+                    ));
+                }
+                let renewal = matches!(mark, Mark::Slot { .. }) && note.is_none();
+                if let Some((_, range, by)) = &entry.last
+                    && renewal
+                    && *by == life
+                    && range.end == *told
+                {
+                    self.broken.push(format!(
+                        "a renewal of {mark} was refused on account of a reservation of the same process: it lost a slot to itself"
+                    ));
+                }
+            }
+        }
+    }
+
+    pub(super) fn given_back(&mut self, key: &Key, token: Token, from: u64, took: bool) {
+        let Some(mark) = Mark::of(key) else { return };
+        let entry = self.marks.entry(mark).or_default();
+        let fits = entry.last.as_ref().is_some_and(|(last, range, _)| {
+            *last == token && (range.start..=range.end).contains(&from) && range.end == entry.mark
+        });
+        if took && !fits {
+            self.broken.push(format!(
+                "{mark}: a tail from {from} was taken back although somebody has reserved since (I1)"
+            ));
+        }
+        if took {
+            (entry.mark, entry.last) = (from, None);
+        }
+    }
+
+    /// The ledger has forgotten: a mark is `now` what it was once. What lies between may be handed out again.
+    pub(super) fn forgot(&mut self, mark: Mark, now: u64) {
+        let entry = self.marks.entry(mark).or_default();
+        if now < entry.mark {
+            self.repeats.push((mark, now..entry.mark));
+        }
+        (entry.mark, entry.last) = (now, None);
+    }
+
+    pub(super) fn marks(&self) -> impl Iterator<Item = (Mark, u64)> {
+        self.marks.iter().map(|(mark, entry)| (*mark, entry.mark))
+    }
+
+    /// Two processes own this now: a machine was copied, and could not notice.
+    pub(super) fn copied(&mut self, owned: impl Iterator<Item = (Mark, Range<u64>)>) {
+        self.repeats.extend(owned);
+    }
+
+    pub(super) fn may_repeat(&self, minted: Option<(Mark, Range<u64>)>) -> bool {
+        let touch = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
+        minted.is_some_and(|(mark, span)| {
+            self.repeats.iter().any(|(of, range)| *of == mark && touch(range, &span))
+        })
+    }
+
+    pub(super) fn take_broken(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.broken)
+    }
+}
+
+/// Beside a process.
+#[derive(Clone)]
+pub(super) struct LifeBook {
+    owned: Vec<Owned>,
+    /// The last end that it held of each mark, less what it gave back.
+    ends: BTreeMap<Mark, u64>,
+    /// It could notice that the ledger went backwards here: nothing more may be minted.
+    must_stop: Vec<Mark>,
+    /// Up to where it has minted.
+    minted: BTreeMap<Mark, u64>,
+    /// What it has asked, by the world's number and its own.
+    asked: Vec<Asked>,
+    last: Reading,
+    /// How often its wall clock moved against the monotonic one.
+    moves: u32,
+}
+
+#[derive(Clone)]
+struct Owned {
+    mark: Mark,
+    range: Range<u64>,
+    /// When it learnt of it, by its monotonic clock.
+    since: u64,
+}
+
+#[derive(Clone)]
+pub(super) struct Asked {
+    number: u64,
+    pub(super) call: u64,
+    pub(super) op: Op,
+    moves: u32,
+    open: bool,
+}
+
+/// The clock moves so far at the least where a process has to notice that it was copied.
+const NOTICED_MS: u64 = 1_000;
+const LATE_MS: u64 = 150;
+
+impl LifeBook {
+    pub(super) fn new(first: Reading) -> Self {
+        Self {
+            owned: Vec::new(),
+            ends: BTreeMap::new(),
+            must_stop: Vec::new(),
+            minted: BTreeMap::new(),
+            asked: Vec::new(),
+            last: first,
+            moves: 0,
+        }
+    }
+
+    /// The process looks at its clocks; whether the wall clock has moved against the other one.
+    pub(super) fn look(&mut self, now: Reading) -> bool {
+        let elapsed = i64::try_from(now.mono.since(self.last.mono)).unwrap_or(i64::MAX);
+        let moved = now.wall.since(self.last.wall).abs_diff(elapsed) > NOTICED_MS;
+        self.moves += u32::from(moved);
+        self.last = now;
+        moved
+    }
+
+    pub(super) fn owned(&self) -> impl Iterator<Item = (Mark, Range<u64>)> {
+        self.owned.iter().map(|owned| (owned.mark, owned.range.clone()))
+    }
+
+    /// It asks the ledger.
+    ///
+    /// # Errors
+    /// A tail that it gives back although it has minted in it (I1).
+    pub(super) fn asks(&mut self, number: u64, call: u64, op: &Op) -> Result<(), String> {
+        self.asked.push(Asked { number, call, op: op.clone(), moves: self.moves, open: true });
+        let Op::GiveBack { key, from, .. } = op else { return Ok(()) };
+        let Some(mark) = Mark::of(key) else { return Ok(()) };
+        for owned in self.owned.iter_mut().filter(|owned| owned.mark == mark) {
+            owned.range.end = owned.range.end.min(*from);
+        }
+        if let Some(end) = self.ends.get_mut(&mark) {
+            *end = (*end).min(*from);
+        }
+        match self.minted.get(&mark) {
+            Some(minted) if minted > from => Err(format!(
+                "gives {mark} back from {from} on, although it has minted up to {minted} (I1)"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn asked(&self, number: u64) -> Option<&Asked> {
+        self.asked.iter().rev().find(|asked| asked.number == number)
+    }
+
+    /// The process hears that a reservation got a range.
+    pub(super) fn hears(&mut self, number: u64, reply: Option<&Reply>) -> Option<(Mark, Range<u64>)> {
+        let moves = self.moves;
+        let asked = self.asked.iter_mut().rev().find(|asked| asked.number == number)?;
+        if !std::mem::take(&mut asked.open) {
+            return None;
+        }
+        let (Op::Reserve(request), Some(Reply::Got { start, end, previous_mark })) = (&asked.op, reply) else {
+            return None;
+        };
+        let mark = Mark::of(&request.key)?;
+        // What was asked before the clock moved is dropped unseen.
+        if asked.moves == moves {
+            if self.ends.get(&mark).is_some_and(|last| previous_mark < last) {
+                self.must_stop.push(mark);
+            }
+            self.ends.insert(mark, *end);
+        }
+        let (range, since) = (*start..*end, self.last.mono.get());
+        match self.owned.iter_mut().rev().find(|owned| owned.mark == mark && owned.range.end == *start) {
+            Some(owned) => (owned.range.end, owned.since) = (*end, since),
+            None => self.owned.push(Owned { mark, range: range.clone(), since }),
+        }
+        Some((mark, range))
+    }
+
+    /// A caller is given an ID of `mark`, from `span`.
+    ///
+    /// # Errors
+    /// The rule that this breaks.
+    pub(super) fn minted(&mut self, mark: Mark, span: &Range<u64>) -> Result<(), String> {
+        if self.must_stop.contains(&mark) {
+            return Err(format!(
+                "minted {span:?} of {mark} although it could see that the ledger had gone backwards there (I1)"
+            ));
+        }
+        let inside =
+            |it: &Owned| it.mark == mark && it.range.start <= span.start && span.end <= it.range.end;
+        if !self.owned.iter().rev().any(inside) {
+            let mine: Vec<_> =
+                self.owned.iter().filter(|it| it.mark == mark).map(|it| it.range.clone()).collect();
+            return Err(format!("minted {span:?} of {mark}, and it holds {mine:?} there (I3, I5)"));
+        }
+        let minted = self.minted.entry(mark).or_default();
+        *minted = (*minted).max(span.end);
+        Ok(())
+    }
+
+    /// Whether there has been something to mint for a while when a caller was given it who had waited so long.
+    pub(super) fn was_late(&self, mark: Mark, span: &Range<u64>, waited_ms: u64) -> bool {
+        let of = |it: &&Owned| it.mark == mark && it.range.contains(&span.start);
+        let since = self.owned.iter().rev().find(of).map_or(0, |owned| owned.since);
+        waited_ms > LATE_MS && self.last.mono.get().saturating_sub(since) > LATE_MS
+    }
+
+    pub(super) fn is_stopped(&self, mark: Mark) -> bool {
+        self.must_stop.contains(&mark)
+    }
+
+    pub(super) fn last(&self) -> Reading {
+        self.last
+    }
+}
+
+/// Which mark an ID came from, and which positions of it: milliseconds of a slot, numbers of a name.
+pub(super) fn span(name: usize, id: u128, fleet: &Fleet, odd: bool) -> Option<(Mark, Range<u64>)> {
+    if let Some(Bits { worker, sequence, tick_ms, epoch_ms }) = names::bits(name, fleet) {
+        let id = u64::try_from(id).ok()?;
+        // An odd node's orders, where its definition was there first.
+        let sequence = if odd && name == 0 { sequence - 1 } else { sequence };
+        let start = epoch_ms + (id >> (worker + sequence)) * tick_ms;
+        let mark = Mark::Slot { bits: worker, worker: id >> sequence & ((1 << worker) - 1) };
+        return Some((mark, start..start + tick_ms));
+    }
+    let position = match name {
+        TICKETS => u64::try_from(id).ok()?.checked_sub(1)? / if odd { 3 } else { 2 },
+        COUNT => u64::try_from(id).ok()?.checked_sub(1)?,
+        INVOICE => {
+            let day = u64::try_from(id >> 64).ok()?;
+            let count = u64::try_from(id & u128::from(u64::MAX)).ok()?;
+            (days(day / 10_000, day / 100 % 100, day % 100) << 40) + count.checked_sub(1)?
+        }
+        _ => return None,
+    };
+    Some((Mark::Name(name), position..position + 1))
+}
+
+/// Days from 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant, "chrono-compatible low-level date
+/// algorithms", days_from_civil).
+fn days(year: u64, month: u64, day: u64) -> u64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year / 400, year % 400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// Whether a tick that begins at `start` may be handed out when the steady clock shows `steady`.
+pub(super) fn is_due(start: u64, steady: u64, bits: &Bits) -> bool {
+    // Whole ticks: the clock's own tick has begun, and those that may be run ahead to follow it.
+    start <= steady + AHEAD_MS.max(bits.tick_ms)
+}

@@ -1,0 +1,118 @@
+//! The names that the simulated fleet mints under: every kind, and what an outsider can tell about their IDs.
+
+use std::sync::LazyLock;
+
+use floe::{
+    Counter, Dated, DatedShape, DefineError, Definition, Floe, Generator, Handle, Layout, Minter, Name,
+    Overflow, Segment, Taste, UnixMillis,
+};
+
+use crate::model::{Fleet, NameInfo, Order};
+
+/// A name as a process serves it.
+pub(super) enum Served {
+    /// It does not, and why.
+    Not(String),
+    Generator(Generator),
+    /// One thread's view of the generator that it shares with others.
+    Minter(Generator, Minter),
+    /// Batches from that generator.
+    Bulk(Generator),
+    Segment(Segment),
+    Counter(Counter),
+    Dated(Dated),
+}
+
+/// Snowflakes of one layout are unique together, whatever their names.
+pub(super) const NAMES: &[NameInfo] = &[
+    NameInfo { label: "orders", domain: 0, order: Order::Life },
+    NameInfo { label: "chat", domain: 0, order: Order::Life },
+    NameInfo { label: "bulk", domain: 0, order: Order::Life },
+    NameInfo { label: "slow", domain: 1, order: Order::Life },
+    NameInfo { label: "tickets", domain: 2, order: Order::Life },
+    NameInfo { label: "count", domain: 3, order: Order::Fleet },
+    NameInfo { label: "invoice", domain: 4, order: Order::Fleet },
+];
+pub(super) const SLOW: usize = 3;
+pub(super) const TICKETS: usize = 4;
+pub(super) const COUNT: usize = 5;
+pub(super) const INVOICE: usize = 6;
+
+/// The most that one ask wants.
+pub(super) fn most_at_once(name: usize) -> u64 {
+    match name {
+        2 => 40,
+        TICKETS => 30,
+        COUNT | INVOICE => 3,
+        _ => 1,
+    }
+}
+
+/// The bits of a snowflake name, told apart without the library's help.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Bits {
+    pub(super) worker: u32,
+    pub(super) sequence: u32,
+    pub(super) tick_ms: u64,
+    pub(super) epoch_ms: u64,
+}
+
+pub(super) const AHEAD_MS: u64 = 10;
+const EPOCH_MS: u64 = 1_577_836_800_000; // 2020-01-01
+
+/// The bits of a name's IDs; `None` for numbers. An odd node's `orders` are another layout.
+pub(super) fn bits(name: usize, fleet: &Fleet) -> Option<Bits> {
+    let worker = fleet.worker_bits;
+    match name {
+        0..=2 => Some(Bits { worker, sequence: 22 - worker, tick_ms: 1, epoch_ms: EPOCH_MS }),
+        SLOW => Some(Bits { worker, sequence: 3, tick_ms: 10, epoch_ms: EPOCH_MS }),
+        _ => None,
+    }
+}
+
+static SHAPE: LazyLock<Result<DatedShape, String>> =
+    LazyLock::new(|| DatedShape::new("UTC", 6, "", Overflow::Widen).map_err(|error| error.to_string()));
+
+/// What a name is bound to. An odd node has other definitions for two of them.
+///
+/// # Errors
+/// Those of a definition that cannot be.
+pub(super) fn definition(name: usize, fleet: &Fleet, odd: bool) -> Result<Definition, DefineError> {
+    let invalid = |error: String| DefineError::Invalid(error);
+    Ok(match (bits(name, fleet), name) {
+        (Some(Bits { worker, sequence, tick_ms, epoch_ms }), _) => {
+            let sequence = if odd && name == 0 { sequence - 1 } else { sequence };
+            let fields = format!("time:41 worker:{worker} sequence:{sequence}");
+            let epoch = UnixMillis::new(i64::try_from(epoch_ms).unwrap_or(0));
+            let width = Layout::TWITTER.width();
+            let layout = Layout::new(&fields, tick_ms, epoch, width).map_err(|it| invalid(it.to_string()))?;
+            Definition::Snowflake { layout, own: false }
+        }
+        (None, TICKETS) => Definition::Segment { increment: if odd { 3 } else { 2 }, offset: 1 },
+        (None, COUNT) => Definition::Counter,
+        (None, _) => Definition::Dated(SHAPE.clone().map_err(invalid)?),
+    })
+}
+
+/// Binds a name and serves it.
+///
+/// # Errors
+/// Those of [`Floe::define`].
+pub(super) fn define(floe: &Floe, name: usize, fleet: &Fleet, odd: bool) -> Result<Served, DefineError> {
+    let taste = Taste {
+        min_step: 8,
+        max_step: 512,
+        refill: std::time::Duration::from_secs(4),
+        ..Taste::default()
+    };
+    let label = Name::new(NAMES[name].label)?;
+    Ok(match floe.define(&label, &definition(name, fleet, odd)?, &taste)? {
+        Handle::Snowflake(generator, _) if name == 1 => Served::Minter(generator.clone(), generator.minter()),
+        Handle::Snowflake(generator, _) if name == 2 => Served::Bulk(generator),
+        Handle::Snowflake(generator, _) => Served::Generator(generator),
+        Handle::Segment(segment, _) => Served::Segment(segment),
+        Handle::Counter(counter, _) => Served::Counter(counter),
+        Handle::Dated(dated, _) => Served::Dated(dated),
+        Handle::Wide(..) => return Err(DefineError::Invalid("no name here is wide".to_owned())),
+    })
+}

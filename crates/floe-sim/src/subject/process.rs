@@ -1,0 +1,361 @@
+//! One life of a floe process: the library itself, driven by hand.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use floe::by_hand::{self, Call, Glance, Hand, Surroundings};
+use floe::ledger::{Memory, Reply};
+use floe::{
+    DatedId, DefineError, Definition, Floe, Id, IdRepr, LedgerError, MintError, MonoMillis, Outcome, Owner,
+    Reading, UnixMillis, WorkerChoice,
+};
+
+use super::names::{self, Served};
+use crate::ledger::SimLedger;
+use crate::model::{Ask, Fleet, Life, Setup};
+use crate::random::Random;
+
+/// What a process is told or asked.
+#[derive(Clone)]
+pub(super) enum Input {
+    /// Its alarm has rung.
+    Wake,
+    /// The ledger has answered, or has not.
+    Answer(u64, Result<Reply, LedgerError>),
+    /// A call to give back is over.
+    Over(u64),
+    /// Somebody wants IDs.
+    Mint(Ask, How),
+    /// It is told to stop.
+    Stop,
+}
+
+/// How a caller's thread comes to mint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum How {
+    /// Straight through.
+    Straight,
+    /// The thread looks at the clock and is preempted there; it goes on with what it saw when it is called again.
+    Preempted,
+    /// With the time that the ticker's thread keeps at hand.
+    AtHand,
+}
+
+/// What came of an input.
+#[derive(Default)]
+pub(super) struct Effects {
+    /// What the ledger is to be asked.
+    pub(super) calls: Vec<Call>,
+    /// When to wake it.
+    pub(super) wake: Option<MonoMillis>,
+    /// Asks that are answered.
+    pub(super) answered: Vec<(Ask, Result<Vec<u128>, MintError>)>,
+    /// The asks whose thread was preempted.
+    pub(super) preempted: bool,
+    /// It looked around again and again without the time going on.
+    pub(super) spins: bool,
+}
+
+/// All that a process is started with.
+#[derive(Clone)]
+pub(super) struct Birth {
+    pub(super) fleet: Fleet,
+    pub(super) setup: Setup,
+    pub(super) life: Life,
+    pub(super) first: Reading,
+    pub(super) entropy: Random,
+    pub(super) memory: Memory,
+    pub(super) reachable: bool,
+}
+
+/// See the module.
+pub(super) struct Running {
+    birth: Birth,
+    hand: Hand,
+    floe: Floe,
+    names: Vec<Served>,
+    clock: Arc<Hands>,
+    entropy: Arc<Mutex<Random>>,
+    waiting: Vec<Waiting>,
+    preempted: Vec<(u64, Glance)>,
+    woken: Arc<Woken>,
+    /// Everything that was put in, where its memory may have to be copied: then it is lived again.
+    journal: Option<Vec<(Reading, Input)>>,
+    turns: (u64, u32),
+}
+
+struct Waiting {
+    ask: Ask,
+    future: Minting,
+}
+
+type Minting = Pin<Box<dyn Future<Output = Result<Vec<u128>, MintError>> + Send>>;
+
+/// The process's clocks, as the world has set them.
+#[derive(Default)]
+struct Hands {
+    wall: AtomicI64,
+    mono: AtomicU64,
+}
+
+impl Hands {
+    fn set(&self, reading: Reading) {
+        self.wall.store(reading.wall.get(), Relaxed);
+        self.mono.store(reading.mono.get(), Relaxed);
+    }
+
+    fn read(&self) -> Reading {
+        Reading {
+            wall: UnixMillis::new(self.wall.load(Relaxed)),
+            mono: MonoMillis::new(self.mono.load(Relaxed)),
+        }
+    }
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A node looks around so often within a millisecond at the most: more is a loop that does not wait.
+const MOST_TURNS: u32 = 1_000;
+
+impl Running {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// Why it ends again at once: the ledger is out of reach.
+    pub(super) fn start(birth: Birth, journaling: bool) -> Result<Self, String> {
+        let clock = Arc::new(Hands::default());
+        clock.set(birth.first);
+        let entropy = Arc::new(Mutex::new(birth.entropy.clone()));
+        let (read, draw) = (Arc::clone(&clock), Arc::clone(&entropy));
+        let node = birth.life.node;
+        let surroundings = Surroundings {
+            clock: Box::new(move || read.read()),
+            entropy: Box::new(move || draw.lock().unwrap_or_else(PoisonError::into_inner).bytes()),
+            owner: owner(birth.life),
+            // The same node on the same machine: two never run at a time.
+            is_gone: Box::new(move |owner| owner.host == host_name(birth.life) && owner.pid == pid(node)),
+        };
+        let mut builder = Floe::builder()
+            .window(Duration::from_millis(birth.setup.window_ms))
+            .keep(birth.fleet.keep)
+            .max_wait(Duration::from_millis(super::PATIENCE_MS));
+        if birth.setup.fixed {
+            builder = builder.worker(WorkerChoice::Fixed(birth.setup.worker));
+        }
+        let ledger = SimLedger::to(&birth.memory, birth.reachable);
+        let (floe, hand) = by_hand::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
+        let mut names = Vec::with_capacity(names::NAMES.len());
+        for name in 0..names::NAMES.len() {
+            match names::define(&floe, name, &birth.fleet, birth.setup.odd) {
+                Err(DefineError::Unavailable(why)) => return Err(why),
+                served => names.push(served.unwrap_or_else(|error| Served::Not(error.to_string()))),
+            }
+        }
+        let woken = Arc::new(Woken(AtomicBool::new(false)));
+        let (waiting, preempted, journal) = (Vec::new(), Vec::new(), journaling.then(Vec::new));
+        let turns = (0, 0);
+        Ok(Self { birth, hand, floe, names, clock, entropy, waiting, preempted, woken, journal, turns })
+    }
+
+    /// A copy of its memory: a process that has lived through the same. Its further randomness is `fresh`, as a
+    /// system's is in a copied machine.
+    pub(super) fn copy(&self, fresh: Random) -> Option<Self> {
+        let journal = self.journal.as_ref()?;
+        let mut copy = Self::start(Birth { reachable: true, ..self.birth.clone() }, true).ok()?;
+        for (now, input) in journal {
+            copy.act(*now, input.clone());
+        }
+        *copy.entropy.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Some(copy)
+    }
+
+    /// Whether what it serves under a name is this; also where it does not serve it.
+    pub(super) fn serves(&self, name: usize, stored: &Definition) -> bool {
+        matches!(self.names[name], Served::Not(_))
+            || names::definition(name, &self.birth.fleet, self.birth.setup.odd).is_ok_and(|it| it == *stored)
+    }
+
+    pub(super) fn floe(&self) -> &Floe {
+        &self.floe
+    }
+
+    /// The steady time, and why nothing may be minted by it, if so.
+    pub(super) fn steady(&self) -> (UnixMillis, Option<String>) {
+        self.hand.steady()
+    }
+
+    pub(super) fn stopped(&self) -> Option<String> {
+        self.hand.stopped()
+    }
+
+    /// Takes one input in and does all that follows from it at this time.
+    pub(super) fn act(&mut self, now: Reading, input: Input) -> Effects {
+        if let Some(journal) = &mut self.journal {
+            journal.push((now, input.clone()));
+        }
+        self.clock.set(now);
+        let mut effects = Effects::default();
+        let mut due = true;
+        match input {
+            Input::Wake => {}
+            Input::Answer(id, answer) => self.hand.answer(id, answer),
+            Input::Over(id) => self.hand.over(id),
+            Input::Stop => self.hand.close(),
+            Input::Mint(ask, how) => {
+                due = false;
+                self.mint(&ask, how, &mut effects);
+            }
+        }
+        while due || self.hand.is_called() || self.woken.0.load(Relaxed) {
+            due = false;
+            let turn = self.hand.turn();
+            effects.calls.extend(turn.calls);
+            effects.wake = turn.wake;
+            if self.woken.0.swap(false, Relaxed) {
+                self.poll(&mut effects);
+            }
+            self.turns = match self.turns {
+                (at, turns) if at == now.mono.get() => (at, turns + 1),
+                _ => (now.mono.get(), 1),
+            };
+            if self.turns.1 > MOST_TURNS {
+                effects.spins = true;
+                break;
+            }
+        }
+        effects
+    }
+
+    fn poll(&mut self, effects: &mut Effects) {
+        let waker = Waker::from(Arc::clone(&self.woken));
+        let mut context = Context::from_waker(&waker);
+        self.waiting.retain_mut(|Waiting { ask, future }| match future.as_mut().poll(&mut context) {
+            Poll::Ready(result) => {
+                effects.answered.push((*ask, result));
+                false
+            }
+            Poll::Pending => true,
+        });
+    }
+
+    fn mint(&mut self, ask: &Ask, how: How, effects: &mut Effects) {
+        if let Some(at) = self.preempted.iter().position(|(preempted, _)| *preempted == ask.id) {
+            let (_, glance) = self.preempted.swap_remove(at);
+            if let Served::Generator(generator) | Served::Bulk(generator) | Served::Minter(generator, _) =
+                &self.names[ask.name]
+            {
+                match by_hand::mint_at(generator, glance) {
+                    Ok(Outcome::Ready(id)) => effects.answered.push((*ask, Ok(vec![id.to_u128()]))),
+                    Ok(_) => self.wait(ask, effects),
+                    Err(error) => effects.answered.push((*ask, Err(error))),
+                }
+                return;
+            }
+        }
+        match how {
+            How::AtHand => self.hand.tick(),
+            How::Straight => self.hand.put_away(),
+            How::Preempted => {
+                if let (Served::Generator(_), Ok(glance)) = (&self.names[ask.name], self.hand.glance()) {
+                    self.preempted.push((ask.id, glance));
+                    effects.preempted = true;
+                    return;
+                }
+            }
+        }
+        let at_once = match &mut self.names[ask.name] {
+            Served::Not(why) => Err(MintError::Stopped(why.clone())),
+            Served::Generator(generator) => generator.try_mint().map(one),
+            Served::Minter(_, minter) => minter.try_mint().map(one),
+            Served::Segment(segment) => {
+                segment.try_mint_many(ask.count).map(|batch| batch.map(|ids| ids.map(Id::to_u128).collect()))
+            }
+            Served::Bulk(_) | Served::Counter(_) | Served::Dated(_) => Ok(None),
+        };
+        match at_once {
+            Ok(Some(ids)) => effects.answered.push((*ask, Ok(ids))),
+            Ok(None) => self.wait(ask, effects),
+            Err(error) => effects.answered.push((*ask, Err(error))),
+        }
+    }
+
+    /// The caller's future is polled for the first time, and again when something wakes it.
+    fn wait(&mut self, ask: &Ask, effects: &mut Effects) {
+        let count = ask.count;
+        let mut future: Minting = match &self.names[ask.name] {
+            Served::Not(_) => return,
+            Served::Generator(generator) | Served::Minter(generator, _) => {
+                let generator = generator.clone();
+                Box::pin(async move { Ok(vec![generator.mint_async().await?.to_u128()]) })
+            }
+            Served::Bulk(generator) => {
+                let generator = generator.clone();
+                Box::pin(async move { Ok(generator.mint_many_async(count).await?.map(Id::to_u128).collect()) })
+            }
+            Served::Segment(segment) => {
+                let segment = segment.clone();
+                Box::pin(async move { Ok(segment.mint_many_async(count).await?.map(Id::to_u128).collect()) })
+            }
+            Served::Counter(counter) => {
+                let counter = counter.clone();
+                Box::pin(async move { Ok(counter.mint_many_async(count).await?.map(Id::to_u128).collect()) })
+            }
+            Served::Dated(dated) => {
+                let dated = dated.clone();
+                Box::pin(async move { Ok(dated.mint_many_async(count).await?.map(|id| number(&id)).collect()) })
+            }
+        };
+        let waker = Waker::from(Arc::clone(&self.woken));
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => effects.answered.push((*ask, result)),
+            Poll::Pending => self.waiting.push(Waiting { ask: *ask, future }),
+        }
+    }
+}
+
+fn one(outcome: Outcome<Id>) -> Option<Vec<u128>> {
+    match outcome {
+        Outcome::Ready(id) => Some(vec![id.to_u128()]),
+        Outcome::WaitUntil(_) | Outcome::NeedWindow => None,
+    }
+}
+
+/// A dated ID as one number in the order of days and counts.
+fn number(id: &DatedId) -> u128 {
+    let day = id.date();
+    let day = u32::from(day.year().unsigned_abs()) * 10_000
+        + u32::from(day.month().unsigned_abs()) * 100
+        + u32::from(day.day().unsigned_abs());
+    u128::from(day) << 64 | u128::from(id.counter())
+}
+
+fn host_name(life: Life) -> String {
+    format!("host-{}", life.host)
+}
+
+fn pid(node: usize) -> u32 {
+    u32::try_from(node).unwrap_or(u32::MAX)
+}
+
+fn owner(life: Life) -> Owner {
+    Owner {
+        host: host_name(life),
+        boot: "simulated".to_owned(),
+        pid: pid(life.node),
+        started: life.number.into(),
+        version: "0".to_owned(),
+        instance: String::new(),
+        since: None,
+    }
+}
+

@@ -1,0 +1,928 @@
+//! The world: a heap of events over machines with clocks, processes that live and die, and a store behind a network.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use floe::{MonoMillis, Reading};
+
+use crate::history::{Event as Told, Happened, History, Mint, Violation, Wrong};
+use crate::host::Host;
+use crate::model::{Ask, Life, Machine, Micros, Model, Order, Outbox, Setup, Silence, Verdict};
+use crate::random::Random;
+use crate::scenario::{Fault, Moment, SECOND, Scenario, What};
+
+/// After so long without a reply a client gives up on a request.
+const TIMEOUT: Micros = SECOND;
+/// After so long without an answer a caller counts as not served.
+const PATIENCE: Micros = SECOND;
+/// What a caller may wait beyond its patience: for a process to be scheduled.
+const SLACK: Micros = SECOND / 4;
+/// A process that gave up is started again after this, as a supervisor does.
+const RESTART: Micros = 2 * SECOND;
+
+pub(crate) struct World<'a, M: Model> {
+    model: &'a mut M,
+    scenario: &'a Scenario,
+    history: &'a mut History,
+    store: M::Store,
+    down: bool,
+    /// What the store goes back to, by the fault that will make it.
+    copies: Vec<(usize, M::Store)>,
+    now: Micros,
+    heap: BinaryHeap<Reverse<Entry<M>>>,
+    scheduled: u64,
+    hosts: Vec<Host>,
+    disks: Vec<M::Disk>,
+    nodes: Vec<Node<M>>,
+    asks: Vec<Asked>,
+    outbox: Outbox<M::Request>,
+    network: Random,
+    load: Random,
+}
+
+/// A node: what it is configured to be, and the process that it is now, if it lives.
+struct Node<M: Model> {
+    setup: Setup,
+    process: Option<M::Process>,
+    life: Life,
+    random: Random,
+    last_request: u64,
+    /// Requests that have had no answer.
+    open: Vec<u64>,
+    alarm: Option<(MonoMillis, u64)>,
+    pauses: u32,
+    paused_since: Micros,
+    paused: Micros,
+    /// What came while it stood still.
+    backlog: Vec<Event<M>>,
+    cut: u32,
+    slow: Option<Micros>,
+    lossy: bool,
+    crash: Option<Crash>,
+    /// How far its monotonic clock is behind its host's: it was restored from a snapshot.
+    lag_ms: u64,
+    snapshot: Option<(M::Process, Vec<u64>, MonoMillis)>,
+    /// The largest ID that this life has handed out under each name.
+    top: Vec<Option<u128>>,
+}
+
+#[derive(Clone, Copy)]
+struct Crash {
+    moment: Moment,
+    back_in: Micros,
+    elsewhere: bool,
+    times: u32,
+}
+
+/// An ask that has been made.
+struct Asked {
+    ask: Ask,
+    life: Life,
+    /// An answer has to be larger than this.
+    above: Option<u128>,
+    /// How long its node had been paused until then.
+    paused: Micros,
+    open: bool,
+}
+
+enum Event<M: Model> {
+    Start { node: usize, host: usize },
+    Crash { node: usize, life: Life, crash: Crash },
+    Load { node: usize },
+    Burst { node: usize, left: u64 },
+    Storm,
+    Ask { ask: u64 },
+    Again { ask: u64 },
+    Alarm { node: usize, number: u64 },
+    Request { life: Life, number: u64, request: M::Request, sent: Micros, back: Option<Micros> },
+    Reply { life: Life, number: u64, reply: Result<M::Reply, Silence> },
+    Exit { life: Life, back_in: Micros, elsewhere: bool },
+    Fault(usize),
+    Over(usize),
+    Heal,
+}
+
+struct Entry<M: Model> {
+    at: Micros,
+    number: u64,
+    event: Event<M>,
+}
+
+impl<M: Model> PartialEq for Entry<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+impl<M: Model> Eq for Entry<M> {}
+impl<M: Model> PartialOrd for Entry<M> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<M: Model> Ord for Entry<M> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+impl<'a, M: Model> World<'a, M> {
+    pub(crate) fn new(
+        model: &'a mut M,
+        scenario: &'a Scenario,
+        history: &'a mut History,
+        noting: bool,
+    ) -> Self {
+        let store = model.store(&scenario.fleet);
+        history.clear(model.names().len());
+        let random = Random::new(scenario.seed);
+        let hosts: Vec<_> = scenario
+            .clocks
+            .iter()
+            .map(|&(skew_ms, drift)| Host::new(scenario.begin_ms, skew_ms, drift))
+            .collect();
+        let mut world = Self {
+            disks: vec![M::Disk::default(); hosts.len()],
+            hosts,
+            nodes: Vec::new(),
+            asks: Vec::new(),
+            outbox: Outbox::new(noting),
+            network: random.fork(2),
+            load: random.fork(3),
+            heap: BinaryHeap::new(),
+            copies: Vec::new(),
+            model,
+            scenario,
+            history,
+            store,
+            down: false,
+            now: 0,
+            scheduled: 0,
+        };
+        for (node, setup) in scenario.setups.iter().enumerate() {
+            let node = Node::new(node, setup.clone(), &random, world.model.names().len());
+            world.nodes.push(node);
+        }
+        for (node, start) in scenario.starts.iter().enumerate() {
+            if let &Some(at) = start {
+                world.schedule(at, Event::Start { node, host: node });
+                world.schedule(at, Event::Load { node });
+            }
+        }
+        for (index, fault) in scenario.faults.iter().enumerate() {
+            world.schedule(fault.at, Event::Fault(index));
+        }
+        world.schedule(SECOND, Event::Storm);
+        world.schedule(scenario.heal, Event::Heal);
+        world
+    }
+
+    /// Runs to the end, or with `until_wrong` to the first violation.
+    pub(crate) fn run(&mut self, until_wrong: bool) {
+        while let Some(Reverse(Entry { at, event, .. })) = self.heap.pop() {
+            if at > self.scenario.until || until_wrong && !self.history.violations.is_empty() {
+                break;
+            }
+            self.now = at;
+            self.handle(event);
+        }
+        self.now = self.scenario.until;
+        self.count_unanswered();
+        if !(until_wrong && !self.history.violations.is_empty()) {
+            for words in self.model.finish(self.scenario) {
+                let wrong = Wrong::Rule;
+                self.history.violate(Violation { at: self.now, wrong, node: None, words, mints: None });
+            }
+        }
+    }
+
+    fn count_unanswered(&mut self) {
+        for index in 0..self.asks.len() {
+            let Asked { ask, life, open, .. } = self.asks[index];
+            if open && self.now >= ask.asked_at + PATIENCE {
+                self.history.counts.unanswered += 1;
+                if self.nodes[life.node].life == life && self.nodes[life.node].process.is_some() {
+                    self.check_patience(index);
+                }
+            }
+        }
+    }
+
+    fn schedule(&mut self, at: Micros, event: Event<M>) {
+        self.scheduled += 1;
+        self.heap.push(Reverse(Entry { at, number: self.scheduled, event }));
+    }
+
+    fn handle(&mut self, event: Event<M>) {
+        let node = match &event {
+            Event::Alarm { node, .. } => Some(*node),
+            Event::Ask { ask } | Event::Again { ask } => Some(self.asks[place(*ask)].life.node),
+            Event::Reply { life, .. } | Event::Exit { life, .. } => Some(life.node),
+            _ => None,
+        };
+        if let Some(node) = node.map(|node| &mut self.nodes[node]).filter(|node| node.pauses > 0) {
+            return node.backlog.push(event);
+        }
+        match event {
+            Event::Start { node, host } => self.start(node, host),
+            Event::Crash { node, life, crash } => {
+                if self.nodes[node].life == life && self.nodes[node].process.is_some() {
+                    self.crash(node, crash, "it is killed (SIGKILL)");
+                }
+            }
+            Event::Load { node } => self.some_load(node),
+            Event::Burst { node, left } => {
+                self.ask(node);
+                if left > 0 {
+                    let at = self.now + self.load.below(1_000);
+                    self.schedule(at, Event::Burst { node, left: left - 1 });
+                }
+            }
+            Event::Storm => {
+                (0..self.nodes.len()).for_each(|node| self.schedule(self.now, Event::Burst { node, left: 5 }));
+                let at = self.now + self.load.between(SECOND / 2, 4 * SECOND);
+                self.schedule(at, Event::Storm);
+            }
+            Event::Ask { ask } | Event::Again { ask } => self.mint(ask),
+            Event::Alarm { node, number } => self.alarm(node, number),
+            Event::Request { life, number, request, sent, back } => {
+                self.request(life, number, &request, sent, back);
+            }
+            Event::Reply { life, number, reply } => self.reply(life, number, reply),
+            Event::Exit { life, back_in, elsewhere } => {
+                if self.nodes[life.node].life == life && self.nodes[life.node].process.is_some() {
+                    self.end(life.node, "it ends");
+                    self.start_again(life.node, back_in, elsewhere);
+                }
+            }
+            Event::Fault(index) => self.fault(index),
+            Event::Over(index) => self.over(index),
+            Event::Heal => self.heal(),
+        }
+    }
+
+    // ---- processes ----
+
+    fn reading(&self, node: usize) -> Reading {
+        let Node { life, lag_ms, .. } = &self.nodes[node];
+        let Reading { wall, mono } = self.hosts[life.host].read(self.now);
+        Reading { wall, mono: MonoMillis::new(mono.get().saturating_sub(*lag_ms)) }
+    }
+
+    /// Lets a process do something, and sees to what it wants.
+    fn call<T>(
+        &mut self,
+        node: usize,
+        act: impl FnOnce(&mut M, &mut M::Process, &mut Machine<'_, M>) -> T,
+    ) -> Option<T> {
+        let now = self.reading(node);
+        let this = &mut self.nodes[node];
+        let life = this.life;
+        let mut process = this.process.take()?;
+        self.outbox.last_request = this.last_request;
+        let disk = &mut self.disks[life.host];
+        let random = &mut this.random;
+        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, at: self.now };
+        let result = act(self.model, &mut process, &mut machine);
+        let this = &mut self.nodes[node];
+        this.process = Some(process);
+        this.last_request = self.outbox.last_request;
+        self.collect(node);
+        Some(result)
+    }
+
+    fn collect(&mut self, node: usize) {
+        let mut requests = std::mem::take(&mut self.outbox.requests);
+        for (number, request) in requests.drain(..) {
+            self.send(node, number, request);
+        }
+        self.outbox.requests = requests;
+        if let Some(at) = self.outbox.wake.take() {
+            self.set_alarm(node, at);
+        }
+        if self.outbox.noting {
+            for note in std::mem::take(&mut self.outbox.notes) {
+                self.tell(Some(node), || Happened::Note(note));
+            }
+        }
+        for words in std::mem::take(&mut self.outbox.violations) {
+            let (at, wrong) = (self.now, Wrong::Rule);
+            self.history.violate(Violation { at, wrong, node: Some(node), words, mints: None });
+        }
+        let mut delivered = std::mem::take(&mut self.outbox.delivered);
+        for (ask, verdict) in delivered.drain(..) {
+            self.answered(ask, verdict);
+        }
+        self.outbox.delivered = delivered;
+        if let Some(why) = self.outbox.died.take() {
+            self.end(node, &why);
+            self.start_again(node, RESTART, false);
+        }
+    }
+
+    fn start(&mut self, node: usize, host: usize) {
+        if self.nodes[node].process.is_some() {
+            return;
+        }
+        let names = self.model.names().len();
+        let reachable = !self.down && self.nodes[node].cut == 0;
+        let this = &mut self.nodes[node];
+        this.life = Life { node, number: this.life.number + 1, host };
+        (this.open, this.alarm, this.lag_ms, this.snapshot) = (Vec::new(), None, 0, None);
+        this.top.clear();
+        this.top.resize(names, None);
+        let life = this.life;
+        let error_ms = self.hosts[host].error_ms(self.now);
+        self.history.digest(self.now ^ u64::from(life.number));
+        self.tell(Some(node), || Happened::Started { life, error_ms });
+        let now = self.reading(node);
+        let this = &mut self.nodes[node];
+        let (disk, random) = (&mut self.disks[host], &mut this.random);
+        self.outbox.last_request = this.last_request;
+        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, at: self.now };
+        let store = reachable.then_some(&mut self.store);
+        this.process = Some(self.model.start(&this.setup, store, &mut machine));
+        this.last_request = self.outbox.last_request;
+        self.collect(node);
+    }
+
+    /// The process is no more.
+    fn end(&mut self, node: usize, why: &str) {
+        let this = &mut self.nodes[node];
+        if this.process.take().is_none() {
+            return;
+        }
+        this.open.clear();
+        this.backlog.clear();
+        if this.pauses > 0 {
+            this.paused += self.now - this.paused_since;
+        }
+        (this.alarm, this.pauses, this.crash) = (None, 0, None);
+        self.tell(Some(node), || Happened::Died(why.to_owned()));
+    }
+
+    fn start_again(&mut self, node: usize, after: Micros, elsewhere: bool) {
+        let spare = self.scenario.fleet.nodes..self.scenario.clocks.len();
+        let host = match elsewhere {
+            true => spare.start + place(self.network.below(number(spare.len()))),
+            false => self.nodes[node].life.host,
+        };
+        self.schedule(self.now + after, Event::Start { node, host });
+    }
+
+    fn crash(&mut self, node: usize, crash: Crash, why: &str) {
+        self.end(node, why);
+        self.start_again(node, crash.back_in, crash.elsewhere);
+        if crash.times > 1 {
+            // Again and again, soon after each start.
+            let number = self.nodes[node].life.number + 1;
+            let life = Life { number, ..self.nodes[node].life };
+            let host = match crash.elsewhere {
+                true => None,
+                false => Some(life.host),
+            };
+            let at = self.now + crash.back_in + self.network.spread(1, 400_000);
+            if let Some(host) = host {
+                let crash = Crash { times: crash.times - 1, moment: Moment::Now, ..crash };
+                self.schedule(at, Event::Crash { node, life: Life { host, ..life }, crash });
+            }
+        }
+    }
+
+    fn set_alarm(&mut self, node: usize, at: MonoMillis) {
+        self.scheduled += 1;
+        let number = self.scheduled;
+        self.nodes[node].alarm = Some((at, number));
+        self.schedule_alarm(node);
+    }
+
+    fn schedule_alarm(&mut self, node: usize) {
+        let this = &self.nodes[node];
+        let Some((at, number)) = this.alarm else { return };
+        let at = MonoMillis::new(at.get().saturating_add(this.lag_ms));
+        // While the machine sleeps its clock stands; the alarm is set again when it wakes.
+        if let Some(at) = self.hosts[this.life.host].when(at) {
+            self.schedule(at.max(self.now), Event::Alarm { node, number });
+        }
+    }
+
+    fn alarm(&mut self, node: usize, number: u64) {
+        let Some((at, _)) = self.nodes[node].alarm.filter(|&(_, alarm)| alarm == number) else { return };
+        if self.reading(node).mono < at {
+            return self.schedule_alarm(node);
+        }
+        self.nodes[node].alarm = None;
+        self.call(node, |model, process, machine| model.wake(process, machine));
+    }
+
+    // ---- callers ----
+
+    fn some_load(&mut self, node: usize) {
+        if self.load.chance(80) {
+            let left = self.load.between(10, 30);
+            self.schedule(self.now, Event::Burst { node, left });
+        } else {
+            self.ask(node);
+        }
+        let at = self.now + self.load.between(20_000, 400_000);
+        self.schedule(at, Event::Load { node });
+    }
+
+    fn ask(&mut self, node: usize) {
+        let names = number(self.model.names().len());
+        let name = place(self.load.below(names));
+        let count = self.load.spread(1, self.model.most_at_once(name));
+        let this = &self.nodes[node];
+        if this.process.is_none() {
+            return;
+        }
+        let ask = Ask { id: number(self.asks.len()), name, count, asked_at: self.now };
+        let above = match self.model.names()[name].order {
+            Order::Life => this.top[name],
+            Order::Fleet => self.history.top(name),
+            Order::None => None,
+        };
+        let paused = this.paused_until(self.now);
+        self.asks.push(Asked { ask, life: this.life, above, paused, open: true });
+        self.history.counts.asked += 1;
+        self.handle(Event::Ask { ask: ask.id });
+    }
+
+    fn mint(&mut self, ask: u64) {
+        let Asked { ask, life, open, .. } = self.asks[place(ask)];
+        let node = life.node;
+        if !open || self.nodes[node].life != life {
+            return;
+        }
+        let Some(verdict) = self.call(node, |model, process, machine| model.mint(process, &ask, machine))
+        else {
+            return;
+        };
+        let crash = self.nodes[node].crash;
+        if let (Verdict::Minted(_), Some(crash)) = (&verdict, crash.filter(|it| it.moment == Moment::AfterMint))
+        {
+            return self.crash(node, crash, "it is killed after minting, before it answers");
+        }
+        self.answered(ask.id, verdict);
+    }
+
+    fn answered(&mut self, ask: u64, verdict: Verdict) {
+        let index = place(ask);
+        let Asked { ask, life, above, open, .. } = self.asks[index];
+        // Its caller has gone with the process, or with the connection of a machine that was restored.
+        if !open || self.nodes[life.node].life != life {
+            return;
+        }
+        match verdict {
+            Verdict::Later => return,
+            Verdict::Again(at) => {
+                let at = MonoMillis::new(at.get().saturating_add(self.nodes[life.node].lag_ms));
+                let due = self.hosts[life.host].when(at).unwrap_or(self.now + 1_000);
+                return self.schedule(due.max(self.now + 100), Event::Again { ask: ask.id });
+            }
+            Verdict::Minted(ids) => self.minted(&ask, life, above, &ids),
+            Verdict::Refused(why) => {
+                self.history.counts.refused += 1;
+                self.history.digest(2);
+                self.tell(Some(life.node), || Happened::Refused(why));
+            }
+        }
+        self.check_patience(index);
+        self.asks[index].open = false;
+    }
+
+    fn check_patience(&mut self, index: usize) {
+        let Asked { ask, life, paused, .. } = self.asks[index];
+        let Some(patience) = self.model.patience_ms() else { return };
+        let waited = self.now - ask.asked_at - (self.nodes[life.node].paused_until(self.now) - paused);
+        if waited > patience * 1000 + SLACK {
+            let words = format!(
+                "a caller waited for {} ms, and {patience} ms was the most that it had been promised",
+                waited / 1000
+            );
+            let (at, wrong, node) = (self.now, Wrong::Starved, Some(life.node));
+            self.history.violate(Violation { at, wrong, node, words, mints: None });
+        }
+    }
+
+    fn minted(&mut self, ask: &Ask, life: Life, mut above: Option<u128>, ids: &[u128]) {
+        let info = self.model.names()[ask.name];
+        let first = self.history.mints.len();
+        self.tell(Some(life.node), || Happened::Minted { first, count: ids.len() });
+        for &id in ids {
+            let place = self.history.mints.len();
+            let mint = Mint { at: self.now, life, name: ask.name, id };
+            let (at, node) = (self.now, Some(life.node));
+            if let Some(earlier) = self.history.mint(mint, &info)
+                && !self.model.may_repeat(ask.name, id)
+            {
+                let words = format!("{} handed out {id} for a second time", info.label);
+                let mints = Some((earlier, place));
+                self.history.violate(Violation { at, wrong: Wrong::Twice, node, words, mints });
+            }
+            if info.order != Order::None {
+                if above.is_some_and(|above| id <= above) && !self.model.may_repeat(ask.name, id) {
+                    self.history.counts.disorder += 1;
+                    let words = format!(
+                        "{} handed out {id} to a call that began after {} had been returned",
+                        info.label,
+                        above.unwrap_or(0)
+                    );
+                    let wrong = Wrong::Disorder;
+                    self.history.violate(Violation { at, wrong, node, words, mints: None });
+                }
+                above = above.max(Some(id));
+            }
+            let top = &mut self.nodes[life.node].top[ask.name];
+            *top = (*top).max(Some(id));
+        }
+    }
+
+    // ---- the network and the store ----
+
+    fn send(&mut self, node: usize, number: u64, request: M::Request) {
+        let Node { life, slow, lossy, cut, .. } = self.nodes[node];
+        self.nodes[node].open.push(number);
+        let network = &mut self.network;
+        let mut way = || {
+            let usual = network.spread(60, 2_000);
+            slow.map_or(usual, |up_to| usual + network.below(up_to))
+        };
+        let (there, back) = (way(), way());
+        let lost = |network: &mut Random| lossy && network.chance(150);
+        let (never_there, never_back) = (cut > 0 || lost(network), lost(network));
+        let twice = lossy && network.chance(150);
+        let later = network.spread(1_000, 3_000_000);
+        let sent = self.now;
+        if twice {
+            let event = Event::Request { life, number, request: request.clone(), sent, back: Some(back) };
+            self.schedule(sent + there + later, event);
+        }
+        if never_there || there > TIMEOUT {
+            self.schedule(sent + TIMEOUT, Event::Reply { life, number, reply: Err(Silence) });
+        }
+        if !never_there {
+            let back = (!never_back).then_some(back);
+            self.schedule(sent + there, Event::Request { life, number, request, sent, back });
+        }
+    }
+
+    fn request(
+        &mut self,
+        life: Life,
+        number: u64,
+        request: &M::Request,
+        sent: Micros,
+        back: Option<Micros>,
+    ) {
+        let silence = Event::Reply { life, number, reply: Err(Silence) };
+        if self.down {
+            // The connection is refused, or reset.
+            return self.schedule(self.now + 500, silence);
+        }
+        let timeout = (sent + TIMEOUT).max(self.now);
+        let reply = self.model.execute(&mut self.store, life, request, self.now);
+        self.history.digest(number ^ self.now.rotate_left(20) ^ 1);
+        for words in self.model.broken() {
+            let (at, wrong) = (self.now, Wrong::Rule);
+            self.history.violate(Violation { at, wrong, node: Some(life.node), words, mints: None });
+        }
+        match back {
+            Some(back) => {
+                if self.now + back > timeout {
+                    self.schedule(timeout, silence);
+                }
+                self.schedule(self.now + back, Event::Reply { life, number, reply: Ok(reply) });
+            }
+            None => self.schedule(timeout, silence),
+        }
+        let this = &self.nodes[life.node];
+        if let Some(crash) = this.crash.filter(|it| it.moment == Moment::AfterWrite)
+            && this.life == life
+        {
+            self.crash(life.node, crash, "it is killed between the store's write and the reply");
+        }
+    }
+
+    fn reply(&mut self, life: Life, number: u64, reply: Result<M::Reply, Silence>) {
+        let this = &mut self.nodes[life.node];
+        if this.life != life || this.process.is_none() {
+            return;
+        }
+        let cut = reply.is_ok() && (self.down || this.cut > 0);
+        let open = this.open.iter().position(|&open| open == number);
+        if cut {
+            if open.is_some() {
+                self.schedule(self.now + TIMEOUT, Event::Reply { life, number, reply: Err(Silence) });
+            }
+            return;
+        }
+        match open {
+            Some(open) => drop(this.open.swap_remove(open)),
+            None if reply.is_err() => return,
+            None => {}
+        }
+        self.history.digest(number << 1 | u64::from(reply.is_ok()));
+        self.call(life.node, |model, process, machine| model.answer(process, number, reply, machine));
+    }
+
+    // ---- faults ----
+
+    fn fault(&mut self, index: usize) {
+        let Fault { what, at } = &self.scenario.faults[index];
+        let (now, at) = (self.now, *at);
+        let over = |world: &mut Self, lasts: Micros| world.schedule(at + lasts, Event::Over(index));
+        match what.clone() {
+            What::Step { host, by_ms } => {
+                self.hosts[host].step(now, by_ms);
+                self.tell_of_clock(host, by_ms);
+            }
+            What::Slew { host, ppm, lasts } => {
+                self.hosts[host].slew(now, ppm);
+                self.tell(Some(host), || Happened::Fault(format!("its clock is slewed by {ppm} ppm")));
+                over(self, lasts);
+            }
+            What::Freeze { host, lasts } => {
+                self.hosts[host].slew(now, -crate::host::RIGHT);
+                self.tell(Some(host), || Happened::Fault("its clock stands".to_owned()));
+                over(self, lasts);
+            }
+            What::Wild { host, says_ms, lasts } => {
+                let before = self.hosts[host].read(now).wall.get();
+                self.hosts[host].set(now, says_ms);
+                self.tell_of_clock(host, says_ms - before);
+                over(self, lasts);
+            }
+            What::Crash { node, moment, back_in, elsewhere, times } => {
+                let crash = Crash { moment, back_in, elsewhere, times };
+                match moment {
+                    Moment::Now if self.nodes[node].process.is_some() => {
+                        self.crash(node, crash, "it is killed (SIGKILL)");
+                    }
+                    Moment::Now => {}
+                    Moment::AfterWrite | Moment::AfterMint => self.nodes[node].crash = Some(crash),
+                }
+            }
+            What::Stop { node, back_in, elsewhere } => {
+                self.tell(Some(node), || Happened::Fault("it is told to stop (SIGTERM)".to_owned()));
+                if self.call(node, |model, process, machine| model.stop(process, machine)).is_some() {
+                    let life = self.nodes[node].life;
+                    let at = now + self.network.between(1_000, 300_000);
+                    self.schedule(at, Event::Exit { life, back_in, elsewhere });
+                }
+            }
+            What::Pause { node, lasts } => {
+                self.pause(node);
+                over(self, lasts);
+            }
+            What::Sleep { node, lasts } => {
+                let host = self.nodes[node].life.host;
+                self.hosts[host].sleep(now);
+                self.pause(node);
+                over(self, lasts);
+            }
+            What::Cut { node, lasts } => {
+                self.nodes[node].cut += 1;
+                self.tell(Some(node), || Happened::Cut(true));
+                over(self, lasts);
+            }
+            What::Slow { node, lasts, up_to } => {
+                self.nodes[node].slow = Some(up_to);
+                let words = format!("its way to the store takes up to {} ms", up_to / 1000);
+                self.tell(Some(node), || Happened::Fault(words));
+                over(self, lasts);
+            }
+            What::Lossy { node, lasts } => {
+                self.nodes[node].lossy = true;
+                let words = "its requests and replies get lost or doubled";
+                self.tell(Some(node), || Happened::Fault(words.to_owned()));
+                over(self, lasts);
+            }
+            What::Outage { lasts } => {
+                self.set_down(true);
+                over(self, lasts);
+            }
+            What::Forget { lasts, backup } => {
+                self.copies.push((index, self.model.copy(&self.store)));
+                let words = if backup { "a backup is taken" } else { "the replica has seen all up to here" };
+                self.tell(None, || Happened::Fault(words.to_owned()));
+                over(self, lasts);
+            }
+            What::Eat => {
+                let eaten = self.model.eat(&mut self.store, &mut self.network);
+                let words = eaten.map_or("nothing to eat".to_owned(), |record| format!("{record} is eaten"));
+                self.tell(None, || Happened::Fault(words));
+            }
+            What::Snapshot { node, lasts } => {
+                let mono = self.reading(node).mono;
+                let Some(memory) = self.memory(node) else { return };
+                let this = &mut self.nodes[node];
+                this.snapshot = Some((memory, this.open.clone(), mono));
+                self.tell(Some(node), || Happened::Fault("a snapshot is taken of its machine".to_owned()));
+                over(self, lasts);
+            }
+            What::Clone { node } => self.clone_machine(node),
+        }
+    }
+
+    fn memory(&mut self, node: usize) -> Option<M::Process> {
+        let this = &self.nodes[node];
+        if this.pauses > 0 {
+            return None;
+        }
+        let fresh = this.random.fork(self.now);
+        self.model.memory(this.process.as_ref()?, fresh)
+    }
+
+    fn over(&mut self, index: usize) {
+        let now = self.now;
+        match self.scenario.faults[index].what {
+            What::Slew { host, .. } => {
+                self.hosts[host].slew(now, 0);
+                self.tell(Some(host), || Happened::Fault("its clock runs right again".to_owned()));
+            }
+            What::Freeze { host, .. } | What::Wild { host, .. } => self.set_right(host),
+            What::Pause { node, .. } => self.resume(node),
+            What::Sleep { node, .. } => {
+                let host = self.nodes[node].life.host;
+                self.hosts[host].awake(now);
+                self.schedule_alarm(node);
+                self.resume(node);
+            }
+            What::Cut { node, .. } => {
+                self.nodes[node].cut = self.nodes[node].cut.saturating_sub(1);
+                self.tell(Some(node), || Happened::Cut(false));
+            }
+            What::Slow { node, .. } => self.nodes[node].slow = None,
+            What::Lossy { node, .. } => self.nodes[node].lossy = false,
+            What::Outage { .. } => self.set_down(false),
+            What::Forget { backup, .. } => {
+                let Some(at) = self.copies.iter().position(|(copy, _)| *copy == index) else { return };
+                let (_, copy) = self.copies.swap_remove(at);
+                self.model.forget(&mut self.store, &copy);
+                let words = match backup {
+                    true => "the store is restored from the backup",
+                    false => "the store fails over to the replica",
+                };
+                self.tell(None, || Happened::Fault(words.to_owned()));
+            }
+            What::Snapshot { node, .. } => self.restore(node),
+            What::Step { .. } | What::Crash { .. } | What::Stop { .. } | What::Eat | What::Clone { .. } => {}
+        }
+    }
+
+    fn restore(&mut self, node: usize) {
+        let this = &mut self.nodes[node];
+        let Some((memory, open, mono)) = this.snapshot.take() else { return };
+        if this.process.is_none() || this.pauses > 0 {
+            return;
+        }
+        let host = this.life.host;
+        self.set_right(host);
+        let shown = self.hosts[host].read(self.now).mono;
+        let this = &mut self.nodes[node];
+        this.lag_ms = shown.since(mono);
+        this.process = Some(memory);
+        this.life.number += 1;
+        (this.open, this.alarm, this.crash) = (open.clone(), None, None);
+        this.top.iter_mut().for_each(|top| *top = None);
+        let life = this.life;
+        self.tell(Some(node), || Happened::Fault("its machine is restored from the snapshot".to_owned()));
+        for number in open {
+            self.schedule(self.now + 1, Event::Reply { life, number, reply: Err(Silence) });
+        }
+        self.call(node, |model, process, machine| model.wake(process, machine));
+    }
+
+    fn clone_machine(&mut self, node: usize) {
+        let Some(memory) = self.memory(node) else { return };
+        let (index, host) = (self.nodes.len(), self.hosts.len());
+        let original = &self.nodes[node];
+        let random = original.random.fork(self.now ^ 1);
+        let mut clone = Node::new(index, original.setup.clone(), &random, self.model.names().len());
+        clone.life = Life { node: index, number: 1, host };
+        (clone.lag_ms, clone.last_request) = (original.lag_ms, original.last_request);
+        clone.open.clone_from(&original.open);
+        clone.process = Some(memory);
+        self.hosts.push(self.hosts[original.life.host]);
+        self.disks.push(self.disks[original.life.host].clone());
+        let (life, open) = (clone.life, clone.open.clone());
+        self.nodes.push(clone);
+        self.tell(Some(index), || Happened::Fault(format!("it is a clone of node {node}")));
+        for number in open {
+            self.schedule(self.now + 1, Event::Reply { life, number, reply: Err(Silence) });
+        }
+        self.schedule(self.now, Event::Load { node: index });
+        self.call(index, |model, process, machine| model.wake(process, machine));
+    }
+
+    fn pause(&mut self, node: usize) {
+        let now = self.now;
+        let this = &mut self.nodes[node];
+        if this.pauses == 0 {
+            this.paused_since = now;
+        }
+        this.pauses += 1;
+        self.tell(Some(node), || Happened::Paused(true));
+    }
+
+    fn resume(&mut self, node: usize) {
+        let now = self.now;
+        let this = &mut self.nodes[node];
+        // It may have died meanwhile.
+        if this.pauses == 0 {
+            return;
+        }
+        this.pauses -= 1;
+        if this.pauses > 0 {
+            return;
+        }
+        this.paused += now - this.paused_since;
+        let backlog = std::mem::take(&mut this.backlog);
+        self.tell(Some(node), || Happened::Paused(false));
+        for event in backlog {
+            // Whatever the process finds first when it goes on.
+            let at = now + self.network.spread(1, 5_000);
+            self.schedule(at, event);
+        }
+    }
+
+    fn set_down(&mut self, down: bool) {
+        self.down = down;
+        self.tell(None, || Happened::Down(down));
+    }
+
+    fn set_right(&mut self, host: usize) {
+        let error_ms = self.hosts[host].error_ms(self.now);
+        self.hosts[host].set_right(self.now);
+        self.tell_of_clock(host, -error_ms);
+    }
+
+    fn tell_of_clock(&mut self, host: usize, by_ms: i64) {
+        let on = self.nodes.iter().position(|node| node.life.host == host);
+        self.tell(on, || Happened::ClockSet(by_ms));
+    }
+
+    /// Nothing goes wrong from here on.
+    fn heal(&mut self) {
+        self.copies.clear();
+        for host in 0..self.hosts.len() {
+            self.hosts[host].awake(self.now);
+            self.set_right(host);
+        }
+        if self.down {
+            self.set_down(false);
+        }
+        for node in 0..self.nodes.len() {
+            let this = &mut self.nodes[node];
+            (this.cut, this.slow, this.lossy, this.crash, this.snapshot) = (0, None, false, None, None);
+            this.pauses = this.pauses.min(1);
+            self.resume(node);
+            self.schedule_alarm(node);
+        }
+        self.tell(None, || Happened::Fault("nothing goes wrong from here on".to_owned()));
+    }
+
+    fn tell(&mut self, node: Option<usize>, what: impl FnOnce() -> Happened) {
+        if self.outbox.noting {
+            self.history.events.push(Told { at: self.now, node, what: what() });
+        }
+    }
+}
+
+impl<M: Model> Node<M> {
+    fn new(node: usize, setup: Setup, random: &Random, names: usize) -> Self {
+        Self {
+            setup,
+            process: None,
+            life: Life { node, number: 0, host: node },
+            random: random.fork(100 + number(node)),
+            last_request: 0,
+            open: Vec::new(),
+            alarm: None,
+            pauses: 0,
+            paused_since: 0,
+            paused: 0,
+            backlog: Vec::new(),
+            cut: 0,
+            slow: None,
+            lossy: false,
+            crash: None,
+            lag_ms: 0,
+            snapshot: None,
+            top: vec![None; names],
+        }
+    }
+
+    /// How long it has stood still in all.
+    fn paused_until(&self, now: Micros) -> Micros {
+        self.paused + if self.pauses > 0 { now - self.paused_since } else { 0 }
+    }
+}
+
+fn place(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn number(place: usize) -> u64 {
+    u64::try_from(place).unwrap_or(u64::MAX)
+}
