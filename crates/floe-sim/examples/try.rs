@@ -23,6 +23,14 @@ fn main() {
             if bad < 12 { println!("seed {seed}: {}.{:06} node {:?} {:?} {}", v.at / 1_000_000, v.at % 1_000_000, v.node, v.wrong, v.words); }
         }
     }
+    if to == from + 1 {
+        let scenario = Scenario::new(from, 5, 60, &classes, args.len() > 4);
+        println!("{:#?}", scenario.setups[0]);
+        floe_sim::run::floe(&scenario, &mut history, true, true);
+        for e in &history.events {
+            println!("{}.{:06} {:?} {:?}", e.at / 1_000_000, e.at % 1_000_000, e.node, e.what);
+        }
+    }
     let n = to - from;
     let s = started.elapsed().as_secs_f64();
     println!("{bad} bad of {n}; {:.0} seeds/s; per seed: asked {} minted {} refused {}", n as f64 / s, asked / n, minted / n, refused / n);

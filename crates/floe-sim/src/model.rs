@@ -111,8 +111,8 @@ pub struct Machine<'a, M: Model + ?Sized> {
     pub random: &'a mut Random,
     /// What it wants of the world.
     pub outbox: &'a mut Outbox<M::Request>,
-    /// True time: for checks, never for an algorithm.
-    pub(crate) at: Micros,
+    /// True time, less what the process stood still: for checks, never for an algorithm.
+    pub(crate) ran: Micros,
 }
 
 /// What a process wants of the world.
@@ -312,8 +312,8 @@ pub trait Model {
     /// system's randomness from now on is `fresh`.
     fn memory(&mut self, process: &Self::Process, fresh: Random) -> Option<Self::Process>;
 
-    /// How long a caller waits at most, in milliseconds, where the algorithm promises that.
-    fn patience_ms(&self) -> Option<u64> {
+    /// How long the caller of an ask waits at most, in milliseconds, where the algorithm promises that.
+    fn patience_ms(&self, _ask: u64) -> Option<u64> {
         None
     }
 

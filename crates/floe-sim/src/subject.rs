@@ -1,5 +1,7 @@
 //! floe itself in the simulated fleet: the library, driven by hand, and an auditor beside it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use floe::by_hand::Op;
 use floe::ledger::{Memory, Reply};
 use floe::{Ledger, LedgerError, MintError};
@@ -14,7 +16,7 @@ mod books;
 mod names;
 mod process;
 
-use books::{LedgerBook, LifeBook, Mark};
+use books::{LedgerBook, LifeBook, Mark, Marks};
 use process::{Birth, Effects, How, Input, Running};
 
 /// What a caller waits at most.
@@ -31,6 +33,10 @@ pub struct Subject {
     journaling: bool,
     settled_from: Micros,
     /// Asks that were made when everything had been well for a while, and got an error.
+    /// Asks whose thread stood still between its look at the clock and its draw.
+    preempted: BTreeSet<u64>,
+    /// Since when those wait who were not answered at once.
+    waits: BTreeMap<u64, Micros>,
     late_errors: Vec<(Life, usize, MintError, bool)>,
     late_minted: Vec<Life>,
     end_ms: u64,
@@ -56,6 +62,12 @@ pub struct Request {
     window_ms: u64,
 }
 
+/// The ledger, and in a copy of it what its marks were.
+pub struct Store {
+    memory: Memory,
+    marks: Marks,
+}
+
 type Answer = Option<Result<Reply, LedgerError>>;
 
 impl Subject {
@@ -69,6 +81,8 @@ impl Subject {
             memory: Memory::default(),
             journaling: scenario.faults.iter().any(|fault| copies(&fault.what)),
             settled_from: scenario.heal + SETTLED,
+            preempted: BTreeSet::new(),
+            waits: BTreeMap::new(),
             late_errors: Vec::new(),
             late_minted: Vec::new(),
             end_ms: u64::try_from(end).unwrap_or(0),
@@ -84,29 +98,29 @@ impl Subject {
         mut here: Option<&mut Option<Verdict>>,
         straight: bool,
     ) {
-        let moved = process.book.look(machine.now);
+        let moved = process.book.look(machine.now, machine.ran);
         if std::mem::take(&mut process.restored) && !moved {
             // The documentation says so: what does not move the clock cannot be noticed.
-            self.ledger.copied(process.book.owned());
+            self.ledger.copied(machine.life, process.book.owned());
         }
         let Some(running) = &mut process.running else { return };
         let asker = match &input {
             Input::Mint(ask, _) => Some(ask.id),
             _ => None,
         };
-        let Effects { calls, wake, answered, preempted, spins } = running.act(machine.now, input);
+        let Effects { calls, wake, answered, preempted, steady, refused, spins } =
+            running.act(machine.now, input);
         if let Some(at) = wake {
             // A thread takes a moment to get going.
             machine.wake_at(at.max(machine.now.mono));
         }
-        if preempted && let Some(here) = &mut here {
+        if preempted && let (Some(here), Some(ask)) = (&mut here, asker) {
+            self.preempted.insert(ask);
             **here = Some(Verdict::Again(machine.now.mono.plus(machine.random.spread(0, 3_000))));
         }
         if spins {
             machine.violation("the node looks around without end while its clock stands still".to_owned());
         }
-        let (steady, refusal) = running.steady();
-        let steady = steady.position().unwrap_or(0);
         for call in calls {
             let request = Request { op: call.op, steady, window_ms: process.window_ms };
             let op = request.op.clone();
@@ -123,14 +137,15 @@ impl Subject {
                     if settled {
                         self.late_minted.push(machine.life);
                     }
-                    let straight = straight && at_once && ask.name != 1;
+                    let prompt = !self.preempted.contains(&ask.id);
+                    let straight = straight && at_once && prompt && ask.name != 1;
                     self.check(process, &ask, &ids, steady, straight, machine);
                     Verdict::Minted(ids)
                 }
                 Err(error) => {
                     let text = error.to_string();
                     if settled {
-                        self.late_errors.push((machine.life, ask.name, error, refusal.is_some()));
+                        self.late_errors.push((machine.life, ask.name, error, refused));
                     }
                     Verdict::Refused(text)
                 }
@@ -160,8 +175,9 @@ impl Subject {
             if let Err(words) = process.book.minted(mark, &span) {
                 machine.violation(words);
             }
-            let waited = (machine.at - ask.asked_at) / 1_000;
-            if ask.name != 2 && process.book.was_late(mark, &span, waited) && ask.name < names::COUNT {
+            let waited = self.waits.get(&ask.id).map_or(0, |since| (machine.ran - since) / 1_000);
+            let prompt = !self.preempted.contains(&ask.id) && ask.name != 2 && ask.name < names::COUNT;
+            if prompt && process.book.was_late(mark, &span, waited) {
                 machine.violation(format!(
                     "a caller of {label} slept on, {waited} ms in all, while there was something to mint"
                 ));
@@ -182,7 +198,7 @@ impl Subject {
                 ));
             }
             let wall = machine.now.wall.position().unwrap_or(0);
-            if steady > wall + MAX_HOLD_MS + 1_000 {
+            if steady > wall + MAX_HOLD_MS + 1_000 && !self.preempted.contains(&ask.id) {
                 machine.violation(format!(
                     "{label} minted at {steady} although the wall clock says {wall}: that is held through for an hour at most"
                 ));
@@ -194,7 +210,7 @@ impl Subject {
 const MAX_HOLD_MS: u64 = 3_600_000;
 
 impl Model for Subject {
-    type Store = Memory;
+    type Store = Store;
     type Disk = ();
     type Process = Process;
     type Request = Request;
@@ -208,43 +224,38 @@ impl Model for Subject {
         names::most_at_once(name)
     }
 
-    fn store(&mut self, _fleet: &Fleet) -> Memory {
-        self.memory.clone()
+    fn store(&mut self, _fleet: &Fleet) -> Store {
+        Store { memory: self.memory.clone(), marks: Marks::default() }
     }
 
-    fn copy(&self, store: &Memory) -> Memory {
-        store.backup()
+    fn copy(&self, store: &Store) -> Store {
+        Store { memory: store.memory.backup(), marks: self.ledger.marks() }
     }
 
-    fn execute(&mut self, store: &mut Memory, from: Life, request: &Request, _now: Micros) -> Answer {
+    fn execute(&mut self, store: &mut Store, from: Life, request: &Request, _now: Micros) -> Answer {
         match &request.op {
             Op::Reserve(reserve) => {
-                let reply = store.reserve(reserve);
+                let reply = store.memory.reserve(reserve);
                 if let Ok(reply) = &reply {
                     self.ledger.reserved(from, reserve, reply, request.steady, request.window_ms);
                 }
                 Some(reply)
             }
             Op::GiveBack { key, token, from } => {
-                let took = store.give_back(key, *token, *from).unwrap_or(false);
+                let took = store.memory.give_back(key, *token, *from).unwrap_or(false);
                 self.ledger.given_back(key, *token, *from, took);
                 None
             }
         }
     }
 
-    fn forget(&mut self, store: &mut Memory, copy: &Memory) {
-        store.restore(copy);
-        let now = store.list("", "", usize::MAX).unwrap_or_default();
-        let known: Vec<_> = self.ledger.marks().map(|(mark, _)| mark).collect();
-        for mark in known {
-            let left = now.iter().find(|record| Mark::named(&record.key) == Some(mark));
-            self.ledger.forgot(mark, left.map_or(0, |record| record.mark));
-        }
+    fn forget(&mut self, store: &mut Store, copy: &Store) {
+        store.memory.restore(&copy.memory);
+        self.ledger.forgot(&copy.marks);
     }
 
-    fn eat(&mut self, store: &mut Memory, random: &mut Random) -> Option<String> {
-        let records = store.list("", "", usize::MAX).unwrap_or_default();
+    fn eat(&mut self, store: &mut Store, random: &mut Random) -> Option<String> {
+        let records = store.memory.list("", "", usize::MAX).unwrap_or_default();
         if records.is_empty() {
             return None;
         }
@@ -253,12 +264,12 @@ impl Model for Subject {
             Mark::Slot { bits, worker } => floe::ledger::Key::slot(bits, worker),
             Mark::Name(name) => floe::ledger::Key::name(&floe::Name::new(names::NAMES[name].label).ok()?),
         };
-        store.lose(&key);
-        self.ledger.forgot(mark, 0);
+        store.memory.lose(&key);
+        self.ledger.ate(mark);
         Some(format!("the record of {mark}"))
     }
 
-    fn start(&mut self, setup: &Setup, store: Option<&mut Memory>, machine: &mut Machine<'_, Self>) -> Process {
+    fn start(&mut self, setup: &Setup, store: Option<&mut Store>, machine: &mut Machine<'_, Self>) -> Process {
         let birth = Birth {
             fleet: self.fleet.clone(),
             setup: setup.clone(),
@@ -320,7 +331,7 @@ impl Model for Subject {
             Input::Answer(_, Ok(reply)) => Some(reply),
             _ => None,
         };
-        process.book.look(machine.now);
+        process.book.look(machine.now, machine.ran);
         if let Some((mark, range)) = process.book.hears(number, reply) {
             machine.note(|| Note::Holds {
                 what: mark.to_string(),
@@ -340,7 +351,10 @@ impl Model for Subject {
         };
         let mut verdict = None;
         self.act(process, Input::Mint(*ask, how), machine, Some(&mut verdict), how == How::Straight);
-        verdict.unwrap_or(Verdict::Later)
+        verdict.unwrap_or_else(|| {
+            self.waits.insert(ask.id, machine.ran);
+            Verdict::Later
+        })
     }
 
     fn stop(&mut self, process: &mut Process, machine: &mut Machine<'_, Self>) {
@@ -353,8 +367,9 @@ impl Model for Subject {
         Some(Process { running, book, odd, window_ms, restored: true })
     }
 
-    fn patience_ms(&self) -> Option<u64> {
-        Some(PATIENCE_MS)
+    fn patience_ms(&self, ask: u64) -> Option<u64> {
+        // A thread that the system does not run is not made to wait by floe.
+        (!self.preempted.contains(&ask)).then_some(PATIENCE_MS)
     }
 
     fn may_repeat(&self, name: usize, id: u128) -> bool {

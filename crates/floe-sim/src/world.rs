@@ -94,8 +94,9 @@ enum Event<M: Model> {
     Ask { ask: u64 },
     Again { ask: u64 },
     Alarm { node: usize, number: u64 },
-    Request { life: Life, number: u64, request: M::Request, sent: Micros, back: Option<Micros> },
-    Reply { life: Life, number: u64, reply: Result<M::Reply, Silence> },
+    /// Boxed, as are replies: the heap moves its entries about.
+    Request { life: Life, number: u64, request: Box<M::Request>, sent: Micros, back: Option<Micros> },
+    Reply { life: Life, number: u64, reply: Result<Box<M::Reply>, Silence> },
     Exit { life: Life, back_in: Micros, elsewhere: bool },
     Fault(usize),
     Over(usize),
@@ -279,9 +280,10 @@ impl<'a, M: Model> World<'a, M> {
         let life = this.life;
         let mut process = this.process.take()?;
         self.outbox.last_request = this.last_request;
+        let ran = self.now - this.paused_until(self.now);
         let disk = &mut self.disks[life.host];
         let random = &mut this.random;
-        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, at: self.now };
+        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran };
         let result = act(self.model, &mut process, &mut machine);
         let this = &mut self.nodes[node];
         this.process = Some(process);
@@ -336,9 +338,10 @@ impl<'a, M: Model> World<'a, M> {
         self.tell(Some(node), || Happened::Started { life, error_ms });
         let now = self.reading(node);
         let this = &mut self.nodes[node];
+        let ran = self.now - this.paused_until(self.now);
         let (disk, random) = (&mut self.disks[host], &mut this.random);
         self.outbox.last_request = this.last_request;
-        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, at: self.now };
+        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran };
         let store = reachable.then_some(&mut self.store);
         this.process = Some(self.model.start(&this.setup, store, &mut machine));
         this.last_request = self.outbox.last_request;
@@ -423,7 +426,7 @@ impl<'a, M: Model> World<'a, M> {
         } else {
             self.ask(node);
         }
-        let at = self.now + self.load.between(20_000, 400_000);
+        let at = self.now + self.load.between(50_000, 1_000_000);
         self.schedule(at, Event::Load { node });
     }
 
@@ -492,7 +495,7 @@ impl<'a, M: Model> World<'a, M> {
 
     fn check_patience(&mut self, index: usize) {
         let Asked { ask, life, paused, .. } = self.asks[index];
-        let Some(patience) = self.model.patience_ms() else { return };
+        let Some(patience) = self.model.patience_ms(ask.id) else { return };
         let waited = self.now - ask.asked_at - (self.nodes[life.node].paused_until(self.now) - paused);
         if waited > patience * 1000 + SLACK {
             let words = format!(
@@ -554,14 +557,15 @@ impl<'a, M: Model> World<'a, M> {
         let later = network.spread(1_000, 3_000_000);
         let sent = self.now;
         if twice {
-            let event = Event::Request { life, number, request: request.clone(), sent, back: Some(back) };
+            let request = Box::new(request.clone());
+            let event = Event::Request { life, number, request, sent, back: Some(back) };
             self.schedule(sent + there + later, event);
         }
         if never_there || there > TIMEOUT {
             self.schedule(sent + TIMEOUT, Event::Reply { life, number, reply: Err(Silence) });
         }
         if !never_there {
-            let back = (!never_back).then_some(back);
+            let (back, request) = ((!never_back).then_some(back), Box::new(request));
             self.schedule(sent + there, Event::Request { life, number, request, sent, back });
         }
     }
@@ -591,7 +595,7 @@ impl<'a, M: Model> World<'a, M> {
                 if self.now + back > timeout {
                     self.schedule(timeout, silence);
                 }
-                self.schedule(self.now + back, Event::Reply { life, number, reply: Ok(reply) });
+                self.schedule(self.now + back, Event::Reply { life, number, reply: Ok(Box::new(reply)) });
             }
             None => self.schedule(timeout, silence),
         }
@@ -603,7 +607,7 @@ impl<'a, M: Model> World<'a, M> {
         }
     }
 
-    fn reply(&mut self, life: Life, number: u64, reply: Result<M::Reply, Silence>) {
+    fn reply(&mut self, life: Life, number: u64, reply: Result<Box<M::Reply>, Silence>) {
         let this = &mut self.nodes[life.node];
         if this.life != life || this.process.is_none() {
             return;
@@ -622,6 +626,7 @@ impl<'a, M: Model> World<'a, M> {
             None => {}
         }
         self.history.digest(number << 1 | u64::from(reply.is_ok()));
+        let reply = reply.map(|reply| *reply);
         self.call(life.node, |model, process, machine| model.answer(process, number, reply, machine));
     }
 

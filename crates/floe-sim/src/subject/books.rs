@@ -3,7 +3,7 @@
 //! Nothing here asks floe what it thinks: ranges are taken from what the ledger answered, IDs from what callers got,
 //! and both are compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use floe::Reading;
@@ -11,7 +11,7 @@ use floe::by_hand::Op;
 use floe::ledger::{Key, Reply, Reserve, Token};
 
 use super::names::{self, AHEAD_MS, Bits, COUNT, INVOICE, NAMES, TICKETS};
-use crate::model::{Fleet, Life};
+use crate::model::{Fleet, Life, Micros};
 
 /// Whose mark.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -43,12 +43,18 @@ impl std::fmt::Display for Mark {
     }
 }
 
+/// The marks as they have to be.
+#[derive(Clone, Default)]
+pub(super) struct Marks(BTreeMap<Mark, Entry>);
+
 /// Beside the ledger.
 #[derive(Default)]
 pub(super) struct LedgerBook {
-    marks: BTreeMap<Mark, Entry>,
+    marks: Marks,
     /// What may be handed out again, because the ledger forgot that it was.
     repeats: Vec<(Mark, Range<u64>)>,
+    /// Processes that are copies of others and had no way to notice.
+    copies: Vec<Life>,
     /// Rules that the ledger broke.
     broken: Vec<String>,
 }
@@ -57,19 +63,25 @@ pub(super) struct LedgerBook {
 struct Entry {
     mark: u64,
     last: Option<(Token, Range<u64>, Life)>,
+    /// The tokens of the latest reservations: a network may repeat a request long after it was answered.
+    tokens: VecDeque<Token>,
 }
 
 impl LedgerBook {
     /// The ledger has answered a reservation. `steady` is what the asking process's clock said when it asked.
     pub(super) fn reserved(&mut self, life: Life, request: &Reserve, reply: &Reply, steady: u64, window_ms: u64) {
         let Some(mark) = Mark::of(&request.key) else { return };
-        let entry = self.marks.entry(mark).or_default();
+        let entry = self.marks.0.entry(mark).or_default();
         let Reserve { floor, count, max_mark, token, note, .. } = request;
         match reply {
             Reply::Got { start, end, previous_mark } => {
-                if let Some((last, range, _)) = &entry.last
+                if let Some((last, range, by)) = &entry.last
                     && last == token
                 {
+                    if *by != life && (self.copies.contains(&life) || self.copies.contains(by)) {
+                        // The reservation was under way when the memory was copied, and both have asked again.
+                        self.repeats.push((mark, range.clone()));
+                    }
                     if *range != (*start..*end) {
                         self.broken.push(format!("{mark}: a retry got {start}..{end} instead of {range:?} (I2)"));
                     }
@@ -89,6 +101,8 @@ impl LedgerBook {
                         end - steady
                     ));
                 }
+                entry.tokens.truncate(MOST_TOKENS);
+                entry.tokens.push_front(*token);
                 entry.mark = *end;
                 entry.last = Some((*token, *start..*end, life));
             }
@@ -102,6 +116,7 @@ impl LedgerBook {
                 let renewal = matches!(mark, Mark::Slot { .. }) && note.is_none();
                 if let Some((_, range, by)) = &entry.last
                     && renewal
+                    && !entry.tokens.contains(token)
                     && *by == life
                     && range.end == *told
                 {
@@ -115,7 +130,7 @@ impl LedgerBook {
 
     pub(super) fn given_back(&mut self, key: &Key, token: Token, from: u64, took: bool) {
         let Some(mark) = Mark::of(key) else { return };
-        let entry = self.marks.entry(mark).or_default();
+        let entry = self.marks.0.entry(mark).or_default();
         let fits = entry.last.as_ref().is_some_and(|(last, range, _)| {
             *last == token && (range.start..=range.end).contains(&from) && range.end == entry.mark
         });
@@ -129,21 +144,32 @@ impl LedgerBook {
         }
     }
 
-    /// The ledger has forgotten: a mark is `now` what it was once. What lies between may be handed out again.
-    pub(super) fn forgot(&mut self, mark: Mark, now: u64) {
-        let entry = self.marks.entry(mark).or_default();
-        if now < entry.mark {
-            self.repeats.push((mark, now..entry.mark));
-        }
-        (entry.mark, entry.last) = (now, None);
+    /// The marks as they have to be now.
+    pub(super) fn marks(&self) -> Marks {
+        self.marks.clone()
     }
 
-    pub(super) fn marks(&self) -> impl Iterator<Item = (Mark, u64)> {
-        self.marks.iter().map(|(mark, entry)| (*mark, entry.mark))
+    /// The ledger has gone back to what it was. What it had handed out since may be handed out again.
+    pub(super) fn forgot(&mut self, then: &Marks) {
+        let now = std::mem::replace(&mut self.marks, then.clone());
+        for (mark, entry) in now.0 {
+            let left = self.marks.0.get(&mark).map_or(0, |entry| entry.mark);
+            if left < entry.mark {
+                self.repeats.push((mark, left..entry.mark));
+            }
+        }
+    }
+
+    /// A record is gone.
+    pub(super) fn ate(&mut self, mark: Mark) {
+        let mut then = self.marks.clone();
+        then.0.remove(&mark);
+        self.forgot(&then);
     }
 
     /// Two processes own this now: a machine was copied, and could not notice.
-    pub(super) fn copied(&mut self, owned: impl Iterator<Item = (Mark, Range<u64>)>) {
+    pub(super) fn copied(&mut self, copy: Life, owned: impl Iterator<Item = (Mark, Range<u64>)>) {
+        self.copies.push(copy);
         self.repeats.extend(owned);
     }
 
@@ -159,6 +185,8 @@ impl LedgerBook {
     }
 }
 
+const MOST_TOKENS: usize = 100;
+
 /// Beside a process.
 #[derive(Clone)]
 pub(super) struct LifeBook {
@@ -170,8 +198,9 @@ pub(super) struct LifeBook {
     /// Up to where it has minted.
     minted: BTreeMap<Mark, u64>,
     /// What it has asked, by the world's number and its own.
-    asked: Vec<Asked>,
+    asked: VecDeque<Asked>,
     last: Reading,
+    ran: Micros,
     /// How often its wall clock moved against the monotonic one.
     moves: u32,
 }
@@ -180,8 +209,8 @@ pub(super) struct LifeBook {
 struct Owned {
     mark: Mark,
     range: Range<u64>,
-    /// When it learnt of it, by its monotonic clock.
-    since: u64,
+    /// When it learnt of it.
+    since: Micros,
 }
 
 #[derive(Clone)]
@@ -196,6 +225,8 @@ pub(super) struct Asked {
 /// The clock moves so far at the least where a process has to notice that it was copied.
 const NOTICED_MS: u64 = 1_000;
 const LATE_MS: u64 = 150;
+/// An answer that comes later than so many questions is that of a network that repeats itself.
+const MOST_ASKED: usize = 64;
 
 impl LifeBook {
     pub(super) fn new(first: Reading) -> Self {
@@ -204,18 +235,19 @@ impl LifeBook {
             ends: BTreeMap::new(),
             must_stop: Vec::new(),
             minted: BTreeMap::new(),
-            asked: Vec::new(),
+            asked: VecDeque::new(),
             last: first,
+            ran: 0,
             moves: 0,
         }
     }
 
     /// The process looks at its clocks; whether the wall clock has moved against the other one.
-    pub(super) fn look(&mut self, now: Reading) -> bool {
+    pub(super) fn look(&mut self, now: Reading, ran: Micros) -> bool {
         let elapsed = i64::try_from(now.mono.since(self.last.mono)).unwrap_or(i64::MAX);
         let moved = now.wall.since(self.last.wall).abs_diff(elapsed) > NOTICED_MS;
         self.moves += u32::from(moved);
-        self.last = now;
+        (self.last, self.ran) = (now, ran);
         moved
     }
 
@@ -228,7 +260,10 @@ impl LifeBook {
     /// # Errors
     /// A tail that it gives back although it has minted in it (I1).
     pub(super) fn asks(&mut self, number: u64, call: u64, op: &Op) -> Result<(), String> {
-        self.asked.push(Asked { number, call, op: op.clone(), moves: self.moves, open: true });
+        if self.asked.len() >= MOST_ASKED {
+            self.asked.pop_front();
+        }
+        self.asked.push_back(Asked { number, call, op: op.clone(), moves: self.moves, open: true });
         let Op::GiveBack { key, from, .. } = op else { return Ok(()) };
         let Some(mark) = Mark::of(key) else { return Ok(()) };
         for owned in self.owned.iter_mut().filter(|owned| owned.mark == mark) {
@@ -267,7 +302,7 @@ impl LifeBook {
             }
             self.ends.insert(mark, *end);
         }
-        let (range, since) = (*start..*end, self.last.mono.get());
+        let (range, since) = (*start..*end, self.ran);
         match self.owned.iter_mut().rev().find(|owned| owned.mark == mark && owned.range.end == *start) {
             Some(owned) => (owned.range.end, owned.since) = (*end, since),
             None => self.owned.push(Owned { mark, range: range.clone(), since }),
@@ -301,7 +336,7 @@ impl LifeBook {
     pub(super) fn was_late(&self, mark: Mark, span: &Range<u64>, waited_ms: u64) -> bool {
         let of = |it: &&Owned| it.mark == mark && it.range.contains(&span.start);
         let since = self.owned.iter().rev().find(of).map_or(0, |owned| owned.since);
-        waited_ms > LATE_MS && self.last.mono.get().saturating_sub(since) > LATE_MS
+        waited_ms > LATE_MS && self.ran.saturating_sub(since) > LATE_MS * 1_000
     }
 
     pub(super) fn is_stopped(&self, mark: Mark) -> bool {

@@ -32,6 +32,8 @@ pub(super) enum Input {
     Mint(Ask, How),
     /// It is told to stop.
     Stop,
+    /// From here on its system gives it this randomness: its memory is a copy.
+    Copied(Random),
 }
 
 /// How a caller's thread comes to mint.
@@ -56,6 +58,9 @@ pub(super) struct Effects {
     pub(super) answered: Vec<(Ask, Result<Vec<u128>, MintError>)>,
     /// The asks whose thread was preempted.
     pub(super) preempted: bool,
+    /// The steady time, and whether nothing may be minted by it.
+    pub(super) steady: u64,
+    pub(super) refused: bool,
     /// It looked around again and again without the time going on.
     pub(super) spins: bool,
 }
@@ -175,7 +180,8 @@ impl Running {
         for (now, input) in journal {
             copy.act(*now, input.clone());
         }
-        *copy.entropy.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        let (now, _) = journal.last()?;
+        copy.act(*now, Input::Copied(fresh));
         Some(copy)
     }
 
@@ -189,15 +195,6 @@ impl Running {
         &self.floe
     }
 
-    /// The steady time, and why nothing may be minted by it, if so.
-    pub(super) fn steady(&self) -> (UnixMillis, Option<String>) {
-        self.hand.steady()
-    }
-
-    pub(super) fn stopped(&self) -> Option<String> {
-        self.hand.stopped()
-    }
-
     /// Takes one input in and does all that follows from it at this time.
     pub(super) fn act(&mut self, now: Reading, input: Input) -> Effects {
         if let Some(journal) = &mut self.journal {
@@ -208,6 +205,10 @@ impl Running {
         let mut due = true;
         match input {
             Input::Wake => {}
+            Input::Copied(fresh) => {
+                *self.entropy.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+                due = false;
+            }
             Input::Answer(id, answer) => self.hand.answer(id, answer),
             Input::Over(id) => self.hand.over(id),
             Input::Stop => self.hand.close(),
@@ -233,6 +234,9 @@ impl Running {
                 break;
             }
         }
+        // Part of what is lived again, since every look at a clock may tell.
+        let (steady, refusal) = self.hand.steady();
+        (effects.steady, effects.refused) = (steady.position().unwrap_or(0), refusal.is_some());
         effects
     }
 
