@@ -177,6 +177,8 @@ impl Subject {
             }
             let waited = self.waits.get(&ask.id).map_or(0, |since| (machine.ran - since) / 1_000);
             let prompt = !self.preempted.contains(&ask.id) && ask.name != 2 && ask.name < names::COUNT;
+            // A copy that asks again gets the window that its original asked for, which may begin later.
+            let prompt = prompt && !self.ledger.is_copy(machine.life);
             if prompt && process.book.was_late(mark, &span, waited) {
                 machine.violation(format!(
                     "a caller of {label} slept on, {waited} ms in all, while there was something to mint"
@@ -198,7 +200,7 @@ impl Subject {
                 ));
             }
             let wall = machine.now.wall.position().unwrap_or(0);
-            if steady > wall + MAX_HOLD_MS + 1_000 && !self.preempted.contains(&ask.id) {
+            if straight && steady > wall + MAX_HOLD_MS + 1_000 {
                 machine.violation(format!(
                     "{label} minted at {steady} although the wall clock says {wall}: that is held through for an hour at most"
                 ));

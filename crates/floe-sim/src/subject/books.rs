@@ -173,6 +173,10 @@ impl LedgerBook {
         self.repeats.extend(owned);
     }
 
+    pub(super) fn is_copy(&self, life: Life) -> bool {
+        self.copies.contains(&life)
+    }
+
     pub(super) fn may_repeat(&self, minted: Option<(Mark, Range<u64>)>) -> bool {
         let touch = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
         minted.is_some_and(|(mark, span)| {
