@@ -63,8 +63,15 @@ pub(super) struct LedgerBook {
 struct Entry {
     mark: u64,
     last: Option<(Token, Range<u64>, Life)>,
-    /// The tokens of the latest reservations: a network may repeat a request long after it was answered.
+    /// The tokens that were seen last: a network may repeat a request long after it was answered.
     tokens: VecDeque<Token>,
+}
+
+impl Entry {
+    fn remember(&mut self, token: Token) {
+        self.tokens.truncate(MOST_TOKENS);
+        self.tokens.push_front(token);
+    }
 }
 
 impl LedgerBook {
@@ -101,8 +108,7 @@ impl LedgerBook {
                         end - steady
                     ));
                 }
-                entry.tokens.truncate(MOST_TOKENS);
-                entry.tokens.push_front(*token);
+                entry.remember(*token);
                 entry.mark = *end;
                 entry.last = Some((*token, *start..*end, life));
             }
@@ -124,6 +130,7 @@ impl LedgerBook {
                         "a renewal of {mark} was refused on account of a reservation of the same process: it lost a slot to itself"
                     ));
                 }
+                entry.remember(*token);
             }
         }
     }
