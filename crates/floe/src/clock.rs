@@ -15,6 +15,7 @@
 use std::sync::OnceLock;
 use std::thread::Thread;
 
+use crate::mutation::mutate;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::{MonoMillis, Reading, UnixMillis};
 
@@ -147,7 +148,7 @@ impl Steady {
             // It has been insane from the start: there is nothing to hold on to.
             self.time = wall;
         }
-        if wall < self.time {
+        if mutate!(wall < self.time, HoldIgnored => false) {
             self.doubted = None;
             self.behind(wall, elapsed);
             return;
@@ -166,15 +167,16 @@ impl Steady {
 
     fn behind(&mut self, wall: UnixMillis, elapsed: u64) {
         let behind = self.time.since(wall).unsigned_abs();
+        let max_hold_ms = mutate!(self.policy.max_hold_ms, MaxHoldIgnored => u64::MAX);
         if behind <= self.policy.wait_ms {
             self.state = ClockState::Waiting(behind);
-        } else if behind <= self.policy.max_hold_ms {
+        } else if behind <= max_hold_ms {
             self.slewed += elapsed;
             let lost = (self.slewed / SLEW).min(elapsed);
             self.slewed -= lost * SLEW;
             let held = self.time.plus(i64::try_from(elapsed - lost).unwrap_or(i64::MAX));
             // After a long time without a look, part of which would have been refused.
-            let furthest = wall.plus(i64::try_from(self.policy.max_hold_ms).unwrap_or(i64::MAX));
+            let furthest = wall.plus(i64::try_from(max_hold_ms).unwrap_or(i64::MAX));
             self.time = held.min(furthest).max(self.time);
             self.state = ClockState::Holding(self.time.since(wall).unsigned_abs());
         } else {

@@ -15,6 +15,7 @@
 
 use std::ops::Range;
 
+use crate::mutation::mutate;
 use crate::sync::{AtomicU64, Mutex, Ordering, fence, lock, pause};
 
 /// What the cursor holds while nothing may be drawn. Positions stay below 2^63.
@@ -152,12 +153,13 @@ impl Cursor {
         if load(&self.version.0) != version {
             return None;
         }
-        if next == CLOSED || owned_era != era {
+        if next == CLOSED || mutate!(owned_era != era, EraIgnored => false) {
             return Some(Draw::NeedRange);
         }
         let wanted = wish(next).max(next);
         let need = if whole { count } else { 1 };
         let fits = |[start, end]: [u64; 2]| {
+            let end = mutate!(end, WindowCheckRemoved => if start < end { CLOSED >> 1 } else { end });
             let from = wanted.max(start);
             (from < end && end - from >= need).then_some((from, end))
         };
@@ -169,7 +171,7 @@ impl Cursor {
             return Some(Draw::Later(start));
         }
         let count = count.min(room);
-        let after = start + count;
+        let after = start + mutate!(count, CursorNotMoved => 0);
         self.next.0.compare_exchange(next, after, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         // Saturating, so that where nobody asks for it nothing is computed: a check would have to be.
         let rest = |[start, end]: [u64; 2]| end.saturating_sub(after.max(start));
@@ -200,7 +202,8 @@ impl Cursor {
         self.write(&mut writer, owned);
         if !writer.open {
             writer.open = true;
-            self.next.0.store(writer.floor.max(floor), Ordering::Release);
+            let next = mutate!(writer.floor.max(floor), SequenceResetOnReacquire => owned.current.start);
+            self.next.0.store(next, Ordering::Release);
         }
     }
 

@@ -16,6 +16,7 @@ use crate::id::{Id, IdRepr, WideId};
 use crate::layout::{Layout, Width, Workers};
 use crate::ledger::{Key, Ledger, LedgerError, Memory};
 use crate::line::{Line, Trouble};
+use crate::mutation::mutate;
 use crate::name::{Name, NameError};
 use crate::node::{Group, Node, NodeSettings, Refill, Steps, Tally};
 use crate::owner::Owner;
@@ -355,7 +356,8 @@ impl Floe {
             self.inner.shared.node().stop(cause);
         }
         let stored = stored?;
-        if stored == text { Ok(()) } else { Err(mismatch(name, &stored, definition)) }
+        let agrees = mutate!(stored == text, FingerprintIgnored => true);
+        if agrees { Ok(()) } else { Err(mismatch(name, &stored, definition)) }
     }
 
     fn serve(&self, name: &Name, definition: &Definition, taste: &Taste) -> Result<Handle, DefineError> {

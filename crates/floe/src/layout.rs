@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use crate::mutation::mutate;
 use crate::time::{Tick, UnixMillis};
 
 mod error;
@@ -347,9 +348,11 @@ impl Layout {
         let ticks = i128::from(self.ticks());
         let tick_millis = i128::from(self.tick_millis);
         // Rounded up: the first tick that does not begin before `start`.
-        let first = (i128::from(start.get()) - i128::from(self.epoch.get()) + tick_millis - 1)
+        let up = mutate!(tick_millis - 1, TicksRoundedOutward => 0);
+        let first = (i128::from(start.get()) - i128::from(self.epoch.get()) + up)
             .div_euclid(tick_millis)
             .clamp(0, ticks);
+        let end = mutate!(end, TicksRoundedOutward => end.plus(self.tick_millis.cast_signed() - 1));
         let last = self.floor_tick(end).clamp(first, ticks);
         // Both lie in 0..=2^62 now.
         u64::try_from(first).unwrap_or(0)..u64::try_from(last).unwrap_or(0)

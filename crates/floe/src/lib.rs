@@ -50,6 +50,10 @@ mod id;
 pub mod layout;
 pub mod ledger;
 mod line;
+#[cfg(not(feature = "mutations"))]
+mod mutation;
+#[cfg(feature = "mutations")]
+pub mod mutation;
 mod name;
 mod node;
 mod owner;

@@ -12,6 +12,7 @@ use crate::counter::Ticket;
 use crate::error::MintError;
 use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
 use crate::line::{Board, Trouble};
+use crate::mutation::mutate;
 use crate::name::Name;
 use crate::owner::Owner;
 use crate::time::{MonoMillis, UnixMillis};
@@ -148,7 +149,8 @@ impl Pause {
 
     fn longer(&mut self, now: MonoMillis, random: u64) {
         self.millis = (self.millis * 2).clamp(Self::FIRST_MS, Self::LONGEST_MS);
-        self.until = Some(now.plus(self.millis - random % (self.millis / 2)));
+        let millis = self.millis - random % (self.millis / 2);
+        self.until = Some(now.plus(mutate!(millis, PauseForEver => u64::from(u32::MAX))));
     }
 
     pub(crate) fn set(&mut self, until: MonoMillis) {
@@ -312,6 +314,7 @@ impl Node {
                 refill.give_back(&mut self.desk, &now);
             }
         }
+        mutate!(GiveBackBeforeClose => return);
         self.stop("floe was closed");
     }
 

@@ -12,6 +12,7 @@ use crate::cursor::{Draw, Drawn, Owned};
 use crate::error::MintError;
 use crate::layout::{Layout, LayoutError};
 use crate::line::Line;
+use crate::mutation::mutate;
 use crate::signal::Signal;
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::UnixMillis;
@@ -149,7 +150,8 @@ impl Stream {
 
     /// Closes the cursor and says when the first tick begins from which nothing was drawn.
     pub(crate) fn close(&self) -> Option<UnixMillis> {
-        let next = self.line.cursor.close()?;
+        let cursor = &self.line.cursor;
+        let next = mutate!(cursor.close(), GiveBackBeforeClose => cursor.next())?;
         let tick = self.layout.tick_of(next) + u64::from(self.layout.sequence_of(next) > 0);
         Some(self.layout.time_of(tick))
     }
@@ -275,7 +277,10 @@ impl Chunk {
     /// The next position, while there is one that is not stale.
     #[inline]
     pub(crate) fn take(&mut self, stream: &Stream, stamp: Stamp) -> Option<u64> {
-        if self.next >= self.end || stamp > self.expiry || self.version != stream.line.cursor.version() {
+        if self.next >= self.end
+            || mutate!(stamp > self.expiry, OldChunkUsed => false)
+            || mutate!(self.version != stream.line.cursor.version(), StaleChunkUsed => false)
+        {
             return None;
         }
         let position = self.next;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::MintError;
+use crate::mutation::mutate;
 use crate::time::MonoMillis;
 
 /// Rings for all who wait on it.
@@ -33,6 +34,7 @@ const MOST_WAITING: usize = 100_000;
 impl Bell {
     /// Wakes everyone who waits.
     pub(crate) fn ring(&self) {
+        mutate!(BellNotRung => return);
         let wakers = std::mem::take(&mut self.lock().wakers);
         wakers.into_values().for_each(Waker::wake);
     }

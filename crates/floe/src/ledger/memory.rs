@@ -5,6 +5,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
+use crate::mutation::mutate;
 use crate::name::Name;
 
 /// A ledger that lives and dies with the process, for tests and for those who accept that a restart forgets every
@@ -51,6 +52,21 @@ pub(super) struct Mark {
     pub(super) note: Option<String>,
 }
 
+impl Mark {
+    /// Whether `from` lies in the reservation with that token, which is the last one.
+    fn is_tail(&self, token: Token, from: u64) -> bool {
+        self.token == Some(token) && (self.start..=self.mark).contains(&from)
+    }
+}
+
+#[cfg(feature = "mutations")]
+impl State {
+    fn push_on(&mut self, request: &Reserve) {
+        let mark = self.marks.entry(request.key.as_str().to_owned()).or_default();
+        mark.mark = mark.mark.saturating_add(request.count).min(MAX_MARK);
+    }
+}
+
 impl Memory {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // Every change below is made by assignments that cannot panic half way, so a poisoned state is whole.
@@ -59,7 +75,7 @@ impl Memory {
 }
 
 /// Faults that a test can put in: what a ledger on a disk or a server may suffer.
-#[cfg(any(test, feature = "conformance", feature = "by-hand"))]
+#[cfg(any(test, feature = "conformance"))]
 impl Memory {
     /// Loses one record, as something that eats keys would; returns whether it was there.
     pub fn lose(&self, key: &Key) -> bool {
@@ -87,13 +103,14 @@ impl Ledger for Memory {
             return Err(LedgerError::Missing(request.key.clone()));
         }
         let old = state.marks.get(key).cloned().unwrap_or_default();
-        if old.token == Some(request.token) {
+        if mutate!(old.token == Some(request.token), SameTokenReservesAgain => false) {
             return Ok(Reply::Got { start: old.start, end: old.mark, previous_mark: old.previous });
         }
         if old.mark > request.max_mark {
+            mutate!(RefusedReserveWrites => state.push_on(request));
             return Ok(Reply::Refused { mark: old.mark, note: old.note });
         }
-        let start = old.mark.max(request.floor);
+        let start = mutate!(old.mark.max(request.floor), FloorIgnoredByLedger => old.mark);
         let Some(end) = start.checked_add(request.count).filter(|end| *end <= MAX_MARK) else {
             return Err(LedgerError::Overflow { key: request.key.clone(), mark: old.mark });
         };
@@ -111,7 +128,7 @@ impl Ledger for Memory {
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
         let mut state = self.state();
         match state.marks.get_mut(key.as_str()) {
-            Some(mark) if mark.token == Some(token) && (mark.start..=mark.mark).contains(&from) => {
+            Some(mark) if mutate!(mark.is_tail(token, from), TokenIgnoredInGiveBack => from <= mark.mark) => {
                 mark.mark = from;
                 mark.token = None;
                 Ok(true)

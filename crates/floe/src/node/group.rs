@@ -8,6 +8,7 @@ use crate::clock::{Clock, Now};
 use crate::layout::Workers;
 use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
 use crate::line::Trouble;
+use crate::mutation::mutate;
 use crate::owner::Owner;
 use crate::stream::Stream;
 use crate::time::{MonoMillis, UnixMillis};
@@ -144,7 +145,7 @@ impl Group {
 
     /// In a new era nothing that was reserved before is minted, and nothing of it is given back either.
     fn heed(&mut self, now: &Now) {
-        if now.stamp.era() == self.era {
+        if mutate!(now.stamp.era() == self.era, EraIgnored => true) {
             return;
         }
         for stream in &self.streams {
@@ -160,12 +161,14 @@ impl Group {
 
     fn renew(&mut self, index: usize, desk: &mut Desk, now: &Now) {
         let Some(held) = &mut self.held else { return };
-        let token = held.unanswered.take().unwrap_or_else(|| desk.token());
+        let retried = mutate!(held.unanswered.take(), RetryWithFreshToken => None);
+        let token = retried.unwrap_or_else(|| desk.token());
+        let max_mark = mutate!(held.end, RetryWithFreshToken => held.bound_of_a_retry());
         let request = Reserve {
             key: Key::slot(self.bits, held.worker),
-            floor: now.stamp.millis(),
+            floor: mutate!(now.stamp.millis(), FloorIgnored => 0),
             count: desk.settings.window_ms,
-            max_mark: held.end,
+            max_mark: mutate!(max_mark, RenewOverOthers => crate::ledger::MAX_MARK),
             token,
             create: true,
             note: None,
@@ -186,7 +189,7 @@ impl Group {
         };
         let request = Reserve {
             key: Key::slot(self.bits, worker),
-            floor: now.stamp.millis(),
+            floor: mutate!(now.stamp.millis(), FloorIgnored => 0),
             count: desk.settings.window_ms,
             max_mark,
             token: acquiring.token,
@@ -235,7 +238,7 @@ impl Group {
                 let worker = held.worker;
                 self.got(worker, token, start, end, previous_mark);
             }
-            Ok(Reply::Refused { .. }) => held.lost = true,
+            Ok(Reply::Refused { .. }) => held.lost = mutate!(true, SlotLostIgnored => false),
             Err(LedgerError::Unavailable(cause)) => {
                 held.unanswered = Some(token);
                 let trouble = desk.unavailable(cause, now, &mut self.pause);
@@ -306,12 +309,13 @@ impl Group {
     /// A window is ours.
     fn got(&mut self, worker: u64, token: Token, start: u64, end: u64, previous_mark: u64) {
         let last = self.ends.get(&worker).copied().unwrap_or(0);
-        if previous_mark < last {
+        if mutate!(previous_mark < last, WentBackIgnored => false) {
             let slot = Key::slot(self.bits, worker);
             return self.set_trouble(Some(Trouble::Stopped(went_back(&slot, previous_mark, last))));
         }
         self.ends.insert(worker, end);
-        let before = self.held.take().filter(|held| held.worker == worker && held.end == start);
+        let touches = |end: u64| mutate!(end == start, RenewalGap => end <= start);
+        let before = self.held.take().filter(|held| held.worker == worker && touches(held.end));
         let owned_from = before.map_or(start, |held| held.start);
         for stream in &self.streams {
             stream.own(worker, owned_from, end, self.era);
@@ -356,6 +360,7 @@ impl Group {
         let unminted = self.streams.iter().filter_map(|stream| stream.close()).max();
         let Some(held) = self.held.take() else { return };
         let from = unminted.and_then(UnixMillis::position).unwrap_or(0).max(held.reserved_at);
+        let from = mutate!(from, GiveBackOfMinted => held.reserved_at);
         // Where a renewal has taken effect meanwhile the token is another one, and nothing happens.
         if from < held.end && !held.lost {
             let key = Key::slot(self.bits, held.worker);
@@ -458,6 +463,13 @@ impl Acquiring {
         let pass = self.second_pass.take().unwrap_or_else(quietest_first);
         self.worker = self.second_pass.insert(pass).next()?;
         Some((self.worker, now))
+    }
+}
+
+#[cfg(feature = "mutations")]
+impl Held {
+    fn bound_of_a_retry(&mut self) -> u64 {
+        self.unanswered.take().map_or(self.end, |_| crate::ledger::MAX_MARK)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::clock::Now;
 use crate::cursor::Owned;
 use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
 use crate::line::Trouble;
+use crate::mutation::mutate;
 use crate::segment::Numbers;
 use crate::sync::Ordering;
 use crate::time::MonoMillis;
@@ -79,7 +80,7 @@ impl Refill {
 
     /// In a new era nothing that was reserved before is minted, and nothing of it is given back either.
     fn heed(&mut self, now: &Now) {
-        if now.stamp.era() == self.era {
+        if mutate!(now.stamp.era() == self.era, EraIgnored => true) {
             return;
         }
         self.numbers.line.cursor.close();
@@ -163,7 +164,8 @@ impl Refill {
     }
 
     fn got(&mut self, token: Token, start: u64, end: u64, previous_mark: u64, now: &Now) {
-        if previous_mark < self.last_end || start < self.last_end || end > self.numbers.end {
+        let below = previous_mark < self.last_end || start < self.last_end;
+        if mutate!(below, WentBackIgnored => false) || end > self.numbers.end {
             return self.numbers.line.stop(&went_back(&self.key, previous_mark, self.last_end));
         }
         let line = &self.numbers.line;
@@ -172,7 +174,7 @@ impl Refill {
         if next.is_some_and(|next| next >= owned.current.end) {
             owned.current = std::mem::take(&mut owned.spare);
         }
-        let new = start..end;
+        let new = mutate!(start, SegmentFromLastEnd => self.last_end)..end;
         // A range that begins where the last one ends makes it longer; otherwise it is the spare.
         match (&mut owned.current, &mut owned.spare) {
             (current, spare) if current.is_empty() => (*current, *spare) = (new, 0..0),
@@ -193,9 +195,10 @@ impl Refill {
     /// Closes the cursor and gives the unminted tail of the last reservation back.
     pub(crate) fn give_back(&mut self, desk: &mut Desk, now: &Now) {
         self.heed(now);
-        let next = self.numbers.line.cursor.close();
+        let cursor = &self.numbers.line.cursor;
+        let next = mutate!(cursor.close(), GiveBackBeforeClose => cursor.next());
         let Some((token, start)) = self.last.take() else { return };
-        let from = next.unwrap_or(self.last_end).max(start);
+        let from = mutate!(next.unwrap_or(self.last_end).max(start), GiveBackOfMinted => start);
         // Where another reservation has taken effect meanwhile the token is another one, and nothing happens.
         if from < self.last_end {
             desk.ask(Purpose::GiveBack, Op::GiveBack { key: self.key.clone(), token, from });

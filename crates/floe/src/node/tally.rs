@@ -10,6 +10,7 @@ use crate::counter::{DAY_BITS, LAST_DAY, Ticket, date_of, day_at};
 use crate::definition::{DatedShape, Overflow};
 use crate::error::MintError;
 use crate::ledger::{Key, LedgerError, MAX_MARK, Reply, Reserve};
+use crate::mutation::mutate;
 use crate::name::Name;
 use crate::time::MonoMillis;
 
@@ -128,7 +129,7 @@ impl Tally {
         }
         let request = Reserve {
             key: Key::name(&self.name),
-            floor,
+            floor: mutate!(floor, DayFloorIgnored => 0),
             count,
             max_mark: end - count,
             // Fresh for every attempt: what an unanswered one reserved is discarded.
@@ -146,7 +147,7 @@ impl Tally {
         };
         match answer {
             Ok(Reply::Got { start, end, previous_mark }) => {
-                if previous_mark < self.last_end {
+                if mutate!(previous_mark < self.last_end, WentBackIgnored => false) {
                     self.give_up(callers);
                     let cause = went_back(&Key::name(&self.name), previous_mark, self.last_end);
                     return self.stop(&cause);
@@ -162,9 +163,10 @@ impl Tally {
                 self.last_end = end;
                 self.pause = Pause::default();
                 let mut position = start;
+                let callers = mutate!(callers, LeftoversHandedOn => self.handed_on(callers));
                 for ticket in callers {
                     ticket.answer(Ok(position));
-                    position += ticket.count;
+                    position += mutate!(ticket.count, CounterCallersShare => 0);
                 }
             }
             Ok(Reply::Refused { mark, .. }) | Err(LedgerError::Overflow { mark, .. }) => {
@@ -186,7 +188,7 @@ impl Tally {
     /// The mark is too high for what was asked: another node is on a later day already, or the day is nearly used up.
     fn refused(&mut self, mark: u64, day: u64, now: &Now) {
         let reached = if self.shape.is_some() { mark >> DAY_BITS } else { 0 };
-        if reached > day {
+        if mutate!(reached > day, DatedIgnoresLaterDay => false) {
             self.day = reached;
             return;
         }
@@ -227,5 +229,19 @@ impl Tally {
 
     pub(crate) fn deadline(&self) -> Option<MonoMillis> {
         (self.asking.is_none() && !self.queue.is_empty()).then(|| self.pause.until().unwrap_or_default())
+    }
+}
+
+#[cfg(feature = "mutations")]
+impl Tally {
+    /// The callers, with those that have gone replaced by those that are queued now.
+    fn handed_on(&mut self, mut callers: Vec<Arc<Ticket>>) -> Vec<Arc<Ticket>> {
+        for gone in callers.iter_mut().filter(|ticket| !ticket.is_open()) {
+            let heir = self.queue.iter().position(|ticket| ticket.is_open() && ticket.count == gone.count);
+            if let Some(heir) = heir.and_then(|heir| self.queue.remove(heir)) {
+                *gone = heir;
+            }
+        }
+        callers
     }
 }

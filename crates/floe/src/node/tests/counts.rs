@@ -66,6 +66,22 @@ fn the_numbers_of_a_cancelled_caller_are_discarded() {
 }
 
 #[test]
+fn a_caller_who_came_after_the_request_gets_nothing_of_one_that_has_gone() {
+    let (mut rig, name, key) = counter();
+    let gone = rig.enqueue(&name, 1);
+    let (id, request) = rig.reserve();
+    gone.abandon();
+    let answer = rig.ledger.reserve(&request);
+    // Elsewhere 1 is minted, and then somebody calls here: 0 would be too small.
+    assert_eq!(rig.other(&key, 0, 1, None), 2);
+    let next = rig.enqueue(&name, 1);
+    rig.answer(id, answer);
+    assert_eq!(next.answered(), None);
+    rig.settle();
+    assert_eq!(next.answered(), Some(Ok(2)));
+}
+
+#[test]
 fn a_late_or_doubled_answer_is_nobodys() {
     let (mut rig, name, _) = counter();
     rig.enqueue(&name, 1);
