@@ -7,7 +7,9 @@ fn main() {
     let classes: Vec<Class> = match args.get(3).map(String::as_str) {
         None | Some("contract") => Class::CONTRACT.to_vec(),
         Some("all") => Class::ALL.to_vec(),
-        Some(list) => list.split(',').filter(|w| !w.is_empty() && *w != "none").map(|w| w.parse().unwrap()).collect(),
+        Some(list) => {
+            list.split(',').filter(|w| !w.is_empty() && *w != "none").map(|w| w.parse().unwrap()).collect()
+        }
     };
     let mut history = History::default();
     let started = std::time::Instant::now();
@@ -20,7 +22,16 @@ fn main() {
         refused += history.counts.refused;
         if let Some(v) = history.violations.first() {
             bad += 1;
-            if bad < 12 { println!("seed {seed}: {}.{:06} node {:?} {:?} {}", v.at / 1_000_000, v.at % 1_000_000, v.node, v.wrong, v.words); }
+            if bad < 12 {
+                println!(
+                    "seed {seed}: {}.{:06} node {:?} {:?} {}",
+                    v.at / 1_000_000,
+                    v.at % 1_000_000,
+                    v.node,
+                    v.wrong,
+                    v.words
+                );
+            }
         }
     }
     if to == from + 1 {
@@ -33,5 +44,11 @@ fn main() {
     }
     let n = to - from;
     let s = started.elapsed().as_secs_f64();
-    println!("{bad} bad of {n}; {:.0} seeds/s; per seed: asked {} minted {} refused {}", n as f64 / s, asked / n, minted / n, refused / n);
+    println!(
+        "{bad} bad of {n}; {:.0} seeds/s; per seed: asked {} minted {} refused {}",
+        n as f64 / s,
+        asked / n,
+        minted / n,
+        refused / n
+    );
 }

@@ -298,12 +298,7 @@ pub trait Model {
     );
 
     /// Someone wants IDs.
-    fn mint(
-        &mut self,
-        process: &mut Self::Process,
-        ask: &Ask,
-        machine: &mut Machine<'_, Self>,
-    ) -> Verdict;
+    fn mint(&mut self, process: &mut Self::Process, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict;
 
     /// The process is told to stop (SIGTERM). It goes on running for a little while.
     fn stop(&mut self, process: &mut Self::Process, machine: &mut Machine<'_, Self>);

@@ -228,7 +228,8 @@ impl Scenario {
         let until = seconds * SECOND;
         let heal = until / 5 * 4;
         let hosts = nodes + SPARE_HOSTS;
-        let mut clocks: Vec<_> = (0..hosts).map(|_| (signed(&mut random, 20), signed(&mut random, 40))).collect();
+        let mut clocks: Vec<_> =
+            (0..hosts).map(|_| (signed(&mut random, 20), signed(&mut random, 40))).collect();
         if has(Class::Skew) {
             let skewed = clocks.iter_mut().take(nodes);
             skewed.for_each(|clock| *clock = (signed(&mut random, 4_000), signed(&mut random, 400)));
@@ -315,9 +316,8 @@ impl Scenario {
 
     /// Whether floe's contract covers all that happens.
     pub fn is_in_contract(&self) -> bool {
-        let outside = |fault: &Fault| {
-            matches!(fault.what, What::Forget { .. } | What::Eat | What::Clone { .. })
-        };
+        let outside =
+            |fault: &Fault| matches!(fault.what, What::Forget { .. } | What::Eat | What::Clone { .. });
         !self.faults.iter().any(outside)
     }
 }

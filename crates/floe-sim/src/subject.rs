@@ -6,9 +6,7 @@ use floe::by_hand::Op;
 use floe::ledger::{Memory, Reply};
 use floe::{Ledger, LedgerError, MintError};
 
-use crate::model::{
-    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Setup, Silence, Verdict,
-};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Setup, Silence, Verdict};
 use crate::random::Random;
 use crate::scenario::{SECOND, Scenario, What};
 
@@ -271,7 +269,12 @@ impl Model for Subject {
         Some(format!("the record of {mark}"))
     }
 
-    fn start(&mut self, setup: &Setup, store: Option<&mut Store>, machine: &mut Machine<'_, Self>) -> Process {
+    fn start(
+        &mut self,
+        setup: &Setup,
+        store: Option<&mut Store>,
+        machine: &mut Machine<'_, Self>,
+    ) -> Process {
         let birth = Birth {
             fleet: self.fleet.clone(),
             setup: setup.clone(),
@@ -293,7 +296,8 @@ impl Model for Subject {
             Err(why) => machine.die(why),
             Ok(running) => {
                 for (name, info) in names::NAMES.iter().enumerate() {
-                    let stored = floe::Name::new(info.label).ok().and_then(|label| running.floe().stored(&label).ok());
+                    let stored =
+                        floe::Name::new(info.label).ok().and_then(|label| running.floe().stored(&label).ok());
                     let differs = stored.flatten().is_some_and(|stored| !running.serves(name, &stored));
                     if differs {
                         machine.violation(format!(

@@ -86,18 +86,51 @@ struct Asked {
 }
 
 enum Event<M: Model> {
-    Start { node: usize, host: usize },
-    Crash { node: usize, life: Life, crash: Crash },
-    Load { node: usize },
-    Burst { node: usize, left: u64 },
+    Start {
+        node: usize,
+        host: usize,
+    },
+    Crash {
+        node: usize,
+        life: Life,
+        crash: Crash,
+    },
+    Load {
+        node: usize,
+    },
+    Burst {
+        node: usize,
+        left: u64,
+    },
     Storm,
-    Ask { ask: u64 },
-    Again { ask: u64 },
-    Alarm { node: usize, number: u64 },
+    Ask {
+        ask: u64,
+    },
+    Again {
+        ask: u64,
+    },
+    Alarm {
+        node: usize,
+        number: u64,
+    },
     /// Boxed, as are replies: the heap moves its entries about.
-    Request { life: Life, number: u64, request: Box<M::Request>, sent: Micros, back: Option<Micros> },
-    Reply { life: Life, number: u64, reply: Result<Box<M::Reply>, Silence> },
-    Exit { life: Life, back_in: Micros, elsewhere: bool },
+    Request {
+        life: Life,
+        number: u64,
+        request: Box<M::Request>,
+        sent: Micros,
+        back: Option<Micros>,
+    },
+    Reply {
+        life: Life,
+        number: u64,
+        reply: Result<Box<M::Reply>, Silence>,
+    },
+    Exit {
+        life: Life,
+        back_in: Micros,
+        elsewhere: bool,
+    },
     Fault(usize),
     Over(usize),
     Heal,
@@ -239,7 +272,8 @@ impl<'a, M: Model> World<'a, M> {
                 }
             }
             Event::Storm => {
-                (0..self.nodes.len()).for_each(|node| self.schedule(self.now, Event::Burst { node, left: 5 }));
+                (0..self.nodes.len())
+                    .for_each(|node| self.schedule(self.now, Event::Burst { node, left: 5 }));
                 let at = self.now + self.load.between(SECOND / 2, 4 * SECOND);
                 self.schedule(at, Event::Storm);
             }
@@ -461,7 +495,8 @@ impl<'a, M: Model> World<'a, M> {
             return;
         };
         let crash = self.nodes[node].crash;
-        if let (Verdict::Minted(_), Some(crash)) = (&verdict, crash.filter(|it| it.moment == Moment::AfterMint))
+        if let (Verdict::Minted(_), Some(crash)) =
+            (&verdict, crash.filter(|it| it.moment == Moment::AfterMint))
         {
             return self.crash(node, crash, "it is killed after minting, before it answers");
         }
@@ -570,14 +605,7 @@ impl<'a, M: Model> World<'a, M> {
         }
     }
 
-    fn request(
-        &mut self,
-        life: Life,
-        number: u64,
-        request: &M::Request,
-        sent: Micros,
-        back: Option<Micros>,
-    ) {
+    fn request(&mut self, life: Life, number: u64, request: &M::Request, sent: Micros, back: Option<Micros>) {
         let silence = Event::Reply { life, number, reply: Err(Silence) };
         if self.down {
             // The connection is refused, or reset.

@@ -6,6 +6,7 @@
 //! | goes back by up to `wait` | stands still until the wall clock is there again |
 //! | goes back by up to `max_hold` | **holds**: goes on at nineteen twentieths of the monotonic rate until they meet |
 //! | goes back further | refuses, until the wall clock is back in reach |
+//! | stands, or runs slower than that | holds as well: it runs at nineteen twentieths of the monotonic rate at the least |
 //! | jumps ahead by up to 10 s | follows at once |
 //! | jumps ahead further | goes on at the monotonic rate, and follows once wall and monotonic have run level for 30 s |
 //!
@@ -65,6 +66,8 @@ const MOVED_MS: u64 = 1_000;
 const SLEW: u64 = 20;
 /// A stamp has this many bits for the time: milliseconds to the year 2527, and 2^20 eras above them.
 const TIME_BITS: u32 = 44;
+/// So many milliseconds short of the least rate a wall clock stands. Both clocks are read in whole milliseconds.
+const STANDS_MS: u64 = 20;
 const LAST_SANE: i64 = 16_725_225_600_000; // 2500-01-01
 
 /// The steady time and its era in one word, so that whoever reads the time also learns that an era has ended.
@@ -109,6 +112,8 @@ pub(crate) struct Steady {
     era: u64,
     /// Twentieths of a millisecond that holding has not yet taken off.
     slewed: u64,
+    /// How far the wall clock has fallen short of the least rate, in twentieths of a millisecond.
+    short: u64,
     /// Since when, and at which distance of wall and monotonic clock, a jump has been doubted.
     doubted: Option<(MonoMillis, i64)>,
 }
@@ -122,6 +127,7 @@ impl Steady {
             state: ClockState::Level,
             era: 0,
             slewed: 0,
+            short: 0,
             doubted: None,
         };
         if !sane(first.wall) {
@@ -139,8 +145,10 @@ impl Steady {
         if moved > MOVED_MS {
             self.invalidate();
         }
+        let stands = self.stands(wall, elapsed);
         self.last = reading;
         if !sane(wall) {
+            self.short = 0;
             self.state = ClockState::Insane(wall);
             return;
         }
@@ -150,7 +158,12 @@ impl Steady {
         }
         if mutate!(wall < self.time, HoldIgnored => false) {
             self.doubted = None;
-            self.behind(wall, elapsed);
+            self.behind(wall, elapsed, stands);
+            return;
+        }
+        let least = i64::try_from(elapsed - elapsed / SLEW).unwrap_or(i64::MAX);
+        if stands && wall < self.time.plus(least) {
+            self.behind(wall, elapsed, true);
             return;
         }
         let level = self.time.plus(i64::try_from(elapsed).unwrap_or(i64::MAX));
@@ -165,10 +178,23 @@ impl Steady {
         }
     }
 
-    fn behind(&mut self, wall: UnixMillis, elapsed: u64) {
-        let behind = self.time.since(wall).unsigned_abs();
+    /// Whether the wall clock has run slower than the least rate for a while.
+    fn stands(&mut self, wall: UnixMillis, elapsed: u64) -> bool {
+        const ENOUGH: u64 = STANDS_MS * SLEW;
+        // A clock that was set back tells nothing about its rate.
+        if let Ok(ran) = u64::try_from(wall.since(self.last.wall)) {
+            let least = elapsed.saturating_mul(SLEW - 1);
+            let short = self.short.saturating_add(least).saturating_sub(ran.saturating_mul(SLEW));
+            // More is forgotten, so that a clock that runs again is believed within a second.
+            self.short = short.min(2 * ENOUGH);
+        }
+        self.short > ENOUGH
+    }
+
+    fn behind(&mut self, wall: UnixMillis, elapsed: u64, stands: bool) {
+        let behind = u64::try_from(self.time.since(wall)).unwrap_or(0);
         let max_hold_ms = mutate!(self.policy.max_hold_ms, MaxHoldIgnored => u64::MAX);
-        if behind <= self.policy.wait_ms {
+        if behind <= self.policy.wait_ms && !stands {
             self.state = ClockState::Waiting(behind);
         } else if behind <= max_hold_ms {
             self.slewed += elapsed;
@@ -178,7 +204,11 @@ impl Steady {
             // After a long time without a look, part of which would have been refused.
             let furthest = wall.plus(i64::try_from(max_hold_ms).unwrap_or(i64::MAX));
             self.time = held.min(furthest).max(self.time);
-            self.state = ClockState::Holding(self.time.since(wall).unsigned_abs());
+            let behind = u64::try_from(self.time.since(wall)).unwrap_or(0);
+            self.state = match stands && held > furthest {
+                true => ClockState::Refused(behind),
+                false => ClockState::Holding(behind),
+            };
         } else {
             self.state = ClockState::Refused(behind);
         }

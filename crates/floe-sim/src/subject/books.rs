@@ -76,7 +76,14 @@ impl Entry {
 
 impl LedgerBook {
     /// The ledger has answered a reservation. `steady` is what the asking process's clock said when it asked.
-    pub(super) fn reserved(&mut self, life: Life, request: &Reserve, reply: &Reply, steady: u64, window_ms: u64) {
+    pub(super) fn reserved(
+        &mut self,
+        life: Life,
+        request: &Reserve,
+        reply: &Reply,
+        steady: u64,
+        window_ms: u64,
+    ) {
         let Some(mark) = Mark::of(&request.key) else { return };
         let entry = self.marks.0.entry(mark).or_default();
         let Reserve { floor, count, max_mark, token, note, .. } = request;
@@ -90,7 +97,8 @@ impl LedgerBook {
                         self.repeats.push((mark, range.clone()));
                     }
                     if *range != (*start..*end) {
-                        self.broken.push(format!("{mark}: a retry got {start}..{end} instead of {range:?} (I2)"));
+                        self.broken
+                            .push(format!("{mark}: a retry got {start}..{end} instead of {range:?} (I2)"));
                     }
                     return;
                 }
@@ -284,9 +292,9 @@ impl LifeBook {
             *end = (*end).min(*from);
         }
         match self.minted.get(&mark) {
-            Some(minted) if minted > from => Err(format!(
-                "gives {mark} back from {from} on, although it has minted up to {minted} (I1)"
-            )),
+            Some(minted) if minted > from => {
+                Err(format!("gives {mark} back from {from} on, although it has minted up to {minted} (I1)"))
+            }
             _ => Ok(()),
         }
     }
@@ -302,7 +310,8 @@ impl LifeBook {
         if !std::mem::take(&mut asked.open) {
             return None;
         }
-        let (Op::Reserve(request), Some(Reply::Got { start, end, previous_mark })) = (&asked.op, reply) else {
+        let (Op::Reserve(request), Some(Reply::Got { start, end, previous_mark })) = (&asked.op, reply)
+        else {
             return None;
         };
         let mark = Mark::of(&request.key)?;
@@ -331,8 +340,7 @@ impl LifeBook {
                 "minted {span:?} of {mark} although it could see that the ledger had gone backwards there (I1)"
             ));
         }
-        let inside =
-            |it: &Owned| it.mark == mark && it.range.start <= span.start && span.end <= it.range.end;
+        let inside = |it: &Owned| it.mark == mark && it.range.start <= span.start && span.end <= it.range.end;
         if !self.owned.iter().rev().any(inside) {
             let mine: Vec<_> =
                 self.owned.iter().filter(|it| it.mark == mark).map(|it| it.range.clone()).collect();

@@ -304,7 +304,9 @@ impl Running {
             }
             Served::Bulk(generator) => {
                 let generator = generator.clone();
-                Box::pin(async move { Ok(generator.mint_many_async(count).await?.map(Id::to_u128).collect()) })
+                Box::pin(
+                    async move { Ok(generator.mint_many_async(count).await?.map(Id::to_u128).collect()) },
+                )
             }
             Served::Segment(segment) => {
                 let segment = segment.clone();
@@ -316,7 +318,9 @@ impl Running {
             }
             Served::Dated(dated) => {
                 let dated = dated.clone();
-                Box::pin(async move { Ok(dated.mint_many_async(count).await?.map(|id| number(&id)).collect()) })
+                Box::pin(
+                    async move { Ok(dated.mint_many_async(count).await?.map(|id| number(&id)).collect()) },
+                )
             }
         };
         let waker = Waker::from(Arc::clone(&self.woken));
@@ -362,4 +366,3 @@ fn owner(life: Life) -> Owner {
         since: None,
     }
 }
-

@@ -71,6 +71,49 @@ fn reading(wall: i64, mono: u64) -> Reading {
 }
 
 #[test]
+fn a_wall_clock_that_stands_does_not_stop_the_time() {
+    let mut desk = Desk::new();
+    desk.run(10 * SECOND);
+    let before = desk.time();
+    for _ in 0..1_000 {
+        desk.mono += 10;
+        desk.steady.observe(reading(desk.wall, desk.mono));
+    }
+    // Ten seconds, less a twentieth, and what it takes to see that the clock stands.
+    assert!((9_400..=9_500).contains(&(desk.time() - before)), "{}", desk.time() - before);
+    assert!(matches!(desk.state(), ClockState::Holding(_)), "{:?}", desk.state());
+    assert_eq!(desk.era(), 0, "nobody has set it");
+    // It runs again where it stood: the steady clock holds on until they meet.
+    let held = desk.offset();
+    desk.run(10 * SECOND);
+    assert!((held - 550..held - 400).contains(&desk.offset()), "{} after {held}", desk.offset());
+}
+
+#[test]
+fn a_wall_clock_that_stands_is_held_through_for_an_hour_and_no_longer() {
+    let mut desk = Desk::new();
+    for _ in 0..2 * 3_600 * 2 {
+        desk.mono += 500;
+        desk.steady.observe(reading(desk.wall, desk.mono));
+    }
+    assert!(matches!(desk.state(), ClockState::Refused(_)), "{:?}", desk.state());
+    assert!(desk.offset() >= HOUR && desk.offset() < HOUR + SECOND, "{}", desk.offset());
+}
+
+#[test]
+fn a_slewed_wall_clock_is_followed() {
+    let mut desk = Desk::new();
+    for millis in 1..=20_000 {
+        // Four per cent slow, in whole milliseconds.
+        desk.wall = START + millis * 24 / 25;
+        desk.mono = millis.unsigned_abs();
+        desk.steady.observe(reading(desk.wall, desk.mono));
+        assert!(desk.offset() <= 1, "{} after {millis}", desk.offset());
+    }
+    assert_eq!(desk.state(), ClockState::Level);
+}
+
+#[test]
 fn it_is_the_wall_clock_while_that_runs() {
     let mut desk = Desk::new();
     for millis in [1, 7, 1_000, 60_000, 0] {
