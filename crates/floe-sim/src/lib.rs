@@ -11,6 +11,7 @@ pub mod history;
 mod host;
 pub mod ledger;
 pub mod model;
+pub mod peers;
 pub mod random;
 pub mod run;
 pub mod scenario;

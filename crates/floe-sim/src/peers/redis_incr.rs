@@ -1,0 +1,162 @@
+//! Redis `INCR`: one key, one command for each ID.
+//!
+//! What people take it to promise: numbers that are unique and increase over all callers, since one server executes
+//! one command at a time. How it works: `INCR` reads the key (0 where there is none), adds 1, and replies with the sum;
+//! past 2^63 - 1 it is an error. The reply leaves before any replica has the write: replication is asynchronous, so a
+//! replica that is promoted may lack the last increments, and counts them again. Nothing in the client's answer tells.
+//!
+//! Read in: Redis, `src/t_string.c` (`incrDecrCommand`); Redis documentation, `docs/management/replication.md`.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Order, Setup, Silence, Verdict};
+use crate::random::Random;
+
+const NAMES: &[NameInfo] = &[NameInfo { label: "orders", domain: 0, order: Order::Fleet }];
+
+/// What `INCR` refuses to step over.
+const MOST: u64 = i64::MAX.unsigned_abs();
+
+/// Clients that `INCR` one key.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RedisIncr;
+
+/// The server: its keys.
+#[derive(Clone, Debug, Default)]
+pub struct Redis {
+    keys: BTreeMap<&'static str, u64>,
+}
+
+/// `INCR orders`.
+#[derive(Clone, Copy, Debug)]
+pub struct Incr;
+
+/// A client's commands that have no reply yet: request to ask.
+#[derive(Clone, Debug, Default)]
+pub struct Client {
+    unanswered: BTreeMap<u64, u64>,
+}
+
+impl Model for RedisIncr {
+    type Store = Redis;
+    type Disk = ();
+    type Process = Client;
+    type Request = Incr;
+    /// The new value, or nothing where it would overflow.
+    type Reply = Option<u64>;
+
+    fn names(&self) -> &[NameInfo] {
+        NAMES
+    }
+
+    fn store(&mut self, _fleet: &Fleet) -> Redis {
+        Redis::default()
+    }
+
+    fn copy(&self, store: &Redis) -> Redis {
+        store.clone()
+    }
+
+    fn execute(&mut self, store: &mut Redis, _from: Life, _request: &Incr, _now: Micros) -> Option<u64> {
+        let value = store.keys.entry("orders").or_insert(0);
+        if *value >= MOST {
+            return None;
+        }
+        *value += 1;
+        Some(*value)
+    }
+
+    /// A key that memory was short for (`maxmemory-policy`), or that somebody deleted.
+    fn eat(&mut self, store: &mut Redis, _random: &mut Random) -> Option<String> {
+        store.keys.remove("orders").map(|value| format!("the key orders, which was {value}"))
+    }
+
+    fn start(
+        &mut self,
+        _setup: &Setup,
+        _store: Option<&mut Redis>,
+        _machine: &mut Machine<'_, Self>,
+    ) -> Client {
+        Client::default()
+    }
+
+    fn wake(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
+
+    fn answer(
+        &mut self,
+        process: &mut Client,
+        number: u64,
+        answer: Result<Option<u64>, Silence>,
+        machine: &mut Machine<'_, Self>,
+    ) {
+        // A reply to a command that was given up came on a connection that is closed.
+        let Some(ask) = process.unanswered.remove(&number) else { return };
+        let verdict = match answer {
+            Ok(Some(value)) => Verdict::Minted(vec![u128::from(value)]),
+            Ok(None) => Verdict::Refused("ERR increment or decrement would overflow".into()),
+            Err(Silence) => Verdict::Refused("timed out".into()),
+        };
+        machine.deliver(ask, verdict);
+    }
+
+    fn mint(&mut self, process: &mut Client, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        process.unanswered.insert(machine.send(Incr), ask.id);
+        Verdict::Later
+    }
+
+    fn stop(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
+
+    fn memory(&mut self, process: &Client) -> Option<Client> {
+        Some(process.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RedisIncr;
+    use crate::peers::by_hand::ByHand;
+
+    #[test]
+    fn every_caller_gets_a_larger_number() {
+        let mut hand = ByHand::new(RedisIncr, 2);
+        let ids: Vec<_> = (0..6).map(|turn| hand.minted(turn % 2)).collect();
+        assert_eq!(ids, [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_lost_reply_wastes_a_number_and_repeats_none() {
+        let mut hand = ByHand::new(RedisIncr, 1);
+        assert_eq!(hand.minted(0), 1);
+        hand.lose_replies = 1;
+        assert_eq!(hand.refused(0), "timed out");
+        assert_eq!(hand.minted(0), 3);
+    }
+
+    #[test]
+    fn a_late_or_doubled_reply_changes_nothing() {
+        let mut hand = ByHand::new(RedisIncr, 1);
+        hand.double = true;
+        hand.lose_replies = 1;
+        assert_eq!(hand.refused(0), "timed out");
+        assert_eq!(hand.minted(0), 3);
+        assert_eq!(hand.minted(0), 5);
+    }
+
+    #[test]
+    fn a_replica_that_lagged_counts_again() {
+        let mut hand = ByHand::new(RedisIncr, 1);
+        assert_eq!(hand.minted(0), 1);
+        let replica = hand.copy();
+        assert_eq!(hand.minted(0), 2);
+        hand.forget(&replica);
+        assert_eq!(hand.minted(0), 2);
+    }
+
+    #[test]
+    fn an_evicted_key_starts_again() {
+        let mut hand = ByHand::new(RedisIncr, 1);
+        assert_eq!(hand.minted(0), 1);
+        assert_eq!(hand.eat().as_deref(), Some("the key orders, which was 1"));
+        assert_eq!(hand.minted(0), 1);
+    }
+}
