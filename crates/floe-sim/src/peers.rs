@@ -2,4 +2,5 @@
 
 #[cfg(test)]
 mod by_hand;
+pub mod flickr;
 pub mod redis_incr;
