@@ -3,4 +3,5 @@
 #[cfg(test)]
 mod by_hand;
 pub mod flickr;
+pub mod leaf_segment;
 pub mod redis_incr;
