@@ -5,3 +5,4 @@ mod by_hand;
 pub mod flickr;
 pub mod leaf_segment;
 pub mod redis_incr;
+pub mod tinyid;
