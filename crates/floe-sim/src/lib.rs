@@ -12,6 +12,7 @@ mod host;
 pub mod ledger;
 pub mod model;
 pub mod peers;
+pub mod picture;
 pub mod random;
 pub mod run;
 pub mod scenario;
