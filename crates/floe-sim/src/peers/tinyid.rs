@@ -11,8 +11,9 @@
 //! No order is claimed for one server, since it has none: such a caller does not wait for the thread's load, and where
 //! the database serves the thread first, the thread's lower segment is used after the caller's.
 //!
-//! Each statement is a request of its own here; the transaction around them is READ COMMITTED, as in later versions
-//! (under MySQL's default, a second try would read the same row as the first and fail for ever).
+//! Each statement is a request of its own here, and the transaction around them is READ COMMITTED, as projects that
+//! carry the code on have it. The version that was read leaves it to the database: under MySQL's default, a second try
+//! reads the same row as the first, and fails too.
 //!
 //! Read in: didi/tinyid, `tinyid-base/…/generator/impl/CachedIdGenerator.java`, `entity/SegmentId.java`,
 //! `factory/AbstractIdGeneratorFactory.java`, `tinyid-server/…/service/impl/DbSegmentIdServiceImpl.java`,
