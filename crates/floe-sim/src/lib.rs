@@ -8,4 +8,5 @@
 #![forbid(unsafe_code)]
 
 pub mod model;
+pub mod peers;
 pub mod random;

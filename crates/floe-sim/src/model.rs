@@ -125,6 +125,22 @@ pub struct Outbox<R> {
     pub(crate) last_request: u64,
 }
 
+impl<R> Outbox<R> {
+    /// Wants nothing yet; `noting` says whether notes are kept.
+    pub(crate) fn new(noting: bool) -> Self {
+        Self {
+            requests: Vec::new(),
+            wake: None,
+            delivered: Vec::new(),
+            notes: Vec::new(),
+            violations: Vec::new(),
+            noting,
+            died: None,
+            last_request: 0,
+        }
+    }
+}
+
 /// Something that a picture or a story tells.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
@@ -275,12 +291,7 @@ pub trait Model {
     );
 
     /// Someone wants IDs.
-    fn mint(
-        &mut self,
-        process: &mut Self::Process,
-        ask: &Ask,
-        machine: &mut Machine<'_, Self>,
-    ) -> Verdict;
+    fn mint(&mut self, process: &mut Self::Process, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict;
 
     /// The process is told to stop (SIGTERM). It goes on running for a little while.
     fn stop(&mut self, process: &mut Self::Process, machine: &mut Machine<'_, Self>);

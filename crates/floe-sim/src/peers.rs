@@ -1,0 +1,45 @@
+//! Published algorithms that mint IDs, as models: the same clocks, crashes and store faults as floe, under the same
+//! seeds.
+//!
+//! Each file is one algorithm as its project publishes it: its constants, its layout, its checks, and what it does when
+//! its store does not answer. None is tuned, neither to fail nor to pass. Each names the files that it was read from;
+//! nothing is copied from them.
+
+use crate::model::{Machine, Model, NameInfo, Order, Verdict};
+
+mod registry;
+
+#[cfg(test)]
+mod hand;
+
+pub mod twitter;
+
+pub use registry::{Entry, Registry, Reply, Request};
+
+/// A published algorithm that has a model here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// What to call it on a command line.
+    pub name: &'static str,
+    /// Where it is published.
+    pub source: &'static str,
+}
+
+/// Every model of this module.
+pub const PEERS: &[Peer] = &[Peer { name: "twitter", source: "twitter-archive/snowflake, IdWorker.scala" }];
+
+/// All of these mint one kind of ID, which increases on a generator as long as it lives.
+const NAMES: &[NameInfo] = &[NameInfo { label: "id", domain: 0, order: Order::Life }];
+
+/// A thread that spins until the wall clock is past `last` looks again when the clock lacks nothing any more if it runs on
+/// as it is, and after 50 ms at the latest.
+fn spin<M: Model>(machine: &Machine<'_, M>, last: i64) -> Verdict {
+    let lacks = last.saturating_sub(machine.wall()).saturating_add(1).clamp(1, 50);
+    Verdict::Again(machine.now.mono.plus(lacks.unsigned_abs()))
+}
+
+/// A signed 64-bit ID of a time, shifted, and what is below it, as the 64 bits that the library returns. A time before
+/// the epoch, or past the bits that it has, makes what it makes there: nothing is checked.
+fn signed(time: i64, shift: u32, below: u64) -> u128 {
+    u128::from((time << shift).cast_unsigned() | below)
+}
