@@ -12,6 +12,7 @@ mod registry;
 #[cfg(test)]
 mod hand;
 
+pub mod leaf_snowflake;
 pub mod twitter;
 
 pub use registry::{Entry, Registry, Reply, Request};
@@ -26,7 +27,10 @@ pub struct Peer {
 }
 
 /// Every model of this module.
-pub const PEERS: &[Peer] = &[Peer { name: "twitter", source: "twitter-archive/snowflake, IdWorker.scala" }];
+pub const PEERS: &[Peer] = &[
+    Peer { name: "twitter", source: "twitter-archive/snowflake, IdWorker.scala" },
+    Peer { name: "leaf-snowflake", source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java" },
+];
 
 /// All of these mint one kind of ID, which increases on a generator as long as it lives.
 const NAMES: &[NameInfo] = &[NameInfo { label: "id", domain: 0, order: Order::Life }];
