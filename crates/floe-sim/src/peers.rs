@@ -13,6 +13,7 @@ mod registry;
 mod hand;
 
 pub mod leaf_snowflake;
+pub mod notfound9;
 pub mod twitter;
 
 pub use registry::{Entry, Registry, Reply, Request};
@@ -30,6 +31,7 @@ pub struct Peer {
 pub const PEERS: &[Peer] = &[
     Peer { name: "twitter", source: "twitter-archive/snowflake, IdWorker.scala" },
     Peer { name: "leaf-snowflake", source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java" },
+    Peer { name: "notfound9", source: "a fork of Meituan-Dianping/Leaf, RecyclableZookeeperHolder.java" },
 ];
 
 /// All of these mint one kind of ID, which increases on a generator as long as it lives.
