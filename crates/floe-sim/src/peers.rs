@@ -14,6 +14,7 @@ mod hand;
 
 pub mod leaf_snowflake;
 pub mod notfound9;
+pub mod shardingsphere;
 pub mod twitter;
 
 pub use registry::{Entry, Registry, Reply, Request};
@@ -32,6 +33,7 @@ pub const PEERS: &[Peer] = &[
     Peer { name: "twitter", source: "twitter-archive/snowflake, IdWorker.scala" },
     Peer { name: "leaf-snowflake", source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java" },
     Peer { name: "notfound9", source: "a fork of Meituan-Dianping/Leaf, RecyclableZookeeperHolder.java" },
+    Peer { name: "shardingsphere", source: "apache/shardingsphere, SnowflakeKeyGenerateAlgorithm.java" },
 ];
 
 /// All of these mint one kind of ID, which increases on a generator as long as it lives.
