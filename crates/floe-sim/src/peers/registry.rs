@@ -174,6 +174,11 @@ impl Registry {
         number
     }
 
+    /// What [`increment`](Self::increment) would return.
+    pub fn peek(&self, counter: &str) -> u64 {
+        self.counters.get(counter).copied().unwrap_or_default()
+    }
+
     /// Loses one record; which.
     pub fn eat(&mut self, random: &mut Random) -> Option<String> {
         let keys: Vec<String> = self.records.keys().cloned().collect();
