@@ -12,6 +12,7 @@ mod registry;
 #[cfg(test)]
 mod hand;
 
+pub mod baidu;
 pub mod cosid;
 pub mod leaf_snowflake;
 pub mod notfound9;
@@ -36,6 +37,7 @@ pub const PEERS: &[Peer] = &[
     Peer { name: "notfound9", source: "a fork of Meituan-Dianping/Leaf, RecyclableZookeeperHolder.java" },
     Peer { name: "shardingsphere", source: "apache/shardingsphere, SnowflakeKeyGenerateAlgorithm.java" },
     Peer { name: "cosid", source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, machine ids from Redis" },
+    Peer { name: "baidu", source: "baidu/uid-generator, CachedUidGenerator.java" },
 ];
 
 /// All of these mint one kind of ID, which increases on a generator as long as it lives.
