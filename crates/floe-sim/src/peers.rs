@@ -18,6 +18,7 @@ pub mod leaf_snowflake;
 pub mod notfound9;
 pub mod shardingsphere;
 pub mod twitter;
+pub mod yitter;
 
 pub use registry::{Entry, Registry, Reply, Request};
 
@@ -38,6 +39,7 @@ pub const PEERS: &[Peer] = &[
     Peer { name: "shardingsphere", source: "apache/shardingsphere, SnowflakeKeyGenerateAlgorithm.java" },
     Peer { name: "cosid", source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, machine ids from Redis" },
     Peer { name: "baidu", source: "baidu/uid-generator, CachedUidGenerator.java" },
+    Peer { name: "yitter", source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go" },
 ];
 
 /// All of these mint one kind of ID, which increases on a generator as long as it lives.
