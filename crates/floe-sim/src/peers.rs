@@ -17,6 +17,7 @@ pub mod cosid;
 pub mod leaf_snowflake;
 pub mod notfound9;
 pub mod shardingsphere;
+pub mod sonyflake;
 pub mod twitter;
 pub mod yitter;
 
@@ -40,6 +41,7 @@ pub const PEERS: &[Peer] = &[
     Peer { name: "cosid", source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, machine ids from Redis" },
     Peer { name: "baidu", source: "baidu/uid-generator, CachedUidGenerator.java" },
     Peer { name: "yitter", source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go" },
+    Peer { name: "sonyflake", source: "sony/sonyflake, v2/sonyflake.go" },
 ];
 
 /// All of these mint one kind of ID, which increases on a generator as long as it lives.
