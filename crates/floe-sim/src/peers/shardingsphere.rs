@@ -114,7 +114,8 @@ impl Instance {
                 let free = |id: &u64| used.iter().all(|(_, entry)| entry.number != *id);
                 match (0..=MOST_WORKER).find(free) {
                     Some(id) => self.go(Step::Claim(id), machine),
-                    None => machine.die("Worker ID assigned failed, which should be in [0, 1024)."),
+                    None if self.worker.is_none() => machine.die("WorkerIdAssignedException"),
+                    None => self.step = Step::Registered,
                 }
             }
             (Step::Claim(_), Some(Reply::Done(false))) => self.go(Step::List, machine),
