@@ -129,6 +129,7 @@ pub struct Outbox<R> {
 }
 
 impl<R> Outbox<R> {
+    /// Wants nothing yet; `noting` says whether notes are kept.
     pub(crate) fn new(noting: bool) -> Self {
         Self {
             requests: Vec::new(),

@@ -1,8 +1,74 @@
-//! Published ID systems as models: what each promises, and its logic with its own constants, read in its source.
+//! Published algorithms that mint IDs, as models: the same clocks, crashes and store faults as floe, under the same
+//! seeds.
+//!
+//! Each file is one algorithm as its project publishes it: its constants, its layout, its checks, and what it does when
+//! its store does not answer. None is tuned, neither to fail nor to pass. Each names the files that it was read from;
+//! nothing is copied from them.
+
+use crate::model::{Machine, Model, NameInfo, Order, Verdict};
+
+mod registry;
 
 #[cfg(test)]
 mod by_hand;
+#[cfg(test)]
+mod hand;
+
+pub mod baidu;
+pub mod cosid;
 pub mod flickr;
 pub mod leaf_segment;
+pub mod leaf_snowflake;
+pub mod notfound9;
 pub mod redis_incr;
+pub mod shardingsphere;
+pub mod sonyflake;
 pub mod tinyid;
+pub mod twitter;
+pub mod yitter;
+
+pub use registry::{Entry, Registry, Reply, Request};
+
+/// A published algorithm that has a model here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// What to call it on a command line.
+    pub name: &'static str,
+    /// Where it is published.
+    pub source: &'static str,
+}
+
+/// Every model of this module.
+pub const PEERS: &[Peer] = &[
+    Peer { name: "twitter", source: "twitter-archive/snowflake, IdWorker.scala" },
+    Peer { name: "leaf-snowflake", source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java" },
+    Peer { name: "notfound9", source: "a fork of Meituan-Dianping/Leaf, RecyclableZookeeperHolder.java" },
+    Peer { name: "shardingsphere", source: "apache/shardingsphere, SnowflakeKeyGenerateAlgorithm.java" },
+    Peer { name: "cosid", source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, machine ids from Redis" },
+    Peer { name: "baidu", source: "baidu/uid-generator, CachedUidGenerator.java" },
+    Peer { name: "yitter", source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go" },
+    Peer { name: "sonyflake", source: "sony/sonyflake, v2/sonyflake.go" },
+    Peer { name: "leaf-segment", source: "Meituan-Dianping/Leaf, SegmentIDGenImpl.java" },
+    Peer { name: "tinyid", source: "didi/tinyid, CachedIdGenerator.java, DbSegmentIdServiceImpl.java" },
+    Peer {
+        name: "flickr",
+        source: "Flickr, \"Ticket Servers: Distributed Unique Primary Keys on the Cheap\"",
+    },
+    Peer { name: "redis-incr", source: "redis/redis, t_string.c (incrDecrCommand)" },
+];
+
+/// All of these mint one kind of ID, which increases on a generator as long as it lives.
+const NAMES: &[NameInfo] = &[NameInfo { label: "id", domain: 0, order: Order::Life }];
+
+/// A thread that spins until the wall clock is past `last` looks again when the clock lacks nothing any more if it runs on
+/// as it is, and after 50 ms at the latest.
+fn spin<M: Model>(machine: &Machine<'_, M>, last: i64) -> Verdict {
+    let lacks = last.saturating_sub(machine.wall()).saturating_add(1).clamp(1, 50);
+    Verdict::Again(machine.now.mono.plus(lacks.unsigned_abs()))
+}
+
+/// A signed 64-bit ID of a time, shifted, and what is below it, as the 64 bits that the library returns. A time before
+/// the epoch, or past the bits that it has, makes what it makes there: nothing is checked.
+fn signed(time: i64, shift: u32, below: u64) -> u128 {
+    u128::from((time << shift).cast_unsigned() | below)
+}

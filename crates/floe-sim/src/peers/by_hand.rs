@@ -84,6 +84,7 @@ impl<M: Model> ByHand<M> {
             disk: &mut disk,
             random: &mut self.random,
             outbox: &mut outbox,
+            ran: 0,
         };
         let store = store_in_reach.then_some(&mut self.store);
         let process = self.model.start(&SETUP, store, &mut machine);
@@ -223,6 +224,7 @@ impl<M: Model> ByHand<M> {
             disk,
             random: &mut self.random,
             outbox: &mut outbox,
+            ran: 0,
         };
         let result = act(&mut self.model, process, &mut machine);
         self.collect(node, outbox);

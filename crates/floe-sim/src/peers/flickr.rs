@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Order, Setup, Silence, Verdict};
+use crate::random::Random;
 
 const NAMES: &[NameInfo] = &[NameInfo { label: "Tickets64", domain: 0, order: Order::None }];
 
@@ -131,7 +132,7 @@ impl Model for Flickr {
 
     fn stop(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
 
-    fn memory(&mut self, process: &Client) -> Option<Client> {
+    fn memory(&mut self, process: &Client, _fresh: Random) -> Option<Client> {
         Some(process.clone())
     }
 }

@@ -22,6 +22,7 @@ use floe::MonoMillis;
 use crate::model::{
     Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Order, Setup, Silence, Verdict,
 };
+use crate::random::Random;
 
 const NAMES: &[NameInfo] = &[NameInfo { label: "leaf-segment", domain: 0, order: Order::None }];
 
@@ -313,12 +314,8 @@ impl Model for LeafSegment {
 
     fn stop(&mut self, _process: &mut Server, _machine: &mut Machine<'_, Self>) {}
 
-    fn memory(&mut self, process: &Server) -> Option<Server> {
+    fn memory(&mut self, process: &Server, _fresh: Random) -> Option<Server> {
         Some(process.clone())
-    }
-
-    fn may_mint(&self, process: &Server, _name: usize) -> bool {
-        process.cached
     }
 }
 

@@ -106,7 +106,7 @@ impl Model for RedisIncr {
 
     fn stop(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
 
-    fn memory(&mut self, process: &Client) -> Option<Client> {
+    fn memory(&mut self, process: &Client, _fresh: Random) -> Option<Client> {
         Some(process.clone())
     }
 }

@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 use crate::model::{
     Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Order, Setup, Silence, Verdict,
 };
+use crate::random::Random;
 
 const NAMES: &[NameInfo] = &[NameInfo { label: "test", domain: 0, order: Order::None }];
 
@@ -321,7 +322,7 @@ impl Model for TinyId {
 
     fn stop(&mut self, _process: &mut Server, _machine: &mut Machine<'_, Self>) {}
 
-    fn memory(&mut self, process: &Server) -> Option<Server> {
+    fn memory(&mut self, process: &Server, _fresh: Random) -> Option<Server> {
         Some(process.clone())
     }
 }

@@ -1,0 +1,339 @@
+//! Apache ShardingSphere's SNOWFLAKE key generator, on compute nodes of a cluster with ZooKeeper.
+//!
+//! It promises unique keys that increase on a node: 41 bits of milliseconds since 2016-11-01, 10 of worker id, 12 of
+//! sequence, which begins at 0 and 1 by turns (`max-vibration-offset` 1). A clock that is less than 10 ms behind the last
+//! key is waited for by as much, and not compared again afterwards; one that is further behind is an error.
+//!
+//! An instance takes the lowest worker id that no instance has: it lists them, claims the lowest free one as an ephemeral
+//! node (and lists again where another was first), and writes it under its own instance id, ephemeral too. Both go with its
+//! session of 60 s, or at once when it stops, and the next instance takes the id then. The new one knows nothing of the
+//! old one's clock; the old one mints on until its client has noticed that the session is gone, and then takes an id anew.
+//! A lost connection is an exception that the repository ignores: a list is then empty, and a claim then succeeds.
+//!
+//! Read from: apache/shardingsphere, `SnowflakeKeyGenerateAlgorithm.java` (`generateKey`,
+//! `waitTolerateTimeDifferenceIfNeed`), `ClusterWorkerIdGenerator.java`, `ReservationPersistService.java`,
+//! `ClusterComputeNodePersistService.java`, `ZookeeperRepository.java`, `ZookeeperExceptionHandler.java`,
+//! `SessionConnectionReconnectListener.java`. The client's part (a ping every third of the session, loss declared one
+//! session after the connection was suspended at two thirds) is ZooKeeper's and Curator's documented behaviour.
+
+use super::{Entry, NAMES, Registry, Reply, Request, signed, spin};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Setup, Silence, Verdict};
+use crate::random::Random;
+use floe::MonoMillis;
+
+/// 2016-11-01T00:00:00 in the system's zone, which is UTC here.
+const EPOCH: i64 = 1_477_958_400_000;
+const SEQUENCE_MASK: u64 = 4095;
+const MOST_VIBRATION: u64 = 1;
+const TOLERATES_MS: i64 = 10;
+const MOST_WORKER: u64 = 1023;
+const SESSION_MS: u64 = 60_000;
+const PING_MS: u64 = SESSION_MS / 3;
+const LOST_MS: u64 = SESSION_MS * 2 / 3 + SESSION_MS;
+const RECONNECT_MS: u64 = 5_000;
+
+/// The algorithm.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ShardingSphere;
+
+/// An instance.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// Its key under the worker ids, with an instance id that is new at every start.
+    key: String,
+    worker: Option<u64>,
+    session: u64,
+    heard: MonoMillis,
+    ping: Option<u64>,
+    step: Step,
+    /// The request that the step waits for.
+    asked: Option<u64>,
+    closed: bool,
+    last: i64,
+    sequence: u64,
+    /// Where the next millisecond's sequence begins.
+    offset: u64,
+    spinning: bool,
+    sleeping: Option<MonoMillis>,
+}
+
+/// What it is doing to have a worker id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Connect,
+    Load,
+    List,
+    Claim(u64),
+    Write(u64),
+    Registered,
+}
+
+impl Instance {
+    fn go(&mut self, step: Step, machine: &mut Machine<'_, ShardingSphere>) {
+        let session = self.session;
+        self.step = step;
+        let request = match step {
+            Step::Connect => Request::Open(SESSION_MS),
+            Step::Load => Request::Get(self.key.clone()),
+            Step::List => Request::List("worker/".into()),
+            Step::Claim(id) => Request::Hold(session, format!("reservation/{id}"), Entry::default()),
+            Step::Write(number) => {
+                Request::Hold(session, self.key.clone(), Entry { number, ..Entry::default() })
+            }
+            Step::Registered => return,
+        };
+        self.asked = Some(machine.send(request));
+    }
+
+    fn took(&mut self, worker: u64, machine: &mut Machine<'_, ShardingSphere>) {
+        let now = machine.now.wall;
+        machine.says(|| format!("takes worker id {worker}"));
+        machine.holds(|| format!("worker {worker}"), now, None);
+        self.worker = Some(worker);
+        self.step = Step::Registered;
+    }
+
+    /// What a step's answer leads to; `None` stands for a lost connection.
+    fn next(&mut self, reply: Option<Reply>, machine: &mut Machine<'_, ShardingSphere>) {
+        match (self.step, reply) {
+            (Step::Connect, Some(Reply::Session(session))) => {
+                self.session = session;
+                self.heard = machine.now.mono;
+                machine.wake_in(PING_MS);
+                self.go(Step::Load, machine);
+            }
+            (Step::Connect, _) if self.worker.is_none() => machine.die("cannot connect to ZooKeeper"),
+            (Step::Connect, _) => machine.wake_in(RECONNECT_MS),
+            (Step::Load, Some(Reply::Entry(Some(entry)))) => self.took(entry.number, machine),
+            (Step::Load, Some(_)) => self.go(Step::List, machine),
+            // `query` alone does not ignore it: a start fails, and a reconnecting listener ends as it is.
+            (Step::Load, None) if self.worker.is_none() => machine.die("ClusterRepositoryPersistException"),
+            (Step::Load, None) => self.step = Step::Registered,
+            (Step::List, reply) => {
+                let used = if let Some(Reply::Entries(used)) = reply { used } else { Vec::new() };
+                let free = |id: &u64| used.iter().all(|(_, entry)| entry.number != *id);
+                match (0..=MOST_WORKER).find(free) {
+                    Some(id) => self.go(Step::Claim(id), machine),
+                    None if self.worker.is_none() => machine.die("WorkerIdAssignedException"),
+                    None => self.step = Step::Registered,
+                }
+            }
+            (Step::Claim(_), Some(Reply::Done(false))) => self.go(Step::List, machine),
+            (Step::Claim(id), _) => self.go(Step::Write(id), machine),
+            (Step::Write(id), _) => self.took(id, machine),
+            (Step::Registered, _) => {}
+        }
+    }
+
+    fn lost(&mut self, machine: &mut Machine<'_, ShardingSphere>) {
+        machine.says(|| "learns that its session is lost, and connects anew".into());
+        self.ping = None;
+        self.go(Step::Connect, machine);
+    }
+}
+
+impl Model for ShardingSphere {
+    type Store = Registry;
+    type Disk = ();
+    type Process = Instance;
+    type Request = Request;
+    type Reply = Reply;
+
+    fn names(&self) -> &[NameInfo] {
+        NAMES
+    }
+
+    fn store(&mut self, _fleet: &Fleet) -> Registry {
+        Registry::default()
+    }
+
+    fn copy(&self, store: &Registry) -> Registry {
+        store.clone()
+    }
+
+    fn execute(&mut self, store: &mut Registry, _from: Life, request: &Request, now: Micros) -> Reply {
+        store.execute(request, now)
+    }
+
+    fn eat(&mut self, store: &mut Registry, random: &mut Random) -> Option<String> {
+        store.eat(random)
+    }
+
+    fn start(
+        &mut self,
+        _: &Setup,
+        store: Option<&mut Registry>,
+        machine: &mut Machine<'_, Self>,
+    ) -> Instance {
+        let mut instance = Instance {
+            key: format!("worker/{}-{}", machine.life.node, machine.life.number),
+            worker: None,
+            session: 0,
+            heard: machine.now.mono,
+            ping: None,
+            step: Step::Connect,
+            asked: None,
+            closed: false,
+            last: 0,
+            sequence: 0,
+            offset: MOST_VIBRATION,
+            spinning: false,
+            sleeping: None,
+        };
+        if store.is_some() {
+            instance.go(Step::Connect, machine);
+        } else {
+            machine.die("cannot connect to ZooKeeper");
+        }
+        instance
+    }
+
+    fn wake(&mut self, process: &mut Instance, machine: &mut Machine<'_, Self>) {
+        if process.closed {
+            return;
+        }
+        if process.step == Step::Connect {
+            process.go(Step::Connect, machine);
+        } else {
+            process.ping = Some(machine.send(Request::Ping(process.session)));
+            machine.wake_in(PING_MS);
+        }
+    }
+
+    fn answer(
+        &mut self,
+        process: &mut Instance,
+        number: u64,
+        answer: Result<Reply, Silence>,
+        machine: &mut Machine<'_, Self>,
+    ) {
+        if process.closed {
+        } else if process.asked == Some(number) {
+            process.asked = None;
+            process.next(answer.ok(), machine);
+        } else if process.ping == Some(number) {
+            match answer {
+                Ok(Reply::Done(true)) => process.heard = machine.now.mono,
+                Ok(_) => process.lost(machine),
+                Err(Silence) if machine.now.mono.since(process.heard) >= LOST_MS => process.lost(machine),
+                Err(Silence) => {}
+            }
+        }
+    }
+
+    fn mint(&mut self, process: &mut Instance, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        let now = machine.wall();
+        let Some(worker) = process.worker.filter(|_| !process.closed) else {
+            return Verdict::Refused("the instance is not running".into());
+        };
+        if process.spinning {
+            if now <= process.last {
+                return spin(machine, process.last);
+            }
+            process.spinning = false;
+            process.last = now;
+            return Verdict::Minted(vec![signed(now - EPOCH, 22, worker << 12 | process.sequence)]);
+        }
+        if let Some(until) = process.sleeping {
+            if machine.now.mono < until {
+                return Verdict::Again(until);
+            }
+            process.sleeping = None;
+        } else if now < process.last {
+            let behind = process.last - now;
+            if behind >= TOLERATES_MS {
+                let last = process.last;
+                return Verdict::Refused(format!(
+                    "Clock is moving backwards, last time is {last} milliseconds, current time is {now} milliseconds."
+                ));
+            }
+            let until = machine.now.mono.plus(behind.unsigned_abs());
+            process.sleeping = Some(until);
+            return Verdict::Again(until);
+        }
+        if now == process.last {
+            process.sequence = (process.sequence + 1) & SEQUENCE_MASK;
+            if process.sequence == 0 {
+                process.spinning = true;
+                return spin(machine, now);
+            }
+        } else {
+            process.offset = if process.offset == MOST_VIBRATION { 0 } else { process.offset + 1 };
+            process.sequence = process.offset;
+        }
+        process.last = now;
+        Verdict::Minted(vec![signed(now - EPOCH, 22, worker << 12 | process.sequence)])
+    }
+
+    fn stop(&mut self, process: &mut Instance, machine: &mut Machine<'_, Self>) {
+        process.closed = true;
+        machine.send(Request::Close(process.session));
+    }
+
+    fn memory(&mut self, process: &Instance, _fresh: Random) -> Option<Instance> {
+        Some(process.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::{Hand, NOON, increasing};
+
+    fn started(hand: &mut Hand<ShardingSphere>) -> Instance {
+        let mut instance = hand.start();
+        hand.serve(&mut instance, true);
+        instance
+    }
+
+    #[test]
+    fn it_mints_in_its_layout_and_waits_for_a_clock_that_is_nine_behind() {
+        let mut hand = Hand::new(ShardingSphere);
+        started(&mut hand);
+        let mut instance = started(&mut hand);
+        let time = u128::from((NOON - EPOCH).unsigned_abs());
+        assert_eq!(hand.id(&mut instance), time << 22 | 1 << 12);
+        hand.pass(1);
+        assert_eq!(hand.id(&mut instance), (time + 1) << 22 | 1 << 12 | 1, "it vibrates");
+        increasing(&mut hand, &mut instance, 10_000);
+        hand.step(-9);
+        let Verdict::Again(at) = hand.mint(&mut instance) else { unreachable!() };
+        assert_eq!(at.since(hand.now.mono), 9);
+        hand.pass(9);
+        assert!(matches!(hand.again(&mut instance), Verdict::Minted(_)));
+        hand.step(-10);
+        assert!(matches!(hand.mint(&mut instance), Verdict::Refused(_)));
+    }
+
+    #[test]
+    fn a_worker_id_goes_to_the_next_instance_when_the_session_ends() {
+        let mut hand = Hand::new(ShardingSphere);
+        let mut first = started(&mut hand);
+        hand.pass(59_999);
+        assert_eq!(started(&mut hand).worker, Some(1));
+        hand.pass(1);
+        let second = started(&mut hand);
+        assert_eq!((first.worker, second.worker), (Some(0), Some(0)), "at once");
+        assert!(matches!(hand.mint(&mut first), Verdict::Minted(_)), "and the old one mints on");
+        hand.outbox.wake = Some(hand.now.mono);
+        hand.run(&mut first, true);
+        assert_eq!(first.worker, Some(2), "until it hears of it");
+
+        let mut third = started(&mut hand);
+        hand.stop(&mut third);
+        assert_eq!(started(&mut hand).worker, third.worker);
+    }
+
+    #[test]
+    fn a_lost_connection_during_the_claim_makes_worker_zero() {
+        let mut hand = Hand::new(ShardingSphere);
+        started(&mut hand);
+        let mut instance = hand.start();
+        instance.step = Step::List;
+        instance.asked = Some(1);
+        hand.serve(&mut instance, false);
+        assert_eq!(instance.worker, Some(0));
+        hand.start_alone();
+        assert!(hand.died().is_some());
+    }
+}
