@@ -29,34 +29,6 @@ pub mod yitter;
 
 pub use registry::{Entry, Registry, Reply, Request};
 
-/// A published algorithm that has a model here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Peer {
-    /// What to call it on a command line.
-    pub name: &'static str,
-    /// Where it is published.
-    pub source: &'static str,
-}
-
-/// Every model of this module.
-pub const PEERS: &[Peer] = &[
-    Peer { name: "twitter", source: "twitter-archive/snowflake, IdWorker.scala" },
-    Peer { name: "leaf-snowflake", source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java" },
-    Peer { name: "notfound9", source: "a fork of Meituan-Dianping/Leaf, RecyclableZookeeperHolder.java" },
-    Peer { name: "shardingsphere", source: "apache/shardingsphere, SnowflakeKeyGenerateAlgorithm.java" },
-    Peer { name: "cosid", source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, machine ids from Redis" },
-    Peer { name: "baidu", source: "baidu/uid-generator, CachedUidGenerator.java" },
-    Peer { name: "yitter", source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go" },
-    Peer { name: "sonyflake", source: "sony/sonyflake, v2/sonyflake.go" },
-    Peer { name: "leaf-segment", source: "Meituan-Dianping/Leaf, SegmentIDGenImpl.java" },
-    Peer { name: "tinyid", source: "didi/tinyid, CachedIdGenerator.java, DbSegmentIdServiceImpl.java" },
-    Peer {
-        name: "flickr",
-        source: "Flickr, \"Ticket Servers: Distributed Unique Primary Keys on the Cheap\"",
-    },
-    Peer { name: "redis-incr", source: "redis/redis, t_string.c (incrDecrCommand)" },
-];
-
 /// All of these mint one kind of ID, which increases on a generator as long as it lives.
 const NAMES: &[NameInfo] = &[NameInfo { label: "id", domain: 0, order: Order::Life }];
 

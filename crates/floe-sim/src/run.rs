@@ -1,23 +1,233 @@
-//! One seed, one history.
+//! One seed, one history; and many seeds on all cores.
 
-use crate::history::History;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::history::{Counts, History, Wrong};
 use crate::model::Model;
-use crate::scenario::Scenario;
+use crate::peers;
+use crate::scenario::{Class, Scenario};
 use crate::subject::Subject;
 use crate::world::World;
 
-/// Runs floe through a scenario. With `until_wrong` the history ends at the first violation.
-pub fn floe(scenario: &Scenario, history: &mut History, noting: bool, until_wrong: bool) {
-    model(&mut Subject::new(scenario), scenario, history, noting, until_wrong);
+/// How a history is run.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Mode {
+    /// Whether everything that happens is noted, for a story or a picture, and not only what was minted.
+    pub noting: bool,
+    /// Whether it ends at the first violation.
+    pub until_wrong: bool,
 }
 
-/// Runs any model through a scenario.
-pub fn model<M: Model>(
-    model: &mut M,
-    scenario: &Scenario,
-    history: &mut History,
-    noting: bool,
-    until_wrong: bool,
-) {
-    World::new(model, scenario, history, noting).run(until_wrong);
+/// An algorithm that can be run.
+#[derive(Clone, Copy)]
+pub struct Entrant {
+    /// What it is called on a command line.
+    pub name: &'static str,
+    /// Where it is published.
+    pub source: &'static str,
+    run: fn(&Scenario, &mut History, Mode),
+}
+
+/// floe, and every published algorithm that has a model.
+pub const ENTRANTS: &[Entrant] = &[
+    Entrant { name: "floe", source: "this repository, crates/floe", run: |s, h, m| go(Subject::new(s), s, h, m) },
+    Entrant {
+        name: "twitter",
+        source: "twitter-archive/snowflake, IdWorker.scala",
+        run: |s, h, m| go(peers::twitter::Twitter, s, h, m),
+    },
+    Entrant {
+        name: "leaf-snowflake",
+        source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java",
+        run: |s, h, m| go(peers::leaf_snowflake::LeafSnowflake, s, h, m),
+    },
+    Entrant {
+        name: "notfound9",
+        source: "a fork of Meituan-Dianping/Leaf, RecyclableZookeeperHolder.java",
+        run: |s, h, m| go(peers::notfound9::NotFound9::default(), s, h, m),
+    },
+    Entrant {
+        name: "shardingsphere",
+        source: "apache/shardingsphere, SnowflakeKeyGenerateAlgorithm.java",
+        run: |s, h, m| go(peers::shardingsphere::ShardingSphere, s, h, m),
+    },
+    Entrant {
+        name: "cosid",
+        source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, machine ids from Redis",
+        run: |s, h, m| go(peers::cosid::CosId::new(true), s, h, m),
+    },
+    Entrant {
+        name: "baidu",
+        source: "baidu/uid-generator, CachedUidGenerator.java",
+        run: |s, h, m| go(peers::baidu::Baidu, s, h, m),
+    },
+    Entrant {
+        name: "yitter",
+        source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go",
+        run: |s, h, m| go(peers::yitter::Yitter, s, h, m),
+    },
+    Entrant {
+        name: "sonyflake",
+        source: "sony/sonyflake, v2/sonyflake.go",
+        run: |s, h, m| go(peers::sonyflake::Sonyflake, s, h, m),
+    },
+    Entrant {
+        name: "leaf-segment",
+        source: "Meituan-Dianping/Leaf, SegmentIDGenImpl.java",
+        run: |s, h, m| go(peers::leaf_segment::LeafSegment::default(), s, h, m),
+    },
+    Entrant {
+        name: "tinyid",
+        source: "didi/tinyid, CachedIdGenerator.java, DbSegmentIdServiceImpl.java",
+        run: |s, h, m| go(peers::tinyid::TinyId::default(), s, h, m),
+    },
+    Entrant {
+        name: "flickr",
+        source: "Flickr, \"Ticket Servers: Distributed Unique Primary Keys on the Cheap\"",
+        run: |s, h, m| go(peers::flickr::Flickr, s, h, m),
+    },
+    Entrant {
+        name: "redis-incr",
+        source: "redis/redis, t_string.c (incrDecrCommand)",
+        run: |s, h, m| go(peers::redis_incr::RedisIncr, s, h, m),
+    },
+];
+
+fn go<M: Model>(mut model: M, scenario: &Scenario, history: &mut History, mode: Mode) {
+    World::new(&mut model, scenario, history, mode.noting).run(mode.until_wrong);
+}
+
+impl Entrant {
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        ENTRANTS.iter().find(|entrant| entrant.name == name)
+    }
+
+    /// Runs it through a scenario.
+    pub fn run(&self, scenario: &Scenario, history: &mut History, mode: Mode) {
+        (self.run)(scenario, history, mode);
+    }
+
+    /// Whether it is floe, of which every violation is a bug.
+    pub fn is_floe(&self) -> bool {
+        self.name == "floe"
+    }
+}
+
+/// Which scenarios are drawn from seeds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// The first seed.
+    pub first: u64,
+    /// How many.
+    pub seeds: u64,
+    /// Nodes of the fleet.
+    pub nodes: usize,
+    /// Virtual seconds of one history.
+    pub seconds: u64,
+    /// The classes of faults that a seed may pick from.
+    pub classes: Vec<Class>,
+    /// Whether it takes all of them.
+    pub every: bool,
+}
+
+impl Plan {
+    /// The scenario of one seed.
+    pub fn scenario(&self, seed: u64) -> Scenario {
+        Scenario::new(seed, self.nodes, self.seconds, &self.classes, self.every)
+    }
+}
+
+/// What came of many seeds.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Outcome {
+    /// Histories.
+    pub seeds: u64,
+    /// Sums over all of them.
+    pub counts: Counts,
+    /// How many had a violation of any kind.
+    pub bad: u64,
+    /// The smallest seed with each kind of wrong, by [`Wrong`] in the order of its variants, with the first words.
+    pub first: [Option<(u64, String)>; 4],
+    /// Changes with everything that happened in any of them.
+    pub digest: u64,
+}
+
+impl Outcome {
+    /// The smallest seed that shows this.
+    pub fn first(&self, wrong: Wrong) -> Option<&(u64, String)> {
+        self.first[wrong as usize].as_ref()
+    }
+
+    /// The smallest seed with any violation.
+    pub fn smallest(&self) -> Option<u64> {
+        self.first.iter().flatten().map(|(seed, _)| *seed).min()
+    }
+
+    fn take(&mut self, seed: u64, history: &History) {
+        let (sum, counts) = (&mut self.counts, &history.counts);
+        self.seeds += 1;
+        self.bad += u64::from(!history.violations.is_empty());
+        sum.asked += counts.asked;
+        sum.refused += counts.refused;
+        sum.unanswered += counts.unanswered;
+        sum.minted += counts.minted;
+        sum.twice += counts.twice;
+        sum.disorder += counts.disorder;
+        // A sum, so that it does not hang on the order in which threads finish.
+        self.digest = self.digest.wrapping_add(history.digest ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        for violation in &history.violations {
+            let first = &mut self.first[violation.wrong as usize];
+            if first.as_ref().is_none_or(|(earlier, _)| seed < *earlier) {
+                *first = Some((seed, violation.words.clone()));
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        let (sum, counts) = (&mut self.counts, &other.counts);
+        self.seeds += other.seeds;
+        self.bad += other.bad;
+        sum.asked += counts.asked;
+        sum.refused += counts.refused;
+        sum.unanswered += counts.unanswered;
+        sum.minted += counts.minted;
+        sum.twice += counts.twice;
+        sum.disorder += counts.disorder;
+        self.digest = self.digest.wrapping_add(other.digest);
+        for (mine, theirs) in self.first.iter_mut().zip(other.first) {
+            let earlier = |(seed, _): &(u64, String)| mine.as_ref().is_none_or(|(first, _)| seed < first);
+            if theirs.as_ref().is_some_and(earlier) {
+                *mine = theirs;
+            }
+        }
+    }
+}
+
+/// Runs all seeds of a plan on `threads` threads. `progress` hears how many are done, now and then.
+pub fn seeds(entrant: &Entrant, plan: &Plan, threads: usize, progress: &(dyn Fn(u64) + Sync)) -> Outcome {
+    let next = AtomicU64::new(0);
+    let total = Mutex::new(Outcome::default());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                let (mut outcome, mut history) = (Outcome::default(), History::default());
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= plan.seeds {
+                        break;
+                    }
+                    let seed = plan.first + index;
+                    let mode = Mode { noting: false, until_wrong: entrant.is_floe() };
+                    entrant.run(&plan.scenario(seed), &mut history, mode);
+                    outcome.take(seed, &history);
+                    progress(index + 1);
+                }
+                total.lock().unwrap_or_else(PoisonError::into_inner).merge(outcome);
+            });
+        }
+    });
+    total.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
