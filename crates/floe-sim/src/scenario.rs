@@ -143,8 +143,9 @@ pub enum Moment {
 
 /// What goes wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "each variant says what its fields are")]
 pub enum What {
-    /// A host's wall clock is set by so many milliseconds.
+    /// `host`'s wall clock is set by so many milliseconds.
     Step { host: usize, by_ms: i64 },
     /// It gains or loses so many millionths for a while.
     Slew { host: usize, ppm: i64, lasts: Micros },
@@ -272,7 +273,8 @@ impl Scenario {
         let nodes = self.fleet.nodes;
         let node = usize::try_from(random.below(as_u64(nodes))).unwrap_or(0);
         let host = node;
-        let lasts = (random.spread(20, 20_000) * MILLI).min(most);
+        // Up to a third of the history: longer than any window, and than the timers of others where it is long enough.
+        let lasts = (random.spread(20, self.until / 3 / MILLI) * MILLI).min(most);
         Some(match class {
             Class::Skew => match random.below(4) {
                 0 => What::Slew { host, ppm: signed(random, 50_000), lasts },
