@@ -16,7 +16,8 @@ fn main() {
     let (mut bad, mut minted, mut asked, mut refused) = (0, 0, 0, 0);
     for seed in from..to {
         let scenario = Scenario::new(seed, 5, 60, &classes, args.len() > 4);
-        let e = floe_sim::run::Entrant::named(&std::env::var("MODEL").unwrap_or("floe".into())).unwrap(); e.run(&scenario, &mut history, floe_sim::run::Mode{noting:false,until_wrong:true});
+        let e = floe_sim::run::Entrant::named(&std::env::var("MODEL").unwrap_or("floe".into())).unwrap();
+        e.run(&scenario, &mut history, floe_sim::run::Mode { noting: false, until_wrong: true });
         minted += history.counts.minted;
         asked += history.counts.asked;
         refused += history.counts.refused;
@@ -37,7 +38,8 @@ fn main() {
     if to == from + 1 {
         let scenario = Scenario::new(from, 5, 60, &classes, args.len() > 4);
         println!("{:#?}", scenario.setups[0]);
-        let e = floe_sim::run::Entrant::named(&std::env::var("MODEL").unwrap_or("floe".into())).unwrap(); e.run(&scenario, &mut history, floe_sim::run::Mode{noting:true,until_wrong:true});
+        let e = floe_sim::run::Entrant::named(&std::env::var("MODEL").unwrap_or("floe".into())).unwrap();
+        e.run(&scenario, &mut history, floe_sim::run::Mode { noting: true, until_wrong: true });
         for e in &history.events {
             println!("{}.{:06} {:?} {:?}", e.at / 1_000_000, e.at % 1_000_000, e.node, e.what);
         }

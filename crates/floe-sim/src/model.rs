@@ -301,6 +301,12 @@ pub trait Model {
     /// Someone wants IDs.
     fn mint(&mut self, process: &mut Self::Process, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict;
 
+    /// The caller of an ask that was told [`Verdict::Later`] has gone.
+    fn leave(&mut self, _process: &mut Self::Process, _ask: u64, _machine: &mut Machine<'_, Self>) {}
+
+    /// The process is told that its memory may have been copied, where it can be told.
+    fn invalidate(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
+
     /// The process is told to stop (SIGTERM). It goes on running for a little while.
     fn stop(&mut self, process: &mut Self::Process, machine: &mut Machine<'_, Self>);
 

@@ -32,7 +32,11 @@ pub struct Entrant {
 
 /// floe, and every published algorithm that has a model.
 pub const ENTRANTS: &[Entrant] = &[
-    Entrant { name: "floe", source: "this repository, crates/floe", run: |s, h, m| go(Subject::new(s), s, h, m) },
+    Entrant {
+        name: "floe",
+        source: "this repository, crates/floe",
+        run: |s, h, m| go(Subject::new(s), s, h, m),
+    },
     Entrant {
         name: "twitter",
         source: "twitter-archive/snowflake, IdWorker.scala",

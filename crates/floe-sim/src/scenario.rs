@@ -175,6 +175,8 @@ pub enum What {
     Eat,
     /// A machine's memory is copied, and it goes back to the copy later; its wall clock is right at once.
     Snapshot { node: usize, lasts: Micros },
+    /// A process is told that its memory may have been copied, in the middle of a burst.
+    Invalidate { node: usize },
     /// A machine is cloned with its memory and clocks, and both go on.
     Clone { node: usize },
 }
@@ -307,6 +309,7 @@ impl Scenario {
                 _ => What::Lossy { node, lasts },
             },
             Class::Outage => What::Outage { lasts },
+            Class::Snapshot if random.chance(400) => What::Invalidate { node },
             Class::Snapshot => What::Snapshot { node, lasts: lasts.max(1_200 * MILLI).min(most) },
             Class::Failover => What::Forget { lasts: lasts.min(2 * SECOND), backup: false },
             Class::Restore => What::Forget { lasts: lasts.max(SECOND).min(most), backup: true },

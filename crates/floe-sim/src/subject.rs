@@ -30,14 +30,11 @@ pub struct Subject {
     /// Whether memory will be copied.
     journaling: bool,
     settled_from: Micros,
-    /// Asks that were made when everything had been well for a while, and got an error.
     /// Asks whose thread stood still between its look at the clock and its draw.
     preempted: BTreeSet<u64>,
     /// Since when those wait who were not answered at once.
     waits: BTreeMap<u64, Micros>,
-    late_errors: Vec<(Life, usize, MintError, bool)>,
-    late_minted: Vec<Life>,
-    end_ms: u64,
+    in_contract: bool,
 }
 
 /// One life.
@@ -45,8 +42,10 @@ pub struct Process {
     /// `None` where it could not start.
     running: Option<Running>,
     book: LifeBook,
-    odd: bool,
-    window_ms: u64,
+    setup: Setup,
+    stopping: bool,
+    /// The second in which it last asked the ledger, and how often.
+    calls: (u64, u32),
     /// Its memory was copied, and it has not looked at its clock since.
     restored: bool,
 }
@@ -72,7 +71,6 @@ impl Subject {
     /// floe for one scenario.
     pub fn new(scenario: &Scenario) -> Self {
         let copies = |what: &What| matches!(what, What::Snapshot { .. } | What::Clone { .. });
-        let end = scenario.begin_ms + i64::try_from(scenario.until / 1_000).unwrap_or(0);
         Self {
             fleet: scenario.fleet.clone(),
             ledger: LedgerBook::default(),
@@ -81,9 +79,7 @@ impl Subject {
             settled_from: scenario.heal + SETTLED,
             preempted: BTreeSet::new(),
             waits: BTreeMap::new(),
-            late_errors: Vec::new(),
-            late_minted: Vec::new(),
-            end_ms: u64::try_from(end).unwrap_or(0),
+            in_contract: scenario.is_in_contract(),
         }
     }
 
@@ -119,8 +115,14 @@ impl Subject {
         if spins {
             machine.violation("the node looks around without end while its clock stands still".to_owned());
         }
+        let second = machine.now.mono.get() / 1_000;
         for call in calls {
-            let request = Request { op: call.op, steady, window_ms: process.window_ms };
+            process.calls =
+                if process.calls.0 == second { (second, process.calls.1 + 1) } else { (second, 1) };
+            if process.calls.1 == MOST_CALLS {
+                machine.violation("the node asks the ledger again and again without a pause".to_owned());
+            }
+            let request = Request { op: call.op, steady, window_ms: process.setup.window_ms };
             let op = request.op.clone();
             let number = machine.send(request);
             if let Err(words) = process.book.asks(number, call.id, &op) {
@@ -129,29 +131,77 @@ impl Subject {
         }
         for (ask, result) in answered {
             let at_once = asker == Some(ask.id);
-            let settled = ask.asked_at >= self.settled_from;
             let verdict = match result {
                 Ok(ids) => {
-                    if settled {
-                        self.late_minted.push(machine.life);
-                    }
                     let prompt = !self.preempted.contains(&ask.id);
-                    let straight = straight && at_once && prompt && ask.name != 1;
+                    let straight = straight && at_once && prompt;
                     self.check(process, &ask, &ids, steady, straight, machine);
                     Verdict::Minted(ids)
                 }
                 Err(error) => {
-                    let text = error.to_string();
-                    if settled {
-                        self.late_errors.push((machine.life, ask.name, error, refused));
+                    if let Some(words) =
+                        self.check_error(process, &ask, &error, steady, refused, machine.life)
+                    {
+                        machine.violation(words);
                     }
-                    Verdict::Refused(text)
+                    Verdict::Refused(error.to_string())
                 }
             };
             match &mut here {
                 Some(here) if at_once => **here = Some(verdict),
                 _ => machine.deliver(ask.id, verdict),
             }
+        }
+    }
+
+    /// What is wrong about an error that a caller got, if anything is.
+    fn check_error(
+        &self,
+        process: &Process,
+        ask: &Ask,
+        error: &MintError,
+        steady: u64,
+        refused: bool,
+        life: Life,
+    ) -> Option<String> {
+        // What a copy that cannot know shares with its original is not to be had in peace.
+        if process.stopping || refused || self.ledger.is_copy(life) {
+            return None;
+        }
+        let label = names::NAMES[ask.name].label;
+        let bits = names::bits(ask.name, &self.fleet);
+        let settled = ask.asked_at >= self.settled_from && self.in_contract;
+        let held = bits.filter(|bits| process.book.has_window(bits, steady));
+        // 41 bits of time end in 2089, and a wild clock says 2099.
+        if bits.is_some_and(|bits| steady >= bits.horizon()) {
+            return None;
+        }
+        match (error, bits) {
+            (MintError::Unavailable { .. } | MintError::Exhausted(_), _)
+                if held.is_some() && ask.count == 1 =>
+            {
+                Some(format!("{label} was refused although the node held a window for {steady}: {error}"))
+            }
+            (MintError::Exhausted(_), None) => {
+                Some(format!("{label} was refused, and nothing of it is used up: {error}"))
+            }
+            (MintError::Exhausted(_), Some(bits)) => {
+                let worker = process.setup.fixed.then_some(process.setup.worker);
+                let since = steady.saturating_sub(PROBED_AGAIN_MS);
+                let free = !self.ledger.are_taken(bits.worker, worker, since);
+                (free && settled)
+                    .then(|| format!("{label} was told that slots are out, and one was free: {error}"))
+            }
+            (MintError::Busy { .. } | MintError::Unavailable { .. }, _) if settled => Some(format!(
+                "{label} was refused although nothing had gone wrong for {} s: {error}",
+                SETTLED / SECOND
+            )),
+            (MintError::Stopped(why), _)
+                if self.in_contract && (why.contains("went backwards") || why.contains("is missing")) =>
+            {
+                Some(format!("{label} was stopped by a ledger that had done nothing wrong: {why}"))
+            }
+            _ => None,
         }
     }
 
@@ -166,7 +216,7 @@ impl Subject {
     ) {
         let label = names::NAMES[ask.name].label;
         for &id in ids {
-            let Some((mark, span)) = books::span(ask.name, id, &self.fleet, process.odd) else {
+            let Some((mark, span)) = books::span(ask.name, id, &self.fleet, process.setup.odd) else {
                 machine.violation(format!("{label} handed out {id}, which is none of its IDs"));
                 continue;
             };
@@ -182,6 +232,11 @@ impl Subject {
                     "a caller of {label} slept on, {waited} ms in all, while there was something to mint"
                 ));
             }
+            if let Mark::Name(names::INVOICE) = mark
+                && (span.start >> 40) * DAY_MS + DAY_MS + 2 * PATIENCE_MS <= steady
+            {
+                machine.violation(format!("{label} wrote day {} at {steady}", span.start >> 40));
+            }
             let Some(bits) = names::bits(ask.name, &self.fleet) else { continue };
             if !books::is_due(span.start, steady, &bits) {
                 machine.violation(format!(
@@ -190,7 +245,9 @@ impl Subject {
                     span.start - steady
                 ));
             }
-            if straight && span.end <= steady {
+            // A minter's chunk may be older, but not by more than this.
+            let age = if ask.name == 1 { bits.tick_ms + names::AHEAD_MS } else { 0 };
+            if straight && span.end + age <= steady {
                 machine.violation(format!(
                     "{label} handed out an ID of {}, {} ms behind the steady clock",
                     span.start,
@@ -207,7 +264,12 @@ impl Subject {
     }
 }
 
+/// A node looks at its slots once in so long while all are taken.
+const PROBED_AGAIN_MS: u64 = 1_500;
 const MAX_HOLD_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 86_400_000;
+/// A process asks its ledger more often than this within a second only where it does not wait.
+const MOST_CALLS: u32 = 400;
 
 impl Model for Subject {
     type Store = Store;
@@ -288,8 +350,9 @@ impl Model for Subject {
         let mut process = Process {
             running: None,
             book: LifeBook::new(machine.now),
-            odd: setup.odd,
-            window_ms: setup.window_ms,
+            setup: setup.clone(),
+            stopping: false,
+            calls: (0, 0),
             restored: false,
         };
         match running {
@@ -363,14 +426,25 @@ impl Model for Subject {
         })
     }
 
+    fn leave(&mut self, process: &mut Process, ask: u64, machine: &mut Machine<'_, Self>) {
+        self.act(process, Input::Leave(ask), machine, None, false);
+    }
+
+    fn invalidate(&mut self, process: &mut Process, machine: &mut Machine<'_, Self>) {
+        process.book.drop_all();
+        self.act(process, Input::Invalidate, machine, None, false);
+    }
+
     fn stop(&mut self, process: &mut Process, machine: &mut Machine<'_, Self>) {
+        process.stopping = true;
         self.act(process, Input::Stop, machine, None, false);
     }
 
     fn memory(&mut self, process: &Process, fresh: Random) -> Option<Process> {
         let running = Some(process.running.as_ref()?.copy(fresh)?);
-        let (book, odd, window_ms) = (process.book.clone(), process.odd, process.window_ms);
-        Some(Process { running, book, odd, window_ms, restored: true })
+        let Process { book, setup, stopping, calls, .. } = process;
+        let (book, setup) = (book.clone(), setup.clone());
+        Some(Process { running, book, setup, stopping: *stopping, calls: *calls, restored: true })
     }
 
     fn patience_ms(&self, ask: u64) -> Option<u64> {
@@ -385,10 +459,5 @@ impl Model for Subject {
 
     fn broken(&mut self) -> Vec<String> {
         self.ledger.take_broken()
-    }
-
-    fn finish(&mut self, scenario: &Scenario) -> Vec<String> {
-        let _ = (scenario, self.end_ms);
-        Vec::new()
     }
 }

@@ -109,6 +109,13 @@ enum Event<M: Model> {
     Again {
         ask: u64,
     },
+    /// A caller gives up.
+    Leave {
+        ask: u64,
+    },
+    Invalidate {
+        node: usize,
+    },
     Alarm {
         node: usize,
         number: u64,
@@ -249,7 +256,10 @@ impl<'a, M: Model> World<'a, M> {
     fn handle(&mut self, event: Event<M>) {
         let node = match &event {
             Event::Alarm { node, .. } => Some(*node),
-            Event::Ask { ask } | Event::Again { ask } => Some(self.asks[place(*ask)].life.node),
+            Event::Invalidate { node } => Some(*node),
+            Event::Ask { ask } | Event::Again { ask } | Event::Leave { ask } => {
+                Some(self.asks[place(*ask)].life.node)
+            }
             Event::Reply { life, .. } | Event::Exit { life, .. } => Some(life.node),
             _ => None,
         };
@@ -278,6 +288,10 @@ impl<'a, M: Model> World<'a, M> {
                 self.schedule(at, Event::Storm);
             }
             Event::Ask { ask } | Event::Again { ask } => self.mint(ask),
+            Event::Leave { ask } => self.leave(ask),
+            Event::Invalidate { node } => {
+                self.call(node, |model, process, machine| model.invalidate(process, machine));
+            }
             Event::Alarm { node, number } => self.alarm(node, number),
             Event::Request { life, number, request, sent, back } => {
                 self.request(life, number, &request, sent, back);
@@ -503,6 +517,14 @@ impl<'a, M: Model> World<'a, M> {
         self.answered(ask.id, verdict);
     }
 
+    fn leave(&mut self, ask: u64) {
+        let Asked { life, open, .. } = &mut self.asks[place(ask)];
+        let (life, was_open) = (*life, std::mem::take(open));
+        if was_open && self.nodes[life.node].life == life {
+            self.call(life.node, |model, process, machine| model.leave(process, ask, machine));
+        }
+    }
+
     fn answered(&mut self, ask: u64, verdict: Verdict) {
         let index = place(ask);
         let Asked { ask, life, above, open, .. } = self.asks[index];
@@ -511,7 +533,13 @@ impl<'a, M: Model> World<'a, M> {
             return;
         }
         match verdict {
-            Verdict::Later => return,
+            Verdict::Later => {
+                if self.load.chance(50) {
+                    let at = self.now + self.load.spread(200, 300_000);
+                    self.schedule(at, Event::Leave { ask: ask.id });
+                }
+                return;
+            }
             Verdict::Again(at) => {
                 let at = MonoMillis::new(at.get().saturating_add(self.nodes[life.node].lag_ms));
                 let due = self.hosts[life.host].when(at).unwrap_or(self.now + 1_000);
@@ -753,6 +781,11 @@ impl<'a, M: Model> World<'a, M> {
                 self.tell(Some(node), || Happened::Fault("a snapshot is taken of its machine".to_owned()));
                 over(self, lasts);
             }
+            What::Invalidate { node } => {
+                self.tell(Some(node), || Happened::Fault("it is told to drop what it holds".to_owned()));
+                self.schedule(now, Event::Burst { node, left: 20 });
+                self.schedule(now + 4_000, Event::Invalidate { node });
+            }
             What::Clone { node } => self.clone_machine(node),
         }
     }
@@ -799,7 +832,12 @@ impl<'a, M: Model> World<'a, M> {
                 self.tell(None, || Happened::Fault(words.to_owned()));
             }
             What::Snapshot { node, .. } => self.restore(node),
-            What::Step { .. } | What::Crash { .. } | What::Stop { .. } | What::Eat | What::Clone { .. } => {}
+            What::Step { .. }
+            | What::Crash { .. }
+            | What::Stop { .. }
+            | What::Eat
+            | What::Invalidate { .. }
+            | What::Clone { .. } => {}
         }
     }
 

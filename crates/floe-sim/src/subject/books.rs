@@ -188,6 +188,18 @@ impl LedgerBook {
         self.repeats.extend(owned);
     }
 
+    /// Whether all slots that a node might take have a mark past `steady`: `worker` alone, or any of these bits.
+    pub(super) fn are_taken(&self, bits: u32, worker: Option<u64>, steady: u64) -> bool {
+        let taken = |worker| {
+            let entry = self.marks.0.get(&Mark::Slot { bits, worker });
+            entry.is_some_and(|entry| entry.mark > steady)
+        };
+        match worker {
+            Some(worker) => taken(worker),
+            None => (0..1 << bits).all(taken),
+        }
+    }
+
     pub(super) fn is_copy(&self, life: Life) -> bool {
         self.copies.contains(&life)
     }
@@ -228,8 +240,9 @@ pub(super) struct LifeBook {
 struct Owned {
     mark: Mark,
     range: Range<u64>,
-    /// When it learnt of it.
+    /// When it learnt of it, and how often its clock had moved when it asked.
     since: Micros,
+    moves: u32,
 }
 
 #[derive(Clone)]
@@ -314,9 +327,9 @@ impl LifeBook {
         else {
             return None;
         };
-        let mark = Mark::of(&request.key)?;
+        let (mark, asked_in) = (Mark::of(&request.key)?, asked.moves);
         // What was asked before the clock moved is dropped unseen.
-        if asked.moves == moves {
+        if asked_in == moves {
             if self.ends.get(&mark).is_some_and(|last| previous_mark < last) {
                 self.must_stop.push(mark);
             }
@@ -324,8 +337,8 @@ impl LifeBook {
         }
         let (range, since) = (*start..*end, self.ran);
         match self.owned.iter_mut().rev().find(|owned| owned.mark == mark && owned.range.end == *start) {
-            Some(owned) => (owned.range.end, owned.since) = (*end, since),
-            None => self.owned.push(Owned { mark, range: range.clone(), since }),
+            Some(owned) if owned.moves == asked_in => (owned.range.end, owned.since) = (*end, since),
+            _ => self.owned.push(Owned { mark, range: range.clone(), since, moves: asked_in }),
         }
         Some((mark, range))
     }
@@ -358,12 +371,20 @@ impl LifeBook {
         waited_ms > LATE_MS && self.ran.saturating_sub(since) > LATE_MS * 1_000
     }
 
-    pub(super) fn is_stopped(&self, mark: Mark) -> bool {
-        self.must_stop.contains(&mark)
+    /// Whether it has held time for a while in which it could mint now.
+    pub(super) fn has_window(&self, bits: &Bits, steady: u64) -> bool {
+        self.owned.iter().rev().any(|it| {
+            matches!(it.mark, Mark::Slot { bits: of, .. } if of == bits.worker)
+                && it.moves == self.moves
+                && it.range.start + bits.tick_ms <= steady
+                && steady + 2 * bits.tick_ms <= it.range.end
+                && !self.must_stop.contains(&it.mark)
+        })
     }
 
-    pub(super) fn last(&self) -> Reading {
-        self.last
+    /// What was reserved up to now is dropped.
+    pub(super) fn drop_all(&mut self) {
+        self.moves += 1;
     }
 }
 

@@ -57,6 +57,15 @@ pub(super) struct Bits {
     pub(super) epoch_ms: u64,
 }
 
+impl Bits {
+    /// When the bits of the time run out.
+    pub(super) fn horizon(&self) -> u64 {
+        self.epoch_ms + (self.tick_ms << TIME_BITS)
+    }
+}
+
+/// Every layout here counts its ticks in so many bits.
+const TIME_BITS: u32 = 41;
 pub(super) const AHEAD_MS: u64 = 10;
 const EPOCH_MS: u64 = 1_577_836_800_000; // 2020-01-01
 
@@ -82,7 +91,7 @@ pub(super) fn definition(name: usize, fleet: &Fleet, odd: bool) -> Result<Defini
     Ok(match (bits(name, fleet), name) {
         (Some(Bits { worker, sequence, tick_ms, epoch_ms }), _) => {
             let sequence = if odd && name == 0 { sequence - 1 } else { sequence };
-            let fields = format!("time:41 worker:{worker} sequence:{sequence}");
+            let fields = format!("time:{TIME_BITS} worker:{worker} sequence:{sequence}");
             let epoch = UnixMillis::new(i64::try_from(epoch_ms).unwrap_or(0));
             let width = Layout::TWITTER.width();
             let layout = Layout::new(&fields, tick_ms, epoch, width).map_err(|it| invalid(it.to_string()))?;

@@ -30,6 +30,10 @@ pub(super) enum Input {
     Over(u64),
     /// Somebody wants IDs.
     Mint(Ask, How),
+    /// A caller has gone.
+    Leave(u64),
+    /// It is told that it may have been copied.
+    Invalidate,
     /// It is told to stop.
     Stop,
     /// From here on its system gives it this randomness: its memory is a copy.
@@ -211,6 +215,11 @@ impl Running {
             }
             Input::Answer(id, answer) => self.hand.answer(id, answer),
             Input::Over(id) => self.hand.over(id),
+            Input::Leave(ask) => {
+                self.waiting.retain(|waiting| waiting.ask.id != ask);
+                due = false;
+            }
+            Input::Invalidate => self.floe.invalidate(),
             Input::Stop => self.hand.close(),
             Input::Mint(ask, how) => {
                 due = false;

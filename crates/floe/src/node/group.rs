@@ -138,8 +138,14 @@ impl Group {
         self.held = self.held.take().filter(|held| !held.lost || held.end > now.stamp.millis());
         let homeless = self.held.as_ref().is_none_or(|held| held.lost);
         let moves = self.workers.len() > 1 || self.held.is_none();
-        if homeless && moves && (self.wanted || keep || self.held.is_some()) && self.pause.is_over(now.mono) {
+        if !self.pause.is_over(now.mono) {
+            return;
+        }
+        if homeless && moves && (self.wanted || keep || self.held.is_some()) {
             self.acquire(index, desk, now);
+        } else if !self.is_asking() {
+            // Nobody looks whether it is still so: whoever comes next finds out.
+            self.set_trouble(None);
         }
     }
 
@@ -152,6 +158,12 @@ impl Group {
             stream.line.cursor.close();
         }
         (self.held, self.acquiring, self.pause, self.era) = (None, None, Pause::default(), now.stamp.era());
+    }
+
+    /// Whether the ledger's answer is awaited.
+    fn is_asking(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.renewing.is_some())
+            || self.acquiring.as_ref().is_some_and(|acquiring| acquiring.call.is_some())
     }
 
     /// Changes with every ID that any of the streams mints.
@@ -199,7 +211,9 @@ impl Group {
         acquiring.call = Some(desk.ask(Purpose::Group(index), Op::Reserve(request)));
     }
 
+    /// Those who wait are told; whoever comes later asks anew.
     fn slots_are_out(&mut self, free: Option<u64>, now: &Now) {
+        self.wanted = false;
         let free = free.map_or(now.stamp.time(), UnixMillis::from_position);
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
         let (all, bits) = (self.workers.len(), self.bits);
@@ -293,6 +307,7 @@ impl Group {
             return self.pause.set(now.mono.plus(left.max(1)));
         }
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
+        self.wanted = false;
         let (worker, who) = (self.workers.first(), note.unwrap_or("somebody who left no note"));
         let text = if gone || own {
             format!(
@@ -376,7 +391,7 @@ impl Group {
         if self.streams.is_empty() || matches!(self.trouble, Some(Trouble::Stopped(_))) {
             return None;
         }
-        let asking = self.acquiring.as_ref().is_some_and(|acquiring| acquiring.call.is_some());
+        let asking = self.is_asking();
         let after = |millis: u64| now.mono.plus(millis.max(1));
         if now.refusal().is_some() {
             return Some(after(PROBE_AGAIN_MS));
@@ -393,7 +408,7 @@ impl Group {
                     // Nobody has minted in this half: look again, to have the next window before this one ends.
                     None if left > 0 => Some(after((window / 8).min(left))),
                     // It has run out unused. Who mints next asks for another.
-                    None => (settings.keep || self.wanted).then(|| after(1)),
+                    None => (settings.keep || self.wanted || self.trouble.is_some()).then(|| after(1)),
                 }
             }
             _ if asking => None,
@@ -401,7 +416,8 @@ impl Group {
             Some(held) if self.workers.len() == 1 => Some(after(held.end.saturating_sub(now.stamp.millis()))),
             Some(_) => Some(self.pause.until().unwrap_or(now.mono).max(after(1))),
             None => {
-                (self.wanted || settings.keep).then(|| self.pause.until().unwrap_or(now.mono).max(after(1)))
+                let works = self.wanted || settings.keep || self.trouble.is_some();
+                works.then(|| self.pause.until().unwrap_or(now.mono).max(after(1)))
             }
         }
     }
