@@ -57,6 +57,7 @@ pub struct Request {
     /// What the process's steady clock said.
     steady: u64,
     window_ms: u64,
+    moves: u32,
 }
 
 /// The ledger, and in a copy of it what its marks were.
@@ -115,6 +116,7 @@ impl Subject {
         if spins {
             machine.violation("the node looks around without end while its clock stands still".to_owned());
         }
+        let moves = process.book.moves();
         let second = machine.now.mono.get() / 1_000;
         for call in calls {
             process.calls =
@@ -122,9 +124,15 @@ impl Subject {
             if process.calls.1 == MOST_CALLS {
                 machine.violation("the node asks the ledger again and again without a pause".to_owned());
             }
-            let request = Request { op: call.op, steady, window_ms: process.setup.window_ms };
+            let request = Request { op: call.op, steady, window_ms: process.setup.window_ms, moves };
             let op = request.op.clone();
             let number = machine.send(request);
+            if let Op::Reserve(reserve) = &op
+                && Mark::of(&reserve.key) == Some(Mark::Name(names::INVOICE))
+                && (reserve.floor >> 40) < steady / DAY_MS
+            {
+                machine.violation(format!("asks for numbers of day {} at {steady}", reserve.floor >> 40));
+            }
             if let Err(words) = process.book.asks(number, call.id, &op) {
                 machine.violation(words);
             }
@@ -232,11 +240,6 @@ impl Subject {
                     "a caller of {label} slept on, {waited} ms in all, while there was something to mint"
                 ));
             }
-            if let Mark::Name(names::INVOICE) = mark
-                && (span.start >> 40) * DAY_MS + DAY_MS + 2 * PATIENCE_MS <= steady
-            {
-                machine.violation(format!("{label} wrote day {} at {steady}", span.start >> 40));
-            }
             let Some(bits) = names::bits(ask.name, &self.fleet) else { continue };
             if !books::is_due(span.start, steady, &bits) {
                 machine.violation(format!(
@@ -299,7 +302,7 @@ impl Model for Subject {
             Op::Reserve(reserve) => {
                 let reply = store.memory.reserve(reserve);
                 if let Ok(reply) = &reply {
-                    self.ledger.reserved(from, reserve, reply, request.steady, request.window_ms);
+                    self.ledger.reserved((from, request.moves), reserve, reply, request.steady, request.window_ms);
                 }
                 Some(reply)
             }

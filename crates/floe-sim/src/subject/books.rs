@@ -62,10 +62,13 @@ pub(super) struct LedgerBook {
 #[derive(Clone, Default)]
 struct Entry {
     mark: u64,
-    last: Option<(Token, Range<u64>, Life)>,
+    last: Option<(Token, Range<u64>, Asker)>,
     /// The tokens that were seen last: a network may repeat a request long after it was answered.
     tokens: VecDeque<Token>,
 }
+
+/// A life, and how often it had dropped what it held when it asked.
+pub(super) type Asker = (Life, u32);
 
 impl Entry {
     fn remember(&mut self, token: Token) {
@@ -78,7 +81,7 @@ impl LedgerBook {
     /// The ledger has answered a reservation. `steady` is what the asking process's clock said when it asked.
     pub(super) fn reserved(
         &mut self,
-        life: Life,
+        by: Asker,
         request: &Reserve,
         reply: &Reply,
         steady: u64,
@@ -89,10 +92,11 @@ impl LedgerBook {
         let Reserve { floor, count, max_mark, token, note, .. } = request;
         match reply {
             Reply::Got { start, end, previous_mark } => {
-                if let Some((last, range, by)) = &entry.last
+                if let Some((last, range, earlier)) = &entry.last
                     && last == token
                 {
-                    if *by != life && (self.copies.contains(&life) || self.copies.contains(by)) {
+                    let copied = self.copies.contains(&by.0) || self.copies.contains(&earlier.0);
+                    if earlier.0 != by.0 && copied {
                         // The reservation was under way when the memory was copied, and both have asked again.
                         self.repeats.push((mark, range.clone()));
                     }
@@ -118,7 +122,7 @@ impl LedgerBook {
                 }
                 entry.remember(*token);
                 entry.mark = *end;
-                entry.last = Some((*token, *start..*end, life));
+                entry.last = Some((*token, *start..*end, by));
             }
             Reply::Refused { mark: told, .. } => {
                 if *told != entry.mark || told <= max_mark {
@@ -128,10 +132,10 @@ impl LedgerBook {
                     ));
                 }
                 let renewal = matches!(mark, Mark::Slot { .. }) && note.is_none();
-                if let Some((_, range, by)) = &entry.last
+                if let Some((_, range, earlier)) = &entry.last
                     && renewal
                     && !entry.tokens.contains(token)
-                    && *by == life
+                    && *earlier == by
                     && range.end == *told
                 {
                     self.broken.push(format!(
@@ -380,6 +384,11 @@ impl LifeBook {
                 && steady + 2 * bits.tick_ms <= it.range.end
                 && !self.must_stop.contains(&it.mark)
         })
+    }
+
+    /// How often it has dropped what it held.
+    pub(super) fn moves(&self) -> u32 {
+        self.moves
     }
 
     /// What was reserved up to now is dropped.
