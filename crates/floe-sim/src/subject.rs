@@ -46,6 +46,8 @@ pub struct Process {
     stopping: bool,
     /// The second in which it last asked the ledger, and how often.
     calls: (u64, u32),
+    /// When it last looked, what its steady clock said then, and when that jumped.
+    pulse: (Micros, u64, Micros),
     /// Its memory was copied, and it has not looked at its clock since.
     restored: bool,
 }
@@ -116,6 +118,9 @@ impl Subject {
         if spins {
             machine.violation("the node looks around without end while its clock stands still".to_owned());
         }
+        let (looked, showed, jumped) = process.pulse;
+        let jumps = steady > showed + (machine.ran - looked) / 1_000 + PROBED_AGAIN_MS / 2;
+        process.pulse = (machine.ran, steady, if jumps { machine.ran } else { jumped });
         let moves = process.book.moves();
         let second = machine.now.mono.get() / 1_000;
         for call in calls {
@@ -197,7 +202,9 @@ impl Subject {
                 let worker = process.setup.fixed.then_some(process.setup.worker);
                 let since = steady.saturating_sub(PROBED_AGAIN_MS);
                 let free = !self.ledger.are_taken(bits.worker, worker, since);
-                (free && settled)
+                // It looks with the time that it has: the one from before a jump, until it looks again.
+                let jumped = process.pulse.0 - process.pulse.2 < 2 * PROBED_AGAIN_MS * 1_000;
+                (free && settled && !jumped)
                     .then(|| format!("{label} was told that slots are out, and one was free: {error}"))
             }
             (MintError::Busy { .. } | MintError::Unavailable { .. }, _) if settled => Some(format!(
@@ -356,6 +363,7 @@ impl Model for Subject {
             setup: setup.clone(),
             stopping: false,
             calls: (0, 0),
+            pulse: (0, 0, 0),
             restored: false,
         };
         match running {
@@ -445,9 +453,9 @@ impl Model for Subject {
 
     fn memory(&mut self, process: &Process, fresh: Random) -> Option<Process> {
         let running = Some(process.running.as_ref()?.copy(fresh)?);
-        let Process { book, setup, stopping, calls, .. } = process;
+        let Process { book, setup, stopping, calls, pulse, .. } = process;
         let (book, setup) = (book.clone(), setup.clone());
-        Some(Process { running, book, setup, stopping: *stopping, calls: *calls, restored: true })
+        Some(Process { running, book, setup, stopping: *stopping, calls: *calls, pulse: *pulse, restored: true })
     }
 
     fn patience_ms(&self, ask: u64) -> Option<u64> {
