@@ -309,7 +309,13 @@ impl Model for Subject {
             Op::Reserve(reserve) => {
                 let reply = store.memory.reserve(reserve);
                 if let Ok(reply) = &reply {
-                    self.ledger.reserved((from, request.moves), reserve, reply, request.steady, request.window_ms);
+                    self.ledger.reserved(
+                        (from, request.moves),
+                        reserve,
+                        reply,
+                        request.steady,
+                        request.window_ms,
+                    );
                 }
                 Some(reply)
             }
@@ -455,7 +461,15 @@ impl Model for Subject {
         let running = Some(process.running.as_ref()?.copy(fresh)?);
         let Process { book, setup, stopping, calls, pulse, .. } = process;
         let (book, setup) = (book.clone(), setup.clone());
-        Some(Process { running, book, setup, stopping: *stopping, calls: *calls, pulse: *pulse, restored: true })
+        Some(Process {
+            running,
+            book,
+            setup,
+            stopping: *stopping,
+            calls: *calls,
+            pulse: *pulse,
+            restored: true,
+        })
     }
 
     fn patience_ms(&self, ask: u64) -> Option<u64> {

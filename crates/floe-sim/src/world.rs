@@ -33,6 +33,8 @@ pub(crate) struct World<'a, M: Model> {
     scheduled: u64,
     hosts: Vec<Host>,
     disks: Vec<M::Disk>,
+    /// Until when each host sleeps; 0 while it is awake.
+    asleep: Vec<Micros>,
     nodes: Vec<Node<M>>,
     asks: Vec<Asked>,
     outbox: Outbox<M::Request>,
@@ -182,6 +184,7 @@ impl<'a, M: Model> World<'a, M> {
             .map(|&(skew_ms, drift)| Host::new(scenario.begin_ms, skew_ms, drift))
             .collect();
         let mut world = Self {
+            asleep: vec![0; hosts.len()],
             disks: vec![M::Disk::default(); hosts.len()],
             hosts,
             nodes: Vec::new(),
@@ -372,6 +375,9 @@ impl<'a, M: Model> World<'a, M> {
     fn start(&mut self, node: usize, host: usize) {
         if self.nodes[node].process.is_some() {
             return;
+        }
+        if self.asleep[host] > self.now {
+            return self.schedule(self.asleep[host] + 1, Event::Start { node, host });
         }
         let names = self.model.names().len();
         let reachable = !self.down && self.nodes[node].cut == 0;
@@ -737,9 +743,13 @@ impl<'a, M: Model> World<'a, M> {
             }
             What::Sleep { node, lasts } => {
                 let host = self.nodes[node].life.host;
-                self.hosts[host].sleep(now);
-                self.pause(node);
-                over(self, lasts);
+                let alone = |other: &Node<M>| other.life.host != host || other.life.node == node;
+                if self.asleep[host] == 0 && self.nodes.iter().all(alone) {
+                    self.asleep[host] = now + lasts;
+                    self.hosts[host].sleep(now);
+                    self.pause(node);
+                    over(self, lasts);
+                }
             }
             What::Cut { node, lasts } => {
                 self.nodes[node].cut += 1;
@@ -809,8 +819,10 @@ impl<'a, M: Model> World<'a, M> {
             What::Freeze { host, .. } | What::Wild { host, .. } => self.set_right(host),
             What::Pause { node, .. } => self.resume(node),
             What::Sleep { node, .. } => {
-                let host = self.nodes[node].life.host;
-                self.hosts[host].awake(now);
+                if let Some(host) = self.asleep.iter().position(|until| *until == now) {
+                    self.asleep[host] = 0;
+                    self.hosts[host].awake(now);
+                }
                 self.schedule_alarm(node);
                 self.resume(node);
             }
@@ -875,6 +887,7 @@ impl<'a, M: Model> World<'a, M> {
         clone.open.clone_from(&original.open);
         clone.process = Some(memory);
         self.hosts.push(self.hosts[original.life.host]);
+        self.asleep.push(0);
         self.disks.push(self.disks[original.life.host].clone());
         let (life, open) = (clone.life, clone.open.clone());
         self.nodes.push(clone);
@@ -937,6 +950,7 @@ impl<'a, M: Model> World<'a, M> {
     fn heal(&mut self) {
         self.copies.clear();
         for host in 0..self.hosts.len() {
+            self.asleep[host] = 0;
             self.hosts[host].awake(self.now);
             self.set_right(host);
         }

@@ -72,7 +72,9 @@ impl Refill {
             return;
         }
         if self.numbers.line.cursor.left() >= self.step && self.longest_run() >= wanted {
+            // There is enough, whatever the ledger said last.
             self.wanted = None;
+            self.numbers.line.set_trouble(None);
             return;
         }
         self.ask(index, wanted, desk, now);

@@ -305,3 +305,32 @@ fn a_clock_that_steps_again_and_again_does_not_grow_the_step() {
         assert_eq!(rig.mark(&tickets()), first * (era + 1), "what was dropped was not used up");
     }
 }
+
+#[test]
+fn a_refill_that_failed_and_is_not_needed_any_more_is_forgotten() {
+    let ledger = Memory::default();
+    let mut rig = Rig::new(&ledger, 1);
+    let numbers = rig.segment("tickets", Steps { min: 10, max: 80, refill_ms: 1_000 });
+    // Each refill is used up within its interval, so the step grows.
+    while numbers.low.load(std::sync::atomic::Ordering::Relaxed) < 40 {
+        rig.numbers_after_settling(&numbers, 1);
+        rig.settle();
+    }
+    let low = numbers.low.load(std::sync::atomic::Ordering::Relaxed);
+    while numbers.line.cursor.left() >= low {
+        rig.number(&numbers, 1).unwrap();
+    }
+    // It has lasted long this time: half the step would do, and that much is left.
+    rig.hands.pass(900);
+    rig.hands.pass(900);
+    rig.hands.pass(900);
+    assert_eq!(rig.fail_all(), 1);
+    rig.hands.pass(500);
+    rig.settle();
+    // The clock moves, and what was reserved is dropped: there is no reason yet to say that the ledger is gone.
+    rig.hands.set(5_000);
+    rig.step();
+    assert_eq!(rig.number(&numbers, 1), Err(None), "nothing has been asked since");
+    rig.settle();
+    rig.number(&numbers, 1).unwrap();
+}
