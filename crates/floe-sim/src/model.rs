@@ -182,6 +182,11 @@ impl<M: Model + ?Sized> Machine<'_, M> {
         self.outbox.last_request
     }
 
+    /// The number that the next request will have.
+    pub(crate) fn next_request(&self) -> u64 {
+        self.outbox.last_request + 1
+    }
+
     /// Has [`Model::wake`] called at that time of the monotonic clock. There is one alarm: the last call counts.
     pub fn wake_at(&mut self, at: MonoMillis) {
         self.outbox.wake = Some(at);

@@ -129,18 +129,16 @@ impl Subject {
             if process.calls.1 == MOST_CALLS {
                 machine.violation("the node asks the ledger again and again without a pause".to_owned());
             }
-            let request = Request { op: call.op, steady, window_ms: process.setup.window_ms, moves };
-            let op = request.op.clone();
-            let number = machine.send(request);
-            if let Op::Reserve(reserve) = &op
+            if let Op::Reserve(reserve) = &call.op
                 && Mark::of(&reserve.key) == Some(Mark::Name(names::INVOICE))
                 && (reserve.floor >> 40) < steady / DAY_MS
             {
                 machine.violation(format!("asks for numbers of day {} at {steady}", reserve.floor >> 40));
             }
-            if let Err(words) = process.book.asks(number, call.id, &op) {
+            if let Err(words) = process.book.asks(machine.next_request(), call.id, &call.op) {
                 machine.violation(words);
             }
+            machine.send(Request { op: call.op, steady, window_ms: process.setup.window_ms, moves });
         }
         for (ask, result) in answered {
             let at_once = asker == Some(ask.id);
@@ -406,8 +404,8 @@ impl Model for Subject {
     ) {
         let Some(asked) = process.book.asked(number) else { return };
         let call = asked.call;
-        let input = match (&asked.op, answer) {
-            (Op::GiveBack { .. }, _) | (_, Ok(None)) => Input::Over(call),
+        let input = match (asked.reserves, answer) {
+            (None, _) | (_, Ok(None)) => Input::Over(call),
             (_, Ok(Some(reply))) => Input::Answer(call, reply),
             (_, Err(Silence)) => {
                 Input::Answer(call, Err(LedgerError::Unavailable("the ledger does not answer".to_owned())))

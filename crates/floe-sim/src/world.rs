@@ -286,7 +286,7 @@ impl<'a, M: Model> World<'a, M> {
             }
             Event::Storm => {
                 (0..self.nodes.len())
-                    .for_each(|node| self.schedule(self.now, Event::Burst { node, left: 5 }));
+                    .for_each(|node| self.schedule(self.now, Event::Burst { node, left: 3 }));
                 let at = self.now + self.load.between(SECOND / 2, 4 * SECOND);
                 self.schedule(at, Event::Storm);
             }
@@ -480,7 +480,7 @@ impl<'a, M: Model> World<'a, M> {
         } else {
             self.ask(node);
         }
-        let at = self.now + self.load.between(50_000, 1_000_000);
+        let at = self.now + self.load.between(50_000, 2_000_000);
         self.schedule(at, Event::Load { node });
     }
 

@@ -253,7 +253,8 @@ struct Owned {
 pub(super) struct Asked {
     number: u64,
     pub(super) call: u64,
-    pub(super) op: Op,
+    /// What it wants to reserve of; `None` where it gives back.
+    pub(super) reserves: Option<Mark>,
     moves: u32,
     open: bool,
 }
@@ -299,7 +300,11 @@ impl LifeBook {
         if self.asked.len() >= MOST_ASKED {
             self.asked.pop_front();
         }
-        self.asked.push_back(Asked { number, call, op: op.clone(), moves: self.moves, open: true });
+        let reserves = match op {
+            Op::Reserve(request) => Mark::of(&request.key),
+            Op::GiveBack { .. } => None,
+        };
+        self.asked.push_back(Asked { number, call, reserves, moves: self.moves, open: true });
         let Op::GiveBack { key, from, .. } = op else { return Ok(()) };
         let Some(mark) = Mark::of(key) else { return Ok(()) };
         for owned in self.owned.iter_mut().filter(|owned| owned.mark == mark) {
@@ -327,11 +332,10 @@ impl LifeBook {
         if !std::mem::take(&mut asked.open) {
             return None;
         }
-        let (Op::Reserve(request), Some(Reply::Got { start, end, previous_mark })) = (&asked.op, reply)
-        else {
+        let (Some(mark), Some(Reply::Got { start, end, previous_mark })) = (asked.reserves, reply) else {
             return None;
         };
-        let (mark, asked_in) = (Mark::of(&request.key)?, asked.moves);
+        let asked_in = asked.moves;
         // What was asked before the clock moved is dropped unseen.
         if asked_in == moves {
             if self.ends.get(&mark).is_some_and(|last| previous_mark < last) {
