@@ -408,7 +408,7 @@ impl Group {
                     // Nobody has minted in this half: look again, to have the next window before this one ends.
                     None if left > 0 => Some(after((window / 8).min(left))),
                     // It has run out unused. Who mints next asks for another.
-                    None => (settings.keep || self.wanted || self.trouble.is_some()).then(|| after(1)),
+                    None => (settings.keep || self.wanted).then(|| after(1)),
                 }
             }
             _ if asking => None,

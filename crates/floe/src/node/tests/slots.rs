@@ -262,3 +262,33 @@ fn no_trouble_of_one_width_outlives_it_while_another_one_mints() {
     }
     assert!(rig.node.desk().down().is_none());
 }
+
+#[test]
+fn that_slots_are_out_is_forgotten_when_nobody_looks_any_more() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(0..=3));
+    rig.mint(&stream);
+    for _ in 0..4 {
+        let (id, _) = rig.reserve();
+        rig.answer(id, refused(rig.now() + 500));
+    }
+    rig.step();
+    assert!(matches!(rig.mint(&stream), Mint::Empty(Some(MintError::Exhausted(_)))));
+    // That one has asked for another look, a second after the last one.
+    rig.hands.pass(1_000);
+    for _ in 0..4 {
+        let (id, _) = rig.reserve();
+        rig.answer(id, refused(rig.now() + 500));
+    }
+    rig.step();
+    assert!(rig.calls.is_empty(), "nobody waits, so nobody looks");
+    let look = rig.node.deadline(&rig.clock.look());
+    assert_eq!(look, Some(rig.clock.look().mono.plus(1_000)), "to forget it");
+    rig.hands.pass(1_000);
+    rig.step();
+    assert!(rig.node.deadline(&rig.clock.look()).is_none() && rig.calls.is_empty());
+    // Whoever comes now finds out.
+    assert_eq!(rig.mint(&stream), Mint::Empty(None));
+    rig.settle();
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+}

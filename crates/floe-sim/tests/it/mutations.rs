@@ -1,0 +1,56 @@
+//! floe broken on purpose, one fault at a time: each has to be seen within a thousand seeds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use floe::mutation::{Mutation, with};
+use floe_sim::history::History;
+use floe_sim::run::{Entrant, Mode};
+use floe_sim::scenario::{Class, Scenario};
+
+const SEEDS: u64 = 1_000;
+
+/// The smallest seed that shows the fault, and how.
+fn find(mutation: Option<Mutation>, seeds: u64) -> Option<(u64, String)> {
+    let floe = Entrant::named("floe").unwrap();
+    let mut history = History::default();
+    (0..seeds).find_map(|seed| {
+        // What goes wrong where a ledger forgets has to be seen, too.
+        let classes = if seed % 4 == 3 { Class::ALL } else { Class::CONTRACT };
+        let scenario = Scenario::new(seed, 5, 60, classes, false);
+        let mode = Mode { noting: false, until_wrong: true };
+        let run = AssertUnwindSafe(|| with(mutation, || floe.run(&scenario, &mut history, mode)));
+        let stopped = catch_unwind(run).err();
+        // floe's own assertions stop the process: that is seen as well.
+        let words = stopped.map(|_| "floe stopped on an error of its own".to_owned());
+        let words = words.or_else(|| history.violations.first().map(|it| it.words.clone()));
+        words.map(|words| (seed, words))
+    })
+}
+
+#[test]
+fn every_fault_put_into_floe_is_found() {
+    assert!(Mutation::ALL.len() >= 15);
+    let next = AtomicUsize::new(0);
+    let missed: Vec<String> = std::thread::scope(|scope| {
+        let search = || {
+            let mut missed = Vec::new();
+            while let Some(&mutation) = Mutation::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+                match find(Some(mutation), SEEDS) {
+                    Some((seed, words)) => println!("{:28} seed {seed}: {words}", mutation.name()),
+                    None => missed.push(format!("{}: {}", mutation.name(), mutation.what())),
+                }
+            }
+            missed
+        };
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(search)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(missed.is_empty(), "not found in {SEEDS} seeds: {missed:#?}");
+}
+
+/// Without a fault put in, the same search finds nothing.
+#[test]
+fn nothing_is_found_in_floe_as_it_is() {
+    assert_eq!(find(None, 100), None);
+}
