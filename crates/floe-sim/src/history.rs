@@ -1,9 +1,12 @@
 //! What came of a run: every ID that was handed out, and what was wrong with it.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::model::{Life, Micros, NameInfo, Note, Order};
+use floe::UnixMillis;
+
+use crate::model::{Life, Micros, NameInfo, Note, Order, Parts};
 
 /// An ID that a caller was given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +32,8 @@ pub struct Violation {
     pub node: Option<usize>,
     /// In words.
     pub words: String,
-    /// The places of the two mints that collide, in [`History::mints`].
+    /// The places of the two mints that collide or are out of order, in [`History::mints`]. Those of a disorder are told
+    /// only where events are.
     pub mints: Option<(usize, usize)>,
 }
 
@@ -69,14 +73,29 @@ pub enum Happened {
     },
     /// The process died, and why.
     Died(String),
-    /// A wall clock was set by so many milliseconds.
-    ClockSet(i64),
+    /// The process is told to stop (SIGTERM).
+    Stopping,
+    /// A wall clock was set.
+    ClockSet {
+        /// By so many milliseconds.
+        by_ms: i64,
+        /// How far it is off now.
+        error_ms: i64,
+    },
     /// The process stands still, or goes on.
     Paused(bool),
     /// The way to the store is cut, or whole again.
     Cut(bool),
     /// The store is gone, or back.
     Down(bool),
+    /// Memory and disk are copied, to go back to.
+    Snapshot,
+    /// The machine goes on from the snapshot.
+    Restored,
+    /// A copy of that node, with its memory, goes on beside it.
+    CloneOf(usize),
+    /// Nothing goes wrong from here on, and everything that was is over.
+    Healed,
     /// Anything else that goes wrong, or right again.
     Fault(String),
     /// What the process notes.
@@ -87,9 +106,91 @@ pub enum Happened {
         first: usize,
         /// How many.
         count: usize,
+        /// How far the wall clock is off.
+        error_ms: i64,
     },
     /// A caller got an error.
     Refused(String),
+}
+
+/// Why a process dies that was told to.
+pub(crate) const STOPPED: &str = "stopped";
+
+impl fmt::Display for Happened {
+    /// As a clause that follows the name of whom it happened to.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Started { life, error_ms } => {
+                write!(f, "starts on host {}", life.host)?;
+                if *error_ms != 0 { write!(f, "; its clock is {}", Off(*error_ms)) } else { Ok(()) }
+            }
+            Self::Died(why) if why == STOPPED => f.write_str("ends"),
+            Self::Died(why) => write!(f, "dies: {why}"),
+            Self::Stopping => f.write_str("is told to stop (SIGTERM)"),
+            Self::ClockSet { by_ms, error_ms } => {
+                let way = if *by_ms < 0 { "back" } else { "ahead" };
+                let by = Length(by_ms.unsigned_abs());
+                write!(f, "its clock is set {way} by {by} and is {} now", Off(*error_ms))
+            }
+            Self::Paused(true) => f.write_str("stands still"),
+            Self::Paused(false) => f.write_str("goes on"),
+            Self::Cut(true) => f.write_str("is cut off from the store"),
+            Self::Cut(false) => f.write_str("has its way to the store again"),
+            Self::Down(true) => f.write_str("goes down"),
+            Self::Down(false) => f.write_str("is back"),
+            Self::Snapshot => f.write_str("a snapshot is taken of its machine"),
+            Self::Restored => f.write_str("its machine is restored from the snapshot"),
+            Self::CloneOf(node) => write!(f, "begins as a clone of node {node}"),
+            Self::Healed => f.write_str("nothing goes wrong from here on"),
+            Self::Fault(words) | Self::Note(Note::Says(words)) => f.write_str(words),
+            Self::Note(Note::Holds { what, start, end, time: true }) => {
+                write!(f, "holds {what} from {}", UnixMillis::from_position(*start))?;
+                match *end {
+                    u64::MAX => f.write_str(" on"),
+                    end => write!(f, " to {}", UnixMillis::from_position(end)),
+                }
+            }
+            Self::Note(Note::Holds { what, start, end, time: false }) => {
+                write!(f, "holds {what} {start}..{end}")
+            }
+            Self::Minted { count: 1, .. } => f.write_str("hands out an ID"),
+            Self::Minted { count, .. } => write!(f, "hands out {count} IDs"),
+            Self::Refused(why) => write!(f, "refuses a caller: {why}"),
+        }
+    }
+}
+
+/// Milliseconds, as people say them.
+pub(crate) struct Length(pub(crate) u64);
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(millis) = *self;
+        match millis {
+            0..1_000 => write!(f, "{millis} ms"),
+            1_000..120_000 => write!(f, "{}.{:03} s", millis / 1_000, millis % 1_000),
+            120_000..7_200_000 => write!(f, "{} min {} s", millis / 60_000, millis % 60_000 / 1_000),
+            7_200_000..172_800_000 => {
+                write!(f, "{} h {} min", millis / 3_600_000, millis % 3_600_000 / 60_000)
+            }
+            _ => write!(f, "{} days", millis / 86_400_000),
+        }
+    }
+}
+
+/// How far a clock is off, in milliseconds: "1.200 s behind".
+pub(crate) struct Off(pub(crate) i64);
+
+impl fmt::Display for Off {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("right"),
+            off => {
+                let way = if off < 0 { "behind" } else { "ahead" };
+                write!(f, "{} {way}", Length(off.unsigned_abs()))
+            }
+        }
+    }
 }
 
 /// How many there were.
@@ -112,8 +213,12 @@ pub struct Counts {
 /// See the module.
 #[derive(Default, Debug)]
 pub struct History {
+    /// The names that IDs were minted under.
+    pub names: Vec<NameInfo>,
     /// Every ID that was handed out, in order of time.
     pub mints: Vec<Mint>,
+    /// What each of them says about itself, where somebody wants to know.
+    pub parts: Vec<Option<Parts>>,
     /// What happened, where somebody wants to know.
     pub events: Vec<Event>,
     /// What must not be; at most a hundred of them.
@@ -131,13 +236,16 @@ const MOST_VIOLATIONS: usize = 100;
 
 impl History {
     /// Forgets everything, and keeps the room for it.
-    pub(crate) fn clear(&mut self, names: usize) {
+    pub(crate) fn clear(&mut self, names: &[NameInfo]) {
         self.mints.clear();
+        self.parts.clear();
         self.events.clear();
         self.violations.clear();
         self.seen.clear();
         self.top.clear();
-        self.top.resize(names, None);
+        self.top.resize(names.len(), None);
+        self.names.clear();
+        self.names.extend_from_slice(names);
         (self.counts, self.digest) = (Counts::default(), 0);
     }
 

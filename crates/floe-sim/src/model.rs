@@ -4,6 +4,8 @@
 //! [`Machine`] that it is called with: a wall clock that may be wrong, a monotonic clock, a disk, and requests to one
 //! shared store that may be late, lost or executed twice.
 
+use std::fmt;
+
 use floe::{MonoMillis, Reading, UnixMillis};
 
 use crate::random::Random;
@@ -93,6 +95,23 @@ pub enum Order {
     Fleet,
     /// Nothing is promised.
     None,
+}
+
+/// What a snowflake says about itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parts {
+    /// Its node fields together.
+    pub worker: u64,
+    /// When its tick begins.
+    pub time: UnixMillis,
+    /// Its number within the tick.
+    pub sequence: u64,
+}
+
+impl fmt::Display for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "worker {}, {}, sequence {}", self.worker, self.time, self.sequence)
+    }
 }
 
 /// The store did not answer in time. Whether the request took effect is unknown; it may still do so.
@@ -327,6 +346,11 @@ pub trait Model {
     /// Whether the documentation predicts that this ID may be handed out again, after what has happened to the store.
     fn may_repeat(&self, _name: usize, _id: u128) -> bool {
         false
+    }
+
+    /// What an ID says about itself, where it is a snowflake.
+    fn read(&self, _name: usize, _id: u128) -> Option<Parts> {
+        None
     }
 
     /// The rules that were broken since the last call.

@@ -5,7 +5,9 @@
 //! its store does not answer. None is tuned, neither to fail nor to pass. Each names the files that it was read from;
 //! nothing is copied from them.
 
-use crate::model::{Machine, Model, NameInfo, Order, Verdict};
+use floe::UnixMillis;
+
+use crate::model::{Machine, Model, NameInfo, Order, Parts, Verdict};
 
 mod registry;
 
@@ -43,4 +45,23 @@ fn spin<M: Model>(machine: &Machine<'_, M>, last: i64) -> Verdict {
 /// the epoch, or past the bits that it has, makes what it makes there: nothing is checked.
 fn signed(time: i64, shift: u32, below: u64) -> u128 {
     u128::from((time << shift).cast_unsigned() | below)
+}
+
+/// The time that [`signed`] put into an ID.
+fn time(id: u128, shift: u32) -> i64 {
+    u64::try_from(id).unwrap_or(0).cast_signed() >> shift
+}
+
+/// So many bits of an ID, from `low` up.
+fn field(id: u128, low: u32, bits: u32) -> u64 {
+    u64::try_from(id >> low & ((1 << bits) - 1)).unwrap_or(0)
+}
+
+/// What an ID of Twitter's layout says, with so many bits of worker id.
+fn snowflake(id: u128, epoch: i64, worker_bits: u32) -> Parts {
+    Parts {
+        worker: field(id, 12, worker_bits),
+        time: UnixMillis::new(time(id, 12 + worker_bits) + epoch),
+        sequence: field(id, 0, 12),
+    }
 }

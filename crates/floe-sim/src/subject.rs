@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use floe::by_hand::Op;
 use floe::ledger::{Memory, Reply};
-use floe::{Ledger, LedgerError, MintError};
+use floe::{Ledger, LedgerError, MintError, UnixMillis};
 
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Setup, Silence, Verdict};
+use crate::model::{
+    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Parts, Setup, Silence, Verdict,
+};
 use crate::random::Random;
 use crate::scenario::{SECOND, Scenario, What};
 
@@ -35,6 +37,8 @@ pub struct Subject {
     /// Since when those wait who were not answered at once.
     waits: BTreeMap<u64, Micros>,
     in_contract: bool,
+    /// Whether some node's definitions are others.
+    odd: bool,
 }
 
 /// One life.
@@ -83,6 +87,7 @@ impl Subject {
             preempted: BTreeSet::new(),
             waits: BTreeMap::new(),
             in_contract: scenario.is_in_contract(),
+            odd: scenario.setups.iter().any(|setup| setup.odd),
         }
     }
 
@@ -478,6 +483,19 @@ impl Model for Subject {
     fn may_repeat(&self, name: usize, id: u128) -> bool {
         let odd = [false, true];
         odd.iter().any(|&odd| self.ledger.may_repeat(books::span(name, id, &self.fleet, odd)))
+    }
+
+    fn read(&self, name: usize, id: u128) -> Option<Parts> {
+        if self.odd && name == 0 {
+            // Which of two layouts its name has been bound to cannot be told from an ID.
+            return None;
+        }
+        let names::Bits { sequence, .. } = names::bits(name, &self.fleet)?;
+        let (Mark::Slot { worker, .. }, span) = books::span(name, id, &self.fleet, false)? else {
+            return None;
+        };
+        let sequence = u64::try_from(id).ok()? & ((1 << sequence) - 1);
+        Some(Parts { worker, time: UnixMillis::from_position(span.start), sequence })
     }
 
     fn broken(&mut self) -> Vec<String> {

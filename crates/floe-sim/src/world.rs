@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use floe::{MonoMillis, Reading};
 
-use crate::history::{Event as Told, Happened, History, Mint, Violation, Wrong};
+use crate::history::{Event as Told, Happened, History, Mint, STOPPED, Violation, Wrong};
 use crate::host::Host;
 use crate::model::{Ask, Life, Machine, Micros, Model, Order, Outbox, Setup, Silence, Verdict};
 use crate::random::Random;
@@ -176,7 +176,7 @@ impl<'a, M: Model> World<'a, M> {
         noting: bool,
     ) -> Self {
         let store = model.store(&scenario.fleet);
-        history.clear(model.names().len());
+        history.clear(model.names());
         let random = Random::new(scenario.seed);
         let hosts: Vec<_> = scenario
             .clocks
@@ -231,6 +231,10 @@ impl<'a, M: Model> World<'a, M> {
         }
         self.now = self.scenario.until;
         self.count_unanswered();
+        if self.outbox.noting {
+            let read = self.history.mints.iter().map(|mint| self.model.read(mint.name, mint.id));
+            self.history.parts = read.collect();
+        }
         if !(until_wrong && !self.history.violations.is_empty()) {
             for words in self.model.finish(self.scenario) {
                 let wrong = Wrong::Rule;
@@ -273,7 +277,7 @@ impl<'a, M: Model> World<'a, M> {
             Event::Start { node, host } => self.start(node, host),
             Event::Crash { node, life, crash } => {
                 if self.nodes[node].life == life && self.nodes[node].process.is_some() {
-                    self.crash(node, crash, "it is killed (SIGKILL)");
+                    self.crash(node, crash, "killed (SIGKILL)");
                 }
             }
             Event::Load { node } => self.some_load(node),
@@ -302,7 +306,7 @@ impl<'a, M: Model> World<'a, M> {
             Event::Reply { life, number, reply } => self.reply(life, number, reply),
             Event::Exit { life, back_in, elsewhere } => {
                 if self.nodes[life.node].life == life && self.nodes[life.node].process.is_some() {
-                    self.end(life.node, "it ends");
+                    self.end(life.node, STOPPED);
                     self.start_again(life.node, back_in, elsewhere);
                 }
             }
@@ -518,7 +522,7 @@ impl<'a, M: Model> World<'a, M> {
         if let (Verdict::Minted(_), Some(crash)) =
             (&verdict, crash.filter(|it| it.moment == Moment::AfterMint))
         {
-            return self.crash(node, crash, "it is killed after minting, before it answers");
+            return self.crash(node, crash, "killed after minting, before it answers");
         }
         self.answered(ask.id, verdict);
     }
@@ -579,7 +583,8 @@ impl<'a, M: Model> World<'a, M> {
     fn minted(&mut self, ask: &Ask, life: Life, mut above: Option<u128>, ids: &[u128]) {
         let info = self.model.names()[ask.name];
         let first = self.history.mints.len();
-        self.tell(Some(life.node), || Happened::Minted { first, count: ids.len() });
+        let error_ms = self.hosts[life.host].error_ms(self.now);
+        self.tell(Some(life.node), || Happened::Minted { first, count: ids.len(), error_ms });
         for &id in ids {
             let place = self.history.mints.len();
             let mint = Mint { at: self.now, life, name: ask.name, id };
@@ -600,7 +605,11 @@ impl<'a, M: Model> World<'a, M> {
                         above.unwrap_or(0)
                     );
                     let wrong = Wrong::Disorder;
-                    self.history.violate(Violation { at, wrong, node, words, mints: None });
+                    let larger = |mint: &Mint| mint.name == ask.name && Some(mint.id) == above;
+                    // Only a story wants to know which one that was, and it takes a search.
+                    let earlier = &self.history.mints[..if self.outbox.noting { place } else { 0 }];
+                    let mints = earlier.iter().rposition(larger).map(|earlier| (earlier, place));
+                    self.history.violate(Violation { at, wrong, node, words, mints });
                 }
                 above = above.max(Some(id));
             }
@@ -665,7 +674,7 @@ impl<'a, M: Model> World<'a, M> {
         if let Some(crash) = this.crash.filter(|it| it.moment == Moment::AfterWrite)
             && this.life == life
         {
-            self.crash(life.node, crash, "it is killed between the store's write and the reply");
+            self.crash(life.node, crash, "killed between the store's write and the reply");
         }
     }
 
@@ -705,12 +714,12 @@ impl<'a, M: Model> World<'a, M> {
             }
             What::Slew { host, ppm, lasts } => {
                 self.hosts[host].slew(now, ppm);
-                self.tell(Some(host), || Happened::Fault(format!("its clock is slewed by {ppm} ppm")));
+                self.tell_host(host, || Happened::Fault(format!("its clock is slewed by {ppm} ppm")));
                 over(self, lasts);
             }
             What::Freeze { host, lasts } => {
                 self.hosts[host].slew(now, -crate::host::RIGHT);
-                self.tell(Some(host), || Happened::Fault("its clock stands".to_owned()));
+                self.tell_host(host, || Happened::Fault("its clock stands still".to_owned()));
                 over(self, lasts);
             }
             What::Wild { host, says_ms, lasts } => {
@@ -723,14 +732,14 @@ impl<'a, M: Model> World<'a, M> {
                 let crash = Crash { moment, back_in, elsewhere, times };
                 match moment {
                     Moment::Now if self.nodes[node].process.is_some() => {
-                        self.crash(node, crash, "it is killed (SIGKILL)");
+                        self.crash(node, crash, "killed (SIGKILL)");
                     }
                     Moment::Now => {}
                     Moment::AfterWrite | Moment::AfterMint => self.nodes[node].crash = Some(crash),
                 }
             }
             What::Stop { node, back_in, elsewhere } => {
-                self.tell(Some(node), || Happened::Fault("it is told to stop (SIGTERM)".to_owned()));
+                self.tell(Some(node), || Happened::Stopping);
                 if self.call(node, |model, process, machine| model.stop(process, machine)).is_some() {
                     let life = self.nodes[node].life;
                     let at = now + self.network.between(1_000, 300_000);
@@ -788,7 +797,7 @@ impl<'a, M: Model> World<'a, M> {
                 let Some(memory) = self.memory(node) else { return };
                 let this = &mut self.nodes[node];
                 this.snapshot = Some((memory, this.open.clone(), mono));
-                self.tell(Some(node), || Happened::Fault("a snapshot is taken of its machine".to_owned()));
+                self.tell(Some(node), || Happened::Snapshot);
                 over(self, lasts);
             }
             What::Invalidate { node } => {
@@ -814,7 +823,7 @@ impl<'a, M: Model> World<'a, M> {
         match self.scenario.faults[index].what {
             What::Slew { host, .. } => {
                 self.hosts[host].slew(now, 0);
-                self.tell(Some(host), || Happened::Fault("its clock runs right again".to_owned()));
+                self.tell_host(host, || Happened::Fault("its clock runs right again".to_owned()));
             }
             What::Freeze { host, .. } | What::Wild { host, .. } => self.set_right(host),
             What::Pause { node, .. } => self.resume(node),
@@ -869,7 +878,7 @@ impl<'a, M: Model> World<'a, M> {
         (this.open, this.alarm, this.crash) = (open.clone(), None, None);
         this.top.iter_mut().for_each(|top| *top = None);
         let life = this.life;
-        self.tell(Some(node), || Happened::Fault("its machine is restored from the snapshot".to_owned()));
+        self.tell(Some(node), || Happened::Restored);
         for number in open {
             self.schedule(self.now + 1, Event::Reply { life, number, reply: Err(Silence) });
         }
@@ -891,7 +900,7 @@ impl<'a, M: Model> World<'a, M> {
         self.disks.push(self.disks[original.life.host].clone());
         let (life, open) = (clone.life, clone.open.clone());
         self.nodes.push(clone);
-        self.tell(Some(index), || Happened::Fault(format!("it is a clone of node {node}")));
+        self.tell(Some(index), || Happened::CloneOf(node));
         for number in open {
             self.schedule(self.now + 1, Event::Reply { life, number, reply: Err(Silence) });
         }
@@ -942,8 +951,17 @@ impl<'a, M: Model> World<'a, M> {
     }
 
     fn tell_of_clock(&mut self, host: usize, by_ms: i64) {
-        let on = self.nodes.iter().position(|node| node.life.host == host);
-        self.tell(on, || Happened::ClockSet(by_ms));
+        let error_ms = self.hosts[host].error_ms(self.now);
+        self.tell_host(host, || Happened::ClockSet { by_ms, error_ms });
+    }
+
+    /// Tells of every node on a host.
+    fn tell_host(&mut self, host: usize, what: impl Fn() -> Happened) {
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].life.host == host {
+                self.tell(Some(node), &what);
+            }
+        }
     }
 
     /// Nothing goes wrong from here on.
@@ -964,7 +982,7 @@ impl<'a, M: Model> World<'a, M> {
             self.resume(node);
             self.schedule_alarm(node);
         }
-        self.tell(None, || Happened::Fault("nothing goes wrong from here on".to_owned()));
+        self.tell(None, || Happened::Healed);
     }
 
     fn tell(&mut self, node: Option<usize>, what: impl FnOnce() -> Happened) {

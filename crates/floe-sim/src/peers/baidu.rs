@@ -15,9 +15,10 @@
 
 use std::collections::VecDeque;
 
-use super::{NAMES, Registry, Reply, Request, signed};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Setup, Silence, Verdict};
+use super::{NAMES, Registry, Reply, Request, field, signed};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
 use crate::random::Random;
+use floe::UnixMillis;
 
 const EPOCH_S: i64 = 1_463_673_600;
 const WORKER_BITS: u32 = 22;
@@ -149,6 +150,16 @@ impl Model for Baidu {
     }
 
     fn stop(&mut self, _process: &mut CachedUidGenerator, _machine: &mut Machine<'_, Self>) {}
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        // 28 bits of seconds ended in 2024; the sign has become one of them.
+        let seconds = i64::try_from(field(id, WORKER_BITS + SEQUENCE_BITS, 29)).ok()?;
+        Some(Parts {
+            worker: field(id, SEQUENCE_BITS, WORKER_BITS),
+            time: UnixMillis::new((seconds + EPOCH_S) * 1_000),
+            sequence: field(id, 0, SEQUENCE_BITS),
+        })
+    }
 
     fn memory(&mut self, process: &CachedUidGenerator, _fresh: Random) -> Option<CachedUidGenerator> {
         Some(process.clone())

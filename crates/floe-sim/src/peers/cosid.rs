@@ -19,8 +19,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, NAMES, Registry, Reply, Request, signed, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Setup, Silence, Verdict};
+use super::{Entry, NAMES, Registry, Reply, Request, signed, snowflake, spin};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
 use crate::random::Random;
 use floe::MonoMillis;
 
@@ -300,6 +300,10 @@ impl Model for CosId {
         } else {
             Request::Move(own, "revert/".into(), stamp)
         });
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(snowflake(id, EPOCH, self.bits))
     }
 
     fn memory(&mut self, process: &Instance, _fresh: Random) -> Option<Instance> {

@@ -13,11 +13,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Entry, NAMES, Registry, Reply, Request, signed, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Setup, Silence, Verdict};
+use super::{Entry, NAMES, Registry, Reply, Request, signed, snowflake, spin};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
 use crate::random::Random;
 
-const EPOCH: i64 = 1_288_834_974_657;
+pub(super) const EPOCH: i64 = 1_288_834_974_657;
 const SEQUENCE_MASK: u64 = 4095;
 const MOST_WORKER: u64 = 1023;
 const FIRST_REPORT_MS: u64 = 1_000;
@@ -197,6 +197,10 @@ impl Model for LeafSnowflake {
     }
 
     fn stop(&mut self, _process: &mut Node, _machine: &mut Machine<'_, Self>) {}
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(snowflake(id, EPOCH, 10))
+    }
 
     fn memory(&mut self, process: &Node, _fresh: Random) -> Option<Node> {
         Some(process.clone())

@@ -12,9 +12,9 @@
 //! user had reported, since the new one is set on the object and the old bytes are written; and a pool node that
 //! was never reported is never recycled. ZooKeeper lists a pool in no order; here the lowest id comes first.
 
-use super::leaf_snowflake::Generator;
-use super::{Entry, NAMES, Registry, Reply, Request};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Setup, Silence, Verdict};
+use super::leaf_snowflake::{EPOCH, Generator};
+use super::{Entry, NAMES, Registry, Reply, Request, snowflake};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
 use crate::random::Random;
 use floe::MonoMillis;
 
@@ -222,6 +222,10 @@ impl Model for NotFound9 {
     }
 
     fn stop(&mut self, _process: &mut Node, _machine: &mut Machine<'_, Self>) {}
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(snowflake(id, EPOCH, 10))
+    }
 
     fn memory(&mut self, process: &Node, _fresh: Random) -> Option<Node> {
         Some(process.clone())

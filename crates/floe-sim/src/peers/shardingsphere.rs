@@ -16,8 +16,8 @@
 //! `SessionConnectionReconnectListener.java`. The client's part (a ping every third of the session, loss declared one
 //! session after the connection was suspended at two thirds) is ZooKeeper's and Curator's documented behaviour.
 
-use super::{Entry, NAMES, Registry, Reply, Request, signed, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Setup, Silence, Verdict};
+use super::{Entry, NAMES, Registry, Reply, Request, signed, snowflake, spin};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
 use crate::random::Random;
 use floe::MonoMillis;
 
@@ -268,6 +268,10 @@ impl Model for ShardingSphere {
     fn stop(&mut self, process: &mut Instance, machine: &mut Machine<'_, Self>) {
         process.closed = true;
         machine.send(Request::Close(process.session));
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(snowflake(id, EPOCH, 10))
     }
 
     fn memory(&mut self, process: &Instance, _fresh: Random) -> Option<Instance> {

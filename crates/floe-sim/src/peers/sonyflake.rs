@@ -8,10 +8,10 @@
 //! Read from: sony/sonyflake, `v2/sonyflake.go` (`New`, `NextID`, `sleep`, `toID`). Version 1 (`sonyflake.go`) is the same
 //! since 2014-09-01.
 
-use super::{NAMES, signed};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Setup, Silence, Verdict};
+use super::{NAMES, field, signed, time};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
 use crate::random::Random;
-use floe::MonoMillis;
+use floe::{MonoMillis, UnixMillis};
 
 const UNIT_MS: i64 = 10;
 const START: i64 = 1_735_689_600_000 / UNIT_MS;
@@ -99,6 +99,14 @@ impl Model for Sonyflake {
     }
 
     fn stop(&mut self, _process: &mut Generator, _machine: &mut Machine<'_, Self>) {}
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(Parts {
+            worker: field(id, 0, 16),
+            time: UnixMillis::new((time(id, 24) + START) * UNIT_MS),
+            sequence: field(id, 16, 8),
+        })
+    }
 
     fn memory(&mut self, process: &Generator, _fresh: Random) -> Option<Generator> {
         Some(process.clone())

@@ -10,8 +10,8 @@
 //! server around it (`SnowflakeServer.scala`) has more than is modelled here, which is what the many copies have: at its
 //! start it claims the worker id as an ephemeral node in ZooKeeper and compares its clock with its peers' mean, to 10 s.
 
-use super::{NAMES, signed, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Setup, Silence, Verdict};
+use super::{NAMES, signed, snowflake, spin};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
 use crate::random::Random;
 
 const EPOCH: i64 = 1_288_834_974_657;
@@ -93,6 +93,10 @@ impl Model for Twitter {
     }
 
     fn stop(&mut self, _process: &mut IdWorker, _machine: &mut Machine<'_, Self>) {}
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(snowflake(id, EPOCH, 10))
+    }
 
     fn memory(&mut self, process: &IdWorker, _fresh: Random) -> Option<IdWorker> {
         Some(process.clone())

@@ -10,9 +10,10 @@
 //! `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. Its separate tool that takes worker ids from Redis
 //! for 15 s at a time (`regworkerid/reghelper.go`) is not modelled.
 
-use super::{NAMES, signed, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Setup, Silence, Verdict};
+use super::{NAMES, field, signed, spin, time};
+use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
 use crate::random::Random;
+use floe::UnixMillis;
 
 const EPOCH: i64 = 1_582_136_402_000;
 const FIRST: u64 = 5;
@@ -134,6 +135,14 @@ impl Model for Yitter {
     }
 
     fn stop(&mut self, _process: &mut SnowWorker, _machine: &mut Machine<'_, Self>) {}
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(Parts {
+            worker: field(id, 6, 6),
+            time: UnixMillis::new(time(id, 12) + EPOCH),
+            sequence: field(id, 0, 6),
+        })
+    }
 
     fn memory(&mut self, process: &SnowWorker, _fresh: Random) -> Option<SnowWorker> {
         Some(process.clone())

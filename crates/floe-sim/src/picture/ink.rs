@@ -44,14 +44,14 @@ impl Look {
         letters * self.size * if self.bold { 68 } else { 60 } / 10
     }
 
-    /// As much of a text as fits, with a sign where something is missing; nothing where three letters do not fit.
+    /// As much of a text as fits, with a sign where something is missing; nothing where five letters do not fit.
     pub(super) fn fit(self, words: &str, width: Tenths) -> String {
         if self.width(words) <= width {
             return words.to_owned();
         }
         let letter = self.width("m").max(1);
         let letters = usize::try_from(width / letter - 1).unwrap_or(0);
-        if letters < 3 { String::new() } else { words.chars().take(letters).chain(['…']).collect() }
+        if letters < 5 { String::new() } else { words.chars().take(letters).chain(['…']).collect() }
     }
 }
 
