@@ -205,7 +205,8 @@ fn signed(millis: i64) -> String {
         0..1000 => format!("{sign}{size} ms"),
         1000..120_000 => format!("{sign}{}.{} s", size / 1000, size % 1000 / 100),
         120_000..7_200_000 => format!("{sign}{}.{} min", size / 60_000, size % 60_000 / 6_000),
-        _ => format!("{sign}{}.{} h", size / 3_600_000, size % 3_600_000 / 360_000),
+        7_200_000..172_800_000 => format!("{sign}{}.{} h", size / 3_600_000, size % 3_600_000 / 360_000),
+        _ => format!("{sign}{} days", size / 86_400_000),
     }
 }
 

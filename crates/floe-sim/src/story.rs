@@ -64,6 +64,7 @@ fn noted(entrant: &Entrant, scenario: &Scenario) -> History {
 }
 
 fn line(at: Micros, who: &str, what: &str) -> String {
+    let what = what.replace(['\n', '\r'], " ");
     format!("{:>4}.{:06} s  {who:<7}  {what}", at / 1_000_000, at % 1_000_000)
 }
 

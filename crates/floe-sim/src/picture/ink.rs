@@ -202,7 +202,12 @@ impl Ink {
 
     /// What a mark or a span has to say.
     pub(super) fn words(&mut self, at: Point, colour: &'static str, words: &str) {
-        self.text(Point { x: at.x + 30, y: at.y + 105 }, Look::plain(colour, 11), Anchor::Start, words);
+        let (x, y, words) = (px(at.x + 30), px(at.y + 105), escape(words));
+        // It stays readable where a collision's line runs through it.
+        self.put(&format!(
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"11\" fill=\"{colour}\" stroke=\"#f5f6f8\" stroke-width=\"3\" \
+             paint-order=\"stroke\">{words}</text>"
+        ));
     }
 
     /// The same on a flag.
@@ -227,7 +232,12 @@ impl Ink {
             self.area(at, Point { x: size.x.min(30), y: size.y }, colour);
         }
         let look = Look::plain(TEXT, 11);
-        let words = look.fit(label, size.x - 80);
+        // Part of a number is another number.
+        let words = match kind {
+            BarKind::Segment => look.fit(label, size.x - 80),
+            _ if look.width(label) > size.x - 80 => String::new(),
+            _ => label.to_owned(),
+        };
         if !words.is_empty() {
             self.text(Point { x: at.x + 60, y: at.y + size.y - 45 }, look, Anchor::Start, &words);
         }

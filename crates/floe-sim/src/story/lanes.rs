@@ -104,12 +104,12 @@ fn frame(scene: &Scene<'_>) -> (Micros, Micros) {
         }
     });
     let mints = scene.pair().into_iter().flatten().map(|mint| mint.at);
-    let windows = (0..2).filter_map(|which| scene.source(which)).filter(|held| !held.is_claim());
+    let windows = (0..2).filter_map(|which| scene.source(which)).filter(|held| held.time && !held.is_claim());
     let moments = faults.map(|event| event.at).chain(mints).chain(windows.map(|held| held.from));
     let begin = moments.min().unwrap_or(0).min(end);
     // A picture of a broken rule shows the second before it.
     let begin = if scene.pair().is_none() { begin.min(end.saturating_sub(1_000_000)) } else { begin };
-    let margin = ((end - begin) / 12).max(5_000);
+    let margin = ((end - begin) / 12).max(50_000);
     (begin.saturating_sub(margin), end + margin)
 }
 

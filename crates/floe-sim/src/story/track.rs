@@ -70,14 +70,19 @@ impl Track {
         self.errors.iter().rev().find(|error| error.at <= at).map_or(0, |error| error.after_ms)
     }
 
-    /// How far a clock is off that does not go back within a life, unless by more than an hour: what windows are counted
-    /// by.
-    fn steady_error_ms(&self, at: Micros) -> i64 {
-        const MOST_HELD_MS: i64 = 3_600_000;
-        let (began, now) = (self.life_at(at), self.error_ms(at));
-        let life = self.errors.iter().filter(|error| (began..=at).contains(&error.at));
-        let held = life.map(|error| error.after_ms).filter(|&error| error - now <= MOST_HELD_MS);
-        held.fold(now, i64::max)
+    /// When a window is over by the clock that it is counted by, which does not go back within a life: on the wall clock
+    /// until that goes back, and from then on when its length has passed since it began.
+    fn expiry(&self, at: Micros, window: Stretch) -> Micros {
+        let began = self.life_at(at);
+        let went_back = |error: &Error| error.at >= began && error.after_ms < error.before_ms;
+        if !self.errors.iter().any(went_back) {
+            let over = window.until_us.saturating_sub(self.error_ms(at).saturating_mul(1_000));
+            return Micros::try_from(over).unwrap_or(0);
+        }
+        let length = Micros::try_from(window.until_us.saturating_sub(window.from_us)).unwrap_or(0);
+        let follows = |held: &&Held| held.covers.last().is_some_and(|last| last.until_us == window.from_us);
+        let before = self.holds.iter().rev().find(follows).map_or(at, |held| held.expires.max(at));
+        before.saturating_add(length)
     }
 
     fn open(&self) -> impl Iterator<Item = usize> {
@@ -235,12 +240,10 @@ impl Track {
                 let window = *time && *end != u64::MAX;
                 let on_axis = |position: u64| whole(position).saturating_sub(begin_ms).saturating_mul(1_000);
                 let covers = Stretch { from_us: on_axis(*start), until_us: on_axis(*end) };
-                let ahead_us = self.steady_error_ms(at).saturating_mul(1_000);
-                let over = covers.until_us.saturating_sub(ahead_us);
                 self.hold(Held {
                     from: at,
                     until: at,
-                    expires: if window { Micros::try_from(over).unwrap_or(0) } else { Micros::MAX },
+                    expires: if window { self.expiry(at, covers) } else { Micros::MAX },
                     what: what.clone(),
                     start: *start,
                     end: *end,

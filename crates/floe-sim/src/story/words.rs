@@ -63,6 +63,7 @@ pub(super) fn tell(scene: &Scene<'_>) -> String {
         words.push_str(&format!("{:>10}    ({left_out} lesser events are left out)\n", ""));
     }
     for Line { at, who, words: what, .. } in &lines {
+        let what = what.replace(['\n', '\r'], " ");
         words.push_str(&format!("{:>10} s  {who:<7}  {what}\n", seconds(*at)));
     }
     if let Some(common) = common(scene) {
