@@ -7,6 +7,9 @@ use crate::history::{Event, Happened, History, Mint, Violation};
 use crate::model::{Micros, Note, Parts};
 use crate::scenario::Scenario;
 
+/// Of a broken rule's node so many ranges are told.
+const MOST_RANGES: usize = 3;
+
 /// A violation and what it is about.
 pub(super) struct Scene<'a> {
     pub(super) history: &'a History,
@@ -71,12 +74,21 @@ impl<'a> Scene<'a> {
 
     /// Whether a name is one that the violation is about.
     pub(super) fn is_about(&self, name: usize) -> bool {
-        self.pair().is_none_or(|pair| pair.iter().any(|mint| mint.name == name))
+        if let Some(pair) = self.pair() {
+            return pair.iter().any(|mint| mint.name == name);
+        }
+        let said = |label: &str| mentions(&self.violation.words, label);
+        let names = &self.history.names;
+        !names.iter().any(|info| said(info.label)) || names.get(name).is_some_and(|info| said(info.label))
     }
 
     /// Whether a range is one that such an ID comes from.
     pub(super) fn concerns(&self, held: &Held) -> bool {
-        let Some(pair) = self.pair() else { return true };
+        let Some(pair) = self.pair() else {
+            let words = &self.violation.words;
+            let mut all = self.tracks.nodes.iter().flat_map(|track| &track.holds);
+            return mentions(words, &held.what) || !all.any(|other| mentions(words, &other.what));
+        };
         if let Some(parts) = self.parts() {
             return parts.iter().any(|parts| held.worker() == Some(parts.worker));
         }
@@ -100,6 +112,19 @@ impl<'a> Scene<'a> {
         held.clone().rev().find(contains).or_else(|| held.clone().next_back())
     }
 
+    /// The ranges that are told of, and whose they are: those of the two mints, or what the node had last.
+    pub(super) fn told(&self) -> Vec<(usize, &Held)> {
+        if let Some(pair) = self.pair() {
+            let source = |which: usize| Some((pair.get(which)?.life.node, self.source(which)?));
+            return (0..2).filter_map(source).collect();
+        }
+        let Some(node) = self.violation.node else { return Vec::new() };
+        let Some(track) = self.tracks.nodes.get(node) else { return Vec::new() };
+        let since = track.life_at(self.violation.at);
+        let holds = track.holds.iter().filter(|held| held.from >= since && self.concerns(held));
+        holds.rev().take(MOST_RANGES).map(|held| (node, held)).collect()
+    }
+
     /// Whether a node that may have no part in it says something about the worker id.
     pub(super) fn speaks_of_it(&self, event: &Event) -> bool {
         let (Happened::Note(Note::Says(words)), Some([parts, _])) = (&event.what, self.parts()) else {
@@ -119,4 +144,13 @@ impl<'a> Scene<'a> {
             }
         }
     }
+}
+
+/// Whether words have a name in them, whole.
+fn mentions(words: &str, name: &str) -> bool {
+    words.match_indices(name).any(|(at, _)| {
+        let (before, after) = (words[..at].chars().next_back(), words[at + name.len()..].chars().next());
+        let ends = |letter: Option<char>| !letter.is_some_and(char::is_alphanumeric);
+        ends(before) && ends(after)
+    })
 }

@@ -34,7 +34,7 @@ fn repeats() -> Vec<(&'static Entrant, Scenario)> {
         ("leaf-segment", &[Class::Restore, Class::Pause]),
     ];
     let cases = cases.into_iter().map(|(name, classes)| (entrant(name), classes));
-    cases.map(|(entrant, classes)| (entrant, wrong(entrant, Wrong::Twice, classes, 40))).collect()
+    cases.map(|(entrant, classes)| (entrant, wrong(entrant, Wrong::Twice, classes, 60))).collect()
 }
 
 #[test]

@@ -28,26 +28,25 @@ enum Weight {
 /// What a node did between two other events of its own.
 #[derive(Default)]
 struct Between {
-    minted: Option<(Micros, Micros, usize, &'static str)>,
+    /// From when until when, how many, and under which name if it is one.
+    minted: Option<(Micros, Micros, usize, Option<&'static str>)>,
     refused: Option<(Micros, usize, String)>,
 }
 
 pub(super) fn tell(scene: &Scene<'_>) -> String {
     let mut lines = events(scene);
-    for which in 0..2 {
-        if let (Some(held), Some(pair)) = (scene.source(which), scene.pair()) {
-            let who = format!("node {}", pair[which].life.node);
-            let words = holds(held, scene);
-            if !lines.iter().any(|line| line.at == held.from && line.who == who && line.words == words) {
-                // Mints of the moment when their range came, came after it.
-                let after = |line: &Line| {
-                    let mints = matches!(line.weight, Weight::Collision | Weight::Mints | Weight::Refusals);
-                    line.at > held.from || line.at == held.from && mints
-                };
-                let at = lines.iter().position(after).unwrap_or(lines.len());
-                lines.insert(at, Line { at: held.from, who, words, weight: Weight::Fault });
-            }
+    for (node, held) in scene.told() {
+        let (who, words) = (format!("node {node}"), holds(held, scene));
+        if lines.iter().any(|line| line.at == held.from && line.who == who && line.words == words) {
+            continue;
         }
+        // Mints of the moment when their range came, came after it.
+        let after = |line: &Line| {
+            let mints = matches!(line.weight, Weight::Collision | Weight::Mints | Weight::Refusals);
+            line.at > held.from || line.at == held.from && mints
+        };
+        let at = lines.iter().position(after).unwrap_or(lines.len());
+        lines.insert(at, Line { at: held.from, who, words, weight: Weight::Fault });
     }
     let mut left_out = 0;
     while lines.len() > MOST_LINES {
@@ -142,8 +141,8 @@ fn events(scene: &Scene<'_>) -> Vec<Line> {
                     theirs.filter_map(|place| Some((place, history.mints.get(place)?))).collect();
                 if theirs.is_empty() {
                     if let Some(between) = event.node.and_then(|node| between.get_mut(node)) {
-                        let (from, _, before, _) = between.minted.unwrap_or((at, at, 0, label));
-                        between.minted = Some((from, at, before + count, label));
+                        let (from, _, before, name) = between.minted.unwrap_or((at, at, 0, Some(label)));
+                        between.minted = Some((from, at, before + count, name.filter(|name| *name == label)));
                     }
                     continue;
                 }
@@ -195,9 +194,10 @@ impl Between {
     fn flush(&mut self, who: &str, lines: &mut Vec<Line>) {
         let mut line = |at, words, weight| lines.push(Line { at, who: who.to_owned(), words, weight });
         if let Some((from, until, count, label)) = self.minted.take() {
+            let under = label.map_or_else(String::new, |label| format!(" under {label}"));
             let words = match count {
-                1 => format!("mints an ID under {label}"),
-                _ => format!("mints {count} IDs under {label}, until {} s", seconds(until)),
+                1 => format!("mints an ID{under}"),
+                _ => format!("mints {count} IDs{under}, until {} s", seconds(until)),
             };
             line(from, words, Weight::Mints);
         }
@@ -226,6 +226,12 @@ fn holds(held: &Held, scene: &Scene<'_>) -> String {
         };
     }
     if !held.time {
+        let inside =
+            |mint: &Mint| u64::try_from(mint.id).is_ok_and(|id| (held.start..held.end).contains(&id));
+        if scene.pair().is_some_and(|pair| !pair.into_iter().any(inside)) {
+            // What is reserved are not the IDs themselves where a segment has an increment, or a number a day.
+            return format!("has positions {}..{} of {what}", held.start, held.end);
+        }
         return format!("has {what} {}..{}", held.start, held.end);
     }
     let here = |position: u64| {
