@@ -392,7 +392,7 @@ fn samples(picture: &Picture, overlap: bool) -> Vec<Sample> {
         samples.extend(lane.bars.iter().flat_map(|bar| &bar.covers).map(|_| Sample::Rail));
     }
     samples.extend(overlap.then_some(Sample::Overlap));
-    samples.extend(picture.collision.as_ref().map(|_| Sample::Collision));
+    samples.extend(picture.collision.iter().filter(|it| !it.mints.is_empty()).map(|_| Sample::Collision));
     samples.sort_unstable();
     samples.dedup();
     samples
