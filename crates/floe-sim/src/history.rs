@@ -270,7 +270,7 @@ impl History {
         let place = self.mints.len();
         self.mints.push(mint);
         self.counts.minted += 1;
-        let (high, low) = ((mint.id >> 64) as u64, (mint.id & u128::from(u64::MAX)) as u64);
+        let (high, low) = halves(mint.id);
         self.digest(low ^ high.rotate_left(32) ^ mint.at.rotate_left(17));
         if info.order == Order::Fleet
             && let Some(top) = self.top.get_mut(mint.name)
@@ -313,7 +313,14 @@ impl Hasher for Mix {
     }
 
     fn write_u128(&mut self, number: u128) {
-        self.write_u64((number >> 64) as u64);
-        self.write_u64((number & u128::from(u64::MAX)) as u64);
+        let (high, low) = halves(number);
+        self.write_u64(high);
+        self.write_u64(low);
     }
+}
+
+/// The two words of an ID.
+fn halves(id: u128) -> (u64, u64) {
+    let word = |half: u128| u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0);
+    (word(id >> 64), word(id))
 }

@@ -9,7 +9,6 @@ use std::fmt;
 use floe::{MonoMillis, Reading, UnixMillis};
 
 use crate::random::Random;
-use crate::scenario::Scenario;
 
 /// True time in microseconds since the history began. No process can read it.
 pub type Micros = u64;
@@ -355,11 +354,6 @@ pub trait Model {
 
     /// The rules that were broken since the last call.
     fn broken(&mut self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// What is wrong with the history as a whole, now that it is over.
-    fn finish(&mut self, _scenario: &Scenario) -> Vec<String> {
         Vec::new()
     }
 }

@@ -235,12 +235,6 @@ impl<'a, M: Model> World<'a, M> {
             let read = self.history.mints.iter().map(|mint| self.model.read(mint.name, mint.id));
             self.history.parts = read.collect();
         }
-        if !(until_wrong && !self.history.violations.is_empty()) {
-            for words in self.model.finish(self.scenario) {
-                let wrong = Wrong::Rule;
-                self.history.violate(Violation { at: self.now, wrong, node: None, words, mints: None });
-            }
-        }
     }
 
     fn count_unanswered(&mut self) {

@@ -28,6 +28,7 @@ pub(crate) use numbers::{Refill, Steps};
 pub(crate) use tally::Tally;
 
 /// What the ledger is asked.
+#[allow(unreachable_pub, reason = "with the feature `by-hand` they are part of the public face")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
     /// To reserve.
@@ -44,6 +45,7 @@ pub enum Op {
 }
 
 /// A question to the ledger, and the number under which its answer comes back.
+#[allow(unreachable_pub, reason = "with the feature `by-hand` they are part of the public face")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
     /// The number.

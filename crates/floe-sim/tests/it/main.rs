@@ -1,4 +1,5 @@
 //! The simulator's own tests: that histories repeat, that floe holds in them, and that they would show it if it did not.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod histories;
 #[cfg(feature = "mutations")]

@@ -312,11 +312,11 @@ fn a_refill_that_failed_and_is_not_needed_any_more_is_forgotten() {
     let mut rig = Rig::new(&ledger, 1);
     let numbers = rig.segment("tickets", Steps { min: 10, max: 80, refill_ms: 1_000 });
     // Each refill is used up within its interval, so the step grows.
-    while numbers.low.load(std::sync::atomic::Ordering::Relaxed) < 40 {
+    while numbers.low.load(Ordering::Relaxed) < 40 {
         rig.numbers_after_settling(&numbers, 1);
         rig.settle();
     }
-    let low = numbers.low.load(std::sync::atomic::Ordering::Relaxed);
+    let low = numbers.low.load(Ordering::Relaxed);
     while numbers.line.cursor.left() >= low {
         rig.number(&numbers, 1).unwrap();
     }
