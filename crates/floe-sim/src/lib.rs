@@ -16,5 +16,6 @@ pub mod picture;
 pub mod random;
 pub mod run;
 pub mod scenario;
+pub mod story;
 pub mod subject;
 mod world;
