@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use floe::ledger::MAX_MARK;
 use floe::{Kind, Layout, LayoutError};
+use floe_sim::run::ENTRANTS;
+use floe_sim::scenario::Class;
 
 /// The most IDs that one `floe mint` prints.
 pub(crate) const MAX_MINT: u64 = 1_000_000_000;
@@ -19,6 +22,14 @@ Try:
   floe serve                       a server on http://127.0.0.1:7600, its ledger in ./floe-data
   floe mint orders -n 3            three IDs, beside that server or without it
   floe inspect --explain ID        the shifts and masks by which an ID comes apart";
+
+const SIM_HELP: &str = "\
+Try:
+  floe sim                                        floe, 1,000 new seeds
+  floe sim --seed 42 --trace                      all that happens in one of them
+  floe sim --model twitter --faults rollback,crash --svg twitter.svg
+                                                  what another algorithm does, with a picture
+  floe sim --table                                all algorithms, side by side";
 
 /// Unique IDs across machines: reserve a range durably, then mint inside it.
 #[derive(Parser, Debug)]
@@ -51,6 +62,14 @@ pub(crate) enum Command {
     },
     /// Print the default configuration, or check a file
     Config(Config),
+    /// Run a simulated fleet through faults, and say whether an ID is ever handed out twice
+    ///
+    /// Each seed is one history of a fleet on a virtual clock: which faults, when, how long, on which machines. The
+    /// minting is floe's own code, or a model of a published algorithm in its place. A seed replays to the last event on
+    /// every machine. Exit code 1 says that an ID was handed out twice, or another promise of the model's was broken;
+    /// with `--model all` and `--table` it says so of floe alone.
+    #[command(after_long_help = SIM_HELP)]
+    Sim(Box<Sim>),
     /// Print the completions for a shell
     Completions {
         /// The shell
@@ -254,6 +273,99 @@ pub(crate) struct Config {
     /// Check this file, and say what is wrong with it
     #[arg(long, value_name = "FILE")]
     pub(crate) check: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Sim {
+    /// How many seeds [default: 1000; 100 for a table; 1 where --seed is given]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub(crate) seeds: Option<u64>,
+    /// The first of them [default: a new one, which is printed; 1 for a table]
+    #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true)]
+    pub(crate) seed: Option<u64>,
+    /// What mints
+    #[arg(long, value_name = "MODEL", default_value = "floe", value_parser = models())]
+    pub(crate) model: String,
+    /// What goes wrong: a mix, or classes separated by commas
+    ///
+    /// Of a mix each seed picks its own classes. Of classes that are named each seed has all.
+    #[arg(long, value_name = "FAULTS", default_value = "contract", value_delimiter = ',', value_parser = faults())]
+    pub(crate) faults: Vec<String>,
+    /// How many nodes the fleet has, from 1 to 64
+    #[arg(long, value_name = "N", default_value = "5", value_parser = nodes, allow_negative_numbers = true)]
+    pub(crate) nodes: usize,
+    /// How many virtual seconds a history lasts, from 10 to 7200 [default: 60; 900 for a table]
+    #[arg(long, value_name = "N", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) seconds: Option<u64>,
+    /// How many threads run seeds [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
+    pub(crate) jobs: Option<usize>,
+    /// Print all that happens in the history of --seed
+    #[arg(long, requires = "seed", conflicts_with_all = ["seeds", "table"])]
+    pub(crate) trace: bool,
+    /// Draw the smallest history that fails in the same way, or else the history of --seed
+    #[arg(long, value_name = "FILE", conflicts_with = "table")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Compare all models under one mix of faults after the other, as Markdown
+    #[arg(long, conflicts_with_all = ["model", "faults"])]
+    pub(crate) table: bool,
+}
+
+/// The mixes of `--faults`, which stand alone.
+pub(crate) const MIXES: [(&str, &str); 3] = [
+    ("contract", "a mix of all that floe's contract covers: skew to snapshot"),
+    (
+        "all",
+        "a mix of everything; the ledger forgets in it, and floe repeats what its documentation predicts",
+    ),
+    ("none", "nothing"),
+];
+
+fn models() -> PossibleValuesParser {
+    let entrants = ENTRANTS.iter().map(|entrant| PossibleValue::new(entrant.name).help(entrant.source));
+    PossibleValuesParser::new(entrants.chain([PossibleValue::new("all").help("one after the other")]))
+}
+
+fn faults() -> PossibleValuesParser {
+    let mixes = MIXES.iter().map(|(word, meaning)| PossibleValue::new(word).help(meaning));
+    let classes = Class::ALL.iter().map(|class| PossibleValue::new(class.word()).help(class.meaning()));
+    PossibleValuesParser::new(mixes.chain(classes))
+}
+
+fn at_least_one(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("run at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err(format!("write a whole number from 1 to {}", u64::MAX)),
+    }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
+}
+
+fn nodes(text: &str) -> Result<usize, String> {
+    within(text, 1, 64, "the smallest fields for worker ids among the models have 6 bits")
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    within(text, 10, 7_200, "for more virtual time, run more seeds")
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    within(text, 1, 1_024, "more threads than cores make nothing faster")
+}
+
+fn within<N: std::str::FromStr + PartialOrd + std::fmt::Display>(
+    text: &str,
+    least: N,
+    most: N,
+    why: &str,
+) -> Result<N, String> {
+    match text.parse() {
+        Ok(number) if number >= least && number <= most => Ok(number),
+        _ => Err(format!("write a whole number from {least} to {most}: {why}")),
+    }
 }
 
 fn count(text: &str) -> Result<u64, String> {

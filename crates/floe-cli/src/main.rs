@@ -17,6 +17,7 @@ mod remote;
 mod serve;
 mod shape;
 mod shell;
+mod sim;
 mod slots;
 mod table;
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Marks { command: Marks::List { json, ledger } } => marks::list(ledger, *json),
         Command::Marks { command: Marks::Raise(arguments) } => marks::raise(arguments),
         Command::Config(arguments) => config::run(arguments),
+        Command::Sim(arguments) => sim::run(arguments),
         Command::Completions { shell } => shell::completions(*shell),
         Command::Man { dir } => shell::man(dir.as_deref()),
     };

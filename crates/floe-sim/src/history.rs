@@ -221,7 +221,7 @@ pub struct History {
     pub parts: Vec<Option<Parts>>,
     /// What happened, where somebody wants to know.
     pub events: Vec<Event>,
-    /// What must not be; at most a hundred of them.
+    /// What must not be: the first hundred, and the first of each kind.
     pub violations: Vec<Violation>,
     /// How many there were.
     pub counts: Counts,
@@ -255,7 +255,8 @@ impl History {
     }
 
     pub(crate) fn violate(&mut self, violation: Violation) {
-        if self.violations.len() < MOST_VIOLATIONS {
+        let known = |it: &Violation| it.wrong == violation.wrong;
+        if self.violations.len() < MOST_VIOLATIONS || !self.violations.iter().any(known) {
             self.violations.push(violation);
         }
     }

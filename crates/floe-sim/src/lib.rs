@@ -18,4 +18,5 @@ pub mod run;
 pub mod scenario;
 pub mod story;
 pub mod subject;
+pub mod table;
 mod world;

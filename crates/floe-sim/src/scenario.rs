@@ -260,7 +260,8 @@ impl Scenario {
             Self { seed, begin_ms, fleet, setups, starts, clocks, faults: Vec::new(), heal, until };
         for class in picked {
             let mut random = random.fork(as_u64(class as usize) + 10);
-            for _ in 0..random.spread(1, 6) {
+            // As dense in a long history as in one of a minute.
+            for _ in 0..random.spread(1, 6) * (seconds / 60).max(1) {
                 let at = random.between(SECOND, heal - SECOND);
                 let most = heal - at;
                 let what = scenario.draw(class, &mut random, most);

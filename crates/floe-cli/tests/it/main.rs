@@ -12,5 +12,6 @@ mod ledger_file;
 mod mint;
 mod pause;
 mod process;
+mod sim;
 mod text;
 mod together;

@@ -1,0 +1,346 @@
+//! `floe sim`: a simulated fleet under faults, and what came of it.
+
+use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use floe_sim::history::Wrong;
+use floe_sim::picture;
+use floe_sim::run::{self, ENTRANTS, Entrant, Outcome as Ran, Plan};
+use floe_sim::scenario::Class;
+use floe_sim::story;
+use floe_sim::table::{self as comparison, grouped};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::SignedDuration;
+
+use crate::arguments::{self, MIXES};
+use crate::failure::{Failure, Outcome};
+use crate::table::{Table, print};
+
+const SEEDS: u64 = 1_000;
+const SECONDS: u64 = 60;
+
+/// Seeds that nobody chose stay below this: they are to be typed again.
+const NEW_SEEDS: u64 = 1_000_000_000_000;
+
+/// The kinds of wrong, and what a heading says of them.
+const WRONGS: [(Wrong, &str); 4] = [
+    (Wrong::Twice, "an ID was handed out twice"),
+    (Wrong::Disorder, "an ID was smaller than an earlier one"),
+    (Wrong::Starved, "a caller waited for too long"),
+    (Wrong::Rule, "a rule of its own was broken"),
+];
+
+pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
+    let plan = plan(arguments)?;
+    let jobs = arguments
+        .jobs
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    if let Some(file) = &arguments.svg {
+        check_writable(file)?;
+    }
+    if arguments.table {
+        return compare(&plan, jobs);
+    }
+    match Entrant::named(&arguments.model) {
+        Some(entrant) => one(entrant, arguments, &plan, jobs),
+        None if arguments.trace || arguments.svg.is_some() => {
+            let flag = if arguments.trace { "--trace" } else { "--svg" };
+            Err(Failure::usage(format_args!(
+                "{flag} shows one history, and --model all has one for each model"
+            ))
+            .hint("name one model"))
+        }
+        None => all(&plan, jobs),
+    }
+}
+
+/// What was asked for, with what was left open filled in.
+fn plan(arguments: &arguments::Sim) -> Outcome<Plan> {
+    let table = arguments.table;
+    let (classes, every) = classes(&arguments.faults)?;
+    let seeds = arguments.seeds.unwrap_or(match arguments.seed {
+        Some(_) => 1,
+        None if table => comparison::SEEDS,
+        None => SEEDS,
+    });
+    let first = arguments.seed.unwrap_or_else(|| if table { 1 } else { new_seed() });
+    if first.checked_add(seeds - 1).is_none() {
+        return Err(Failure::usage(format_args!(
+            "{seeds} seeds from {first} go beyond the largest, {}",
+            u64::MAX
+        ))
+        .hint("take a smaller --seed, or fewer --seeds"));
+    }
+    let seconds = arguments.seconds.unwrap_or(if table { comparison::SECONDS } else { SECONDS });
+    Ok(Plan { first, seeds, nodes: arguments.nodes, seconds, classes, every })
+}
+
+/// The classes, and whether each seed has all of them.
+fn classes(words: &[String]) -> Outcome<(Vec<Class>, bool)> {
+    let mix = words.iter().find(|word| MIXES.iter().any(|(mix, _)| mix == word));
+    match mix.map(String::as_str) {
+        Some(mix) if words.len() > 1 => {
+            Err(Failure::usage(format_args!("--faults {mix} cannot be combined"))
+                .hint(format_args!("write {mix} alone, or leave it out and name the classes")))
+        }
+        Some("contract") => Ok((Class::CONTRACT.to_vec(), false)),
+        Some("all") => Ok((Class::ALL.to_vec(), false)),
+        Some(_) => Ok((Vec::new(), false)),
+        None => {
+            let mut classes: Vec<Class> =
+                words.iter().map(|word| word.parse()).collect::<Result<_, _>>().map_err(Failure::usage)?;
+            // What a seed means does not hang on the order in which they are named.
+            classes.sort_unstable();
+            classes.dedup();
+            Ok((classes, true))
+        }
+    }
+}
+
+/// A seed that nobody has chosen; the only thing here that is not the same on every run.
+fn new_seed() -> u64 {
+    std::hash::RandomState::new().build_hasher().finish() % NEW_SEEDS
+}
+
+// ---- one model ----
+
+fn one(entrant: &Entrant, arguments: &arguments::Sim, plan: &Plan, jobs: usize) -> Outcome {
+    let mut text = String::new();
+    if arguments.trace {
+        for line in story::trace(entrant, &plan.scenario(plan.first)) {
+            text += &line;
+            text.push('\n');
+        }
+    }
+    let (ran, rate) = watched(plan.seeds, |progress| run::seeds(entrant, plan, jobs, &|_| progress.inc(1)));
+    text += &summary(entrant, plan, &ran, rate);
+    let Some(seed) = shown(entrant, &ran) else {
+        print(&text)?;
+        return match &arguments.svg {
+            Some(file) if plan.seeds == 1 => {
+                let drawn = story::draw_run(entrant, &plan.scenario(plan.first));
+                write_svg(file, &drawn)
+            }
+            Some(file) => {
+                anstream::eprintln!(
+                    "note: nothing went wrong, and {} was not written: --seed alone draws the history of one seed",
+                    file.display()
+                );
+                Ok(())
+            }
+            None => Ok(()),
+        };
+    };
+    let replay = replay(entrant, plan, seed);
+    let scenario = story::shrink(entrant, &plan.scenario(seed));
+    let told = story::tell(entrant, &scenario);
+    if plan.seeds > 1 {
+        text += &format!("\n{}", firsts(&ran));
+    }
+    text += &format!("\nSeed {seed}, which `{replay}` runs again:\n\n");
+    if let Some(told) = &told {
+        text += told.words.trim_end();
+        text.push('\n');
+    }
+    print(&text)?;
+    if let (Some(file), Some(told)) = (&arguments.svg, &told) {
+        write_svg(file, &told.picture)?;
+    }
+    let bad = match plan.seeds {
+        1 => format!("in seed {seed}"),
+        seeds => {
+            format!("in {} of {} seeds, first in seed {}", grouped(ran.bad), grouped(seeds), least(&ran))
+        }
+    };
+    Err(Failure::new(format_args!("{} broke a promise {bad}", entrant.name)).hint(format_args!(
+        "`{replay}` runs that history again, --trace prints all of it, --svg FILE draws it"
+    )))
+}
+
+/// The seed whose story is told: of floe the smallest with anything wrong, of others rather one with a duplicate.
+fn shown(entrant: &Entrant, ran: &Ran) -> Option<u64> {
+    let twice = ran.first(Wrong::Twice).filter(|_| !entrant.is_floe());
+    twice.map(|(seed, _)| *seed).or_else(|| ran.smallest())
+}
+
+fn least(ran: &Ran) -> u64 {
+    ran.smallest().unwrap_or(0)
+}
+
+/// One line about all seeds.
+fn summary(entrant: &Entrant, plan: &Plan, ran: &Ran, rate: Option<u64>) -> String {
+    let counts = &ran.counts;
+    let seeds = match plan.seeds {
+        1 => format!("seed {}", plan.first),
+        seeds => format!("{} seeds from {}", grouped(seeds), plan.first),
+    };
+    let disorder = match counts.disorder {
+        0 => String::new(),
+        disorder => format!(", {} out of order", grouped(disorder)),
+    };
+    let rate = rate.map(|rate| format!("{} seeds/s, ", grouped(rate))).unwrap_or_default();
+    format!(
+        "{}: {seeds}, {} of virtual time: {} IDs, {}{disorder}; {} calls, {} refused, {} unanswered; {rate}digest \
+         {:016x}\n",
+        entrant.name,
+        virtual_time(plan),
+        grouped(counts.minted),
+        twice(entrant, ran),
+        grouped(counts.asked),
+        grouped(counts.refused),
+        grouped(counts.unanswered),
+        ran.digest,
+    )
+}
+
+fn twice(entrant: &Entrant, ran: &Ran) -> String {
+    match ran.counts.twice {
+        0 => "none twice".to_owned(),
+        twice if entrant.is_floe() && ran.first(Wrong::Twice).is_none() => {
+            format!("{} twice, as documented", grouped(twice))
+        }
+        twice => format!("{} twice", grouped(twice)),
+    }
+}
+
+fn virtual_time(plan: &Plan) -> String {
+    let seconds = i64::try_from(plan.seeds.saturating_mul(plan.seconds)).unwrap_or(i64::MAX);
+    format!("{:#}", SignedDuration::from_secs(seconds))
+}
+
+/// The smallest seed with each kind of wrong.
+fn firsts(ran: &Ran) -> String {
+    let mut table = Table::new(&["WRONG", "FIRST SEED", "WHAT WAS SEEN"]);
+    for (wrong, heading) in WRONGS {
+        if let Some((seed, words)) = ran.first(wrong) {
+            table.row([heading.to_owned(), seed.to_string(), words.clone()]);
+        }
+    }
+    table.render()
+}
+
+/// The command line that runs this seed again.
+fn replay(entrant: &Entrant, plan: &Plan, seed: u64) -> String {
+    let mut line = format!("floe sim --seed {seed}");
+    // Writing to a string does not fail.
+    if !entrant.is_floe() {
+        let _ = write!(line, " --model {}", entrant.name);
+    }
+    let faults = match (plan.every, plan.classes.len()) {
+        (true, 1..) => plan.classes.iter().map(|class| class.word()).collect::<Vec<_>>().join(","),
+        (_, 0) => "none".to_owned(),
+        (_, some) if some == Class::ALL.len() => "all".to_owned(),
+        _ => "contract".to_owned(),
+    };
+    if faults != "contract" {
+        let _ = write!(line, " --faults {faults}");
+    }
+    if plan.nodes != 5 {
+        let _ = write!(line, " --nodes {}", plan.nodes);
+    }
+    if plan.seconds != SECONDS {
+        let _ = write!(line, " --seconds {}", plan.seconds);
+    }
+    line
+}
+
+// ---- all of them ----
+
+fn all(plan: &Plan, jobs: usize) -> Outcome {
+    let models = u64::try_from(ENTRANTS.len()).unwrap_or(u64::MAX);
+    let (rans, _) = watched(plan.seeds.saturating_mul(models), |progress| {
+        let run =
+            |entrant: &'static Entrant| (entrant, run::seeds(entrant, plan, jobs, &|_| progress.inc(1)));
+        ENTRANTS.iter().map(run).collect::<Vec<_>>()
+    });
+    let headings =
+        ["MODEL", "IDS", "TWICE", "FIRST SEED", "OUT OF ORDER", "REFUSED", "UNANSWERED", "CALLS", "DIGEST"];
+    let mut table = Table::new(&headings);
+    for (entrant, ran) in &rans {
+        let counts = &ran.counts;
+        table.row([
+            entrant.name.to_owned(),
+            grouped(counts.minted),
+            if counts.twice == 0 { "none".to_owned() } else { grouped(counts.twice) },
+            ran.first(Wrong::Twice).map_or_else(|| "-".to_owned(), |(seed, _)| seed.to_string()),
+            grouped(counts.disorder),
+            grouped(counts.refused),
+            grouped(counts.unanswered),
+            grouped(counts.asked),
+            format!("{:016x}", ran.digest),
+        ]);
+    }
+    let seeds = match plan.seeds {
+        1 => format!("seed {}", plan.first),
+        seeds => format!("{} seeds from {}", grouped(seeds), plan.first),
+    };
+    print(&format!("{seeds}, {} of virtual time for each model\n\n{}", virtual_time(plan), table.render()))?;
+    match rans.iter().find(|(entrant, _)| entrant.is_floe()) {
+        Some((floe, ran)) if ran.bad > 0 => Err(broke(&replay(floe, plan, least(ran)), least(ran))),
+        _ => Ok(()),
+    }
+}
+
+fn compare(plan: &Plan, jobs: usize) -> Outcome {
+    let (table, _) = watched(comparison::histories(plan.seeds), |progress| {
+        comparison::measure(plan, jobs, &|| progress.inc(1))
+    });
+    print(&table.markdown())?;
+    match (table.broken(), Entrant::named("floe")) {
+        (Some((column, seed, _)), Some(floe)) => {
+            let plan = Plan { classes: column.classes.to_vec(), every: true, ..plan.clone() };
+            Err(broke(&replay(floe, &plan, seed), seed))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn broke(replay: &str, seed: u64) -> Failure {
+    Failure::new(format_args!("floe broke a promise in seed {seed}"))
+        .hint(format_args!("`{replay}` tells the story"))
+}
+
+// ---- the terminal and the file ----
+
+/// Does `work` of so many histories, with its progress on stderr where a person waits for it. Tells how many it did in
+/// a second, save of a single one.
+fn watched<T>(histories: u64, work: impl FnOnce(&ProgressBar) -> T) -> (T, Option<u64>) {
+    let target = match std::io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let progress = ProgressBar::with_draw_target(Some(histories), target);
+    if let Ok(style) = ProgressStyle::with_template("{human_pos} of {human_len} histories, {eta} left") {
+        progress.set_style(style);
+    }
+    let done = work(&progress);
+    let millis = progress.elapsed().as_millis().max(1);
+    progress.finish_and_clear();
+    let rate = u64::try_from(u128::from(histories) * 1000 / millis).unwrap_or(u64::MAX);
+    (done, (histories > 1).then_some(rate))
+}
+
+/// What would stop [`write_svg`] is said before the work, as far as it can be known.
+fn check_writable(file: &Path) -> Outcome {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if file.is_dir() {
+        return Err(unwritable(file, "it is a directory"));
+    }
+    if !parent.is_dir() {
+        return Err(unwritable(file, format_args!("there is no directory {}", parent.display())));
+    }
+    Ok(())
+}
+
+fn write_svg(file: &Path, drawn: &picture::Picture) -> Outcome {
+    std::fs::write(file, picture::draw(drawn)).map_err(|error| unwritable(file, error))?;
+    anstream::eprintln!("note: the picture is in {}", file.display());
+    Ok(())
+}
+
+fn unwritable(file: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::new(format_args!("cannot write the picture to {}: {why}", file.display()))
+        .hint("name a file in a directory that can be written to, such as floe.svg")
+}

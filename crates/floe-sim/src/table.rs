@@ -1,0 +1,262 @@
+//! The comparison: every algorithm under every mix of faults, the same seeds for all of them.
+
+use std::fmt::{self, Write as _};
+
+use crate::history::Wrong;
+use crate::run::{ENTRANTS, Entrant, Outcome, Plan, seeds};
+use crate::scenario::Class;
+
+/// How many seeds a cell has, unless it is said otherwise.
+pub const SEEDS: u64 = 100;
+/// How many virtual seconds one of its histories lasts: longer than the timers of five minutes that some algorithms have.
+pub const SECONDS: u64 = 900;
+
+/// A mix of faults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// Its heading.
+    pub label: &'static str,
+    /// What goes wrong in each of its histories.
+    pub classes: &'static [Class],
+}
+
+/// The mixes: each is one thing that an operator has seen, and only the last one is outside of floe's contract.
+pub const COLUMNS: &[Column] = &[
+    Column { label: "calm", classes: &[] },
+    Column { label: "crash", classes: &[Class::Crash] },
+    Column { label: "rollback", classes: &[Class::Rollback] },
+    Column { label: "crash + rollback", classes: &[Class::Rollback, Class::Crash] },
+    Column { label: "crash + skew", classes: &[Class::Skew, Class::Crash] },
+    Column { label: "pause", classes: &[Class::Pause] },
+    Column { label: "network", classes: &[Class::Network, Class::Outage] },
+    Column { label: "crowd", classes: &[Class::Crash, Class::Crowd] },
+    Column { label: "twins", classes: &[Class::Twins] },
+    Column { label: "snapshot", classes: &[Class::Snapshot] },
+    Column { label: "store forgets", classes: &[Class::Failover, Class::Restore] },
+];
+
+/// Those that promise no order that a caller could hold them to: several ranges or servers are in use at once.
+const UNORDERED: &[&str] = &["leaf-segment", "tinyid", "flickr"];
+
+/// What came of it.
+#[derive(Clone)]
+pub struct Table {
+    plan: Plan,
+    rows: Vec<(&'static Entrant, Vec<Outcome>)>,
+}
+
+/// Runs the seeds of `plan` in each column, of whatever classes the plan has, on `threads` threads. `progress` hears of
+/// each history that is done.
+pub fn measure(plan: &Plan, threads: usize, progress: &(dyn Fn() + Sync)) -> Table {
+    let cell = |entrant: &Entrant, column: &Column| {
+        let plan = Plan { classes: column.classes.to_vec(), every: true, ..plan.clone() };
+        seeds(entrant, &plan, threads, &|_| progress())
+    };
+    let row = |entrant: &'static Entrant| (entrant, COLUMNS.iter().map(|it| cell(entrant, it)).collect());
+    Table { plan: plan.clone(), rows: ENTRANTS.iter().map(row).collect() }
+}
+
+/// How many histories [`measure`] runs for so many seeds.
+pub fn histories(seeds: u64) -> u64 {
+    let cells = u64::try_from(ENTRANTS.len() * COLUMNS.len()).unwrap_or(u64::MAX);
+    cells.saturating_mul(seeds)
+}
+
+impl Table {
+    /// The smallest seed with which floe broke a promise, with its column and what was seen.
+    pub fn broken(&self) -> Option<(&'static Column, u64, &str)> {
+        let (_, outcomes) = self.rows.iter().find(|(entrant, _)| entrant.is_floe())?;
+        let broken = COLUMNS.iter().zip(outcomes).filter_map(|(column, outcome)| {
+            let (seed, words) = outcome.first.iter().flatten().min()?;
+            Some((column, *seed, words.as_str()))
+        });
+        broken.min_by_key(|(_, seed, _)| *seed)
+    }
+
+    /// The text, which is the same for the same seeds on every machine.
+    pub fn markdown(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> fmt::Result {
+        let Plan { first, seeds, nodes, seconds, .. } = self.plan;
+        let last = first.saturating_add(seeds - 1);
+        let (ids, asked) = self.rows.iter().flat_map(|(_, outcomes)| outcomes).fold((0, 0), |sum, it| {
+            let counts = &it.counts;
+            (sum.0 + counts.minted, sum.1 + counts.asked)
+        });
+        writeln!(
+            text,
+            "Seeds {first} to {last} in each cell, {nodes} nodes, {seconds} virtual seconds each: {} histories, {} calls, \
+             {} IDs. A cell says what all its seeds show together, and the smallest seed that shows it.\n",
+            grouped(histories(seeds)),
+            grouped(asked),
+            grouped(ids),
+        )?;
+        writeln!(text, "| column | what goes wrong in each of its histories |\n|---|---|")?;
+        for Column { label, classes } in COLUMNS {
+            let meanings: Vec<_> = classes.iter().map(|class| class.meaning()).collect();
+            let meaning = match meanings.as_slice() {
+                [] => "nothing: clocks differ by up to 40 ms".to_owned(),
+                some => some.join("; "),
+            };
+            writeln!(text, "| {label} | {meaning} |")?;
+        }
+        self.part(text, "IDs that were handed out twice", duplicates)?;
+        if self.rows.iter().any(|(entrant, outcomes)| outcomes.iter().any(|it| is_predicted(entrant, it))) {
+            writeln!(
+                text,
+                "\nPredicted: after the store had forgotten, or a machine had gone back to a snapshot of itself, as floe's \
+                 documentation says; floe handed out nothing else twice."
+            )?;
+        }
+        self.part(text, "IDs smaller than one of a call that had returned before theirs began", disorder)?;
+        self.part(text, "Calls without an ID, of a thousand: refused + unanswered for a second", unserved)?;
+        writeln!(
+            text,
+            "\nfloe refuses where it cannot be sure: a node that sees that the store went backwards stops the name until \
+             someone raises its marks, and no more nodes mint than there are worker ids for them."
+        )?;
+        self.others(text)
+    }
+
+    fn part(&self, text: &mut String, title: &str, cell: fn(&Entrant, &Outcome) -> String) -> fmt::Result {
+        write!(text, "\n### {title}\n\n|  |")?;
+        COLUMNS.iter().try_for_each(|column| write!(text, " {} |", column.label))?;
+        write!(text, "\n|---|")?;
+        COLUMNS.iter().try_for_each(|_| write!(text, "---|"))?;
+        text.push('\n');
+        for (entrant, outcomes) in &self.rows {
+            write!(text, "| {} |", entrant.name)?;
+            outcomes.iter().try_for_each(|outcome| write!(text, " {} |", cell(entrant, outcome)))?;
+            text.push('\n');
+        }
+        Ok(())
+    }
+
+    /// What else was broken, which no cell has room for.
+    fn others(&self, text: &mut String) -> fmt::Result {
+        let mut begun = false;
+        for (entrant, outcomes) in &self.rows {
+            for (column, outcome) in COLUMNS.iter().zip(outcomes) {
+                for (seed, words) in [Wrong::Starved, Wrong::Rule].iter().filter_map(|it| outcome.first(*it))
+                {
+                    if !begun {
+                        writeln!(text, "\n### Other rules that were broken\n")?;
+                        begun = true;
+                    }
+                    writeln!(text, "- {}, {}, seed {seed}: {words}", entrant.name, column.label)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_predicted(entrant: &Entrant, outcome: &Outcome) -> bool {
+    entrant.is_floe() && outcome.counts.twice > 0 && outcome.first(Wrong::Twice).is_none()
+}
+
+fn duplicates(entrant: &Entrant, outcome: &Outcome) -> String {
+    match outcome.first(Wrong::Twice) {
+        None if is_predicted(entrant, outcome) => format!("{} predicted", grouped(outcome.counts.twice)),
+        first => seen(outcome.counts.twice, first),
+    }
+}
+
+fn disorder(entrant: &Entrant, outcome: &Outcome) -> String {
+    match UNORDERED.contains(&entrant.name) {
+        true => "not promised".to_owned(),
+        false => seen(outcome.counts.disorder, outcome.first(Wrong::Disorder)),
+    }
+}
+
+fn unserved(_: &Entrant, outcome: &Outcome) -> String {
+    let counts = &outcome.counts;
+    format!("{} + {}", per_mille(counts.refused, counts.asked), per_mille(counts.unanswered, counts.asked))
+}
+
+fn seen(count: u64, first: Option<&(u64, String)>) -> String {
+    match (count, first) {
+        (0, _) => "none".to_owned(),
+        (count, None) => grouped(count),
+        (count, Some((seed, _))) => format!("**{}** (seed {seed})", grouped(count)),
+    }
+}
+
+/// In tenths; less than one tenth is not nothing.
+fn per_mille(part: u64, whole: u64) -> String {
+    let tenths = u128::from(part) * 10_000 / u128::from(whole.max(1));
+    match (part, tenths) {
+        (0, _) => "0".to_owned(),
+        (_, 0) => "<0.1".to_owned(),
+        (_, tenths) => format!("{}.{}", tenths / 10, tenths % 10),
+    }
+}
+
+/// `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COLUMNS, Entrant, Outcome, Plan, UNORDERED, Wrong};
+    use super::{disorder, duplicates, grouped, measure, per_mille, unserved};
+    use crate::history::Counts;
+    use crate::scenario::Class;
+
+    #[test]
+    fn only_the_last_column_is_outside_of_the_contract() {
+        for (place, column) in COLUMNS.iter().enumerate() {
+            let inside = column.classes.iter().all(|class| Class::CONTRACT.contains(class));
+            assert_eq!(inside, place + 1 < COLUMNS.len(), "{}", column.label);
+        }
+    }
+
+    #[test]
+    fn a_cell_says_plainly_what_was_seen() {
+        let (floe, flickr) = (Entrant::named("floe").unwrap(), Entrant::named("flickr").unwrap());
+        let twitter = Entrant::named("twitter").unwrap();
+        let counts =
+            Counts { asked: 10_000, refused: 123, unanswered: 0, minted: 9_000, twice: 0, disorder: 0 };
+        let calm = Outcome { counts, ..Outcome::default() };
+        assert_eq!([duplicates(floe, &calm), disorder(floe, &calm)], ["none", "none"]);
+        assert_eq!([disorder(flickr, &calm), unserved(floe, &calm)], ["not promised", "12.3 + 0"]);
+
+        let mut twice = Outcome { counts: Counts { twice: 4_321, ..counts }, ..Outcome::default() };
+        assert_eq!(duplicates(floe, &twice), "4,321 predicted");
+        twice.first[Wrong::Twice as usize] = Some((7, String::new()));
+        assert_eq!([duplicates(floe, &twice), duplicates(twitter, &twice)], ["**4,321** (seed 7)"; 2]);
+    }
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        let numbers = [0, 12, 123, 1_234, 123_456, 1_234_567];
+        assert_eq!(numbers.map(grouped), ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
+        assert_eq!([per_mille(0, 0), per_mille(1, 100_000), per_mille(5, 1_000)], ["0", "<0.1", "5.0"]);
+    }
+
+    #[test]
+    fn the_same_seeds_make_the_same_table_on_any_number_of_threads() {
+        let plan = Plan { first: 3, seeds: 2, nodes: 3, seconds: 20, classes: Vec::new(), every: true };
+        let (one, three) = (measure(&plan, 1, &|| ()), measure(&plan, 3, &|| ()));
+        assert_eq!(one.markdown(), three.markdown());
+        assert_eq!(one.broken(), None);
+        for (entrant, outcomes) in one.rows {
+            let disorder: u64 = outcomes.iter().map(|outcome| outcome.counts.disorder).sum();
+            assert!(disorder == 0 || !UNORDERED.contains(&entrant.name), "{} promises order", entrant.name);
+        }
+    }
+}
