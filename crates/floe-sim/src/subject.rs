@@ -187,7 +187,9 @@ impl Subject {
         let label = names::NAMES[ask.name].label;
         let bits = names::bits(ask.name, &self.fleet);
         let settled = ask.asked_at >= self.settled_from && self.in_contract;
-        let held = bits.filter(|bits| process.book.has_window(bits, steady));
+        // A thread that stood still may come with a time from before everything was dropped.
+        let prompt = !self.preempted.contains(&ask.id);
+        let held = bits.filter(|bits| prompt && process.book.has_window(bits, steady));
         // 41 bits of time end in 2089, and a wild clock says 2099.
         if bits.is_some_and(|bits| steady >= bits.horizon()) {
             return None;

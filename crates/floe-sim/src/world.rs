@@ -1,7 +1,7 @@
 //! The world: a heap of events over machines with clocks, processes that live and die, and a store behind a network.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use floe::{MonoMillis, Reading};
 
@@ -17,6 +17,8 @@ const TIMEOUT: Micros = SECOND;
 const PATIENCE: Micros = SECOND;
 /// What a caller may wait beyond its patience: for a process to be scheduled.
 const SLACK: Micros = SECOND / 4;
+/// A restored machine whose wall clock has moved by so much against what its memory says is sure to notice.
+const NOTICED_MS: i64 = 1_500;
 /// A process that gave up is started again after this, as a supervisor does.
 const RESTART: Micros = 2 * SECOND;
 
@@ -32,7 +34,8 @@ pub(crate) struct World<'a, M: Model> {
     heap: BinaryHeap<Reverse<Entry<M>>>,
     scheduled: u64,
     hosts: Vec<Host>,
-    disks: Vec<M::Disk>,
+    /// What each node has written on each host.
+    disks: BTreeMap<(usize, usize), M::Disk>,
     /// Until when each host sleeps; 0 while it is awake.
     asleep: Vec<Micros>,
     nodes: Vec<Node<M>>,
@@ -52,7 +55,8 @@ struct Node<M: Model> {
     /// Requests that have had no answer.
     open: Vec<u64>,
     alarm: Option<(MonoMillis, u64)>,
-    pauses: u32,
+    /// The faults that make it stand still.
+    pauses: Vec<usize>,
     paused_since: Micros,
     paused: Micros,
     /// What came while it stood still.
@@ -63,7 +67,7 @@ struct Node<M: Model> {
     crash: Option<Crash>,
     /// How far its monotonic clock is behind its host's: it was restored from a snapshot.
     lag_ms: u64,
-    snapshot: Option<(M::Process, Vec<u64>, MonoMillis)>,
+    snapshot: Option<(M::Process, Vec<u64>, Reading)>,
     /// The largest ID that this life has handed out under each name.
     top: Vec<Option<u128>>,
 }
@@ -185,7 +189,7 @@ impl<'a, M: Model> World<'a, M> {
             .collect();
         let mut world = Self {
             asleep: vec![0; hosts.len()],
-            disks: vec![M::Disk::default(); hosts.len()],
+            disks: BTreeMap::new(),
             hosts,
             nodes: Vec::new(),
             asks: Vec::new(),
@@ -223,13 +227,16 @@ impl<'a, M: Model> World<'a, M> {
     /// Runs to the end, or with `until_wrong` to the first violation.
     pub(crate) fn run(&mut self, until_wrong: bool) {
         while let Some(Reverse(Entry { at, event, .. })) = self.heap.pop() {
-            if at > self.scenario.until || until_wrong && !self.history.violations.is_empty() {
+            let wrong = until_wrong && !self.history.violations.is_empty();
+            if at > self.scenario.until || wrong {
                 break;
             }
             self.now = at;
             self.handle(event);
         }
-        self.now = self.scenario.until;
+        if !until_wrong || self.history.violations.is_empty() {
+            self.now = self.scenario.until;
+        }
         self.count_unanswered();
         if self.outbox.noting {
             let read = self.history.mints.iter().map(|mint| self.model.read(mint.name, mint.id));
@@ -264,7 +271,7 @@ impl<'a, M: Model> World<'a, M> {
             Event::Reply { life, .. } | Event::Exit { life, .. } => Some(life.node),
             _ => None,
         };
-        if let Some(node) = node.map(|node| &mut self.nodes[node]).filter(|node| node.pauses > 0) {
+        if let Some(node) = node.map(|node| &mut self.nodes[node]).filter(|node| !node.pauses.is_empty()) {
             return node.backlog.push(event);
         }
         match event {
@@ -330,7 +337,7 @@ impl<'a, M: Model> World<'a, M> {
         let mut process = this.process.take()?;
         self.outbox.last_request = this.last_request;
         let ran = self.now - this.paused_until(self.now);
-        let disk = &mut self.disks[life.host];
+        let disk = self.disks.entry((life.host, node)).or_default();
         let random = &mut this.random;
         let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran };
         let result = act(self.model, &mut process, &mut machine);
@@ -391,7 +398,7 @@ impl<'a, M: Model> World<'a, M> {
         let now = self.reading(node);
         let this = &mut self.nodes[node];
         let ran = self.now - this.paused_until(self.now);
-        let (disk, random) = (&mut self.disks[host], &mut this.random);
+        let (disk, random) = (self.disks.entry((host, node)).or_default(), &mut this.random);
         self.outbox.last_request = this.last_request;
         let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran };
         let store = reachable.then_some(&mut self.store);
@@ -408,10 +415,11 @@ impl<'a, M: Model> World<'a, M> {
         }
         this.open.clear();
         this.backlog.clear();
-        if this.pauses > 0 {
+        if !this.pauses.is_empty() {
             this.paused += self.now - this.paused_since;
         }
-        (this.alarm, this.pauses, this.crash) = (None, 0, None);
+        this.pauses.clear();
+        (this.alarm, this.crash) = (None, None);
         self.tell(Some(node), || Happened::Died(why.to_owned()));
     }
 
@@ -741,7 +749,7 @@ impl<'a, M: Model> World<'a, M> {
                 }
             }
             What::Pause { node, lasts } => {
-                self.pause(node);
+                self.pause(node, index);
                 over(self, lasts);
             }
             What::Sleep { node, lasts } => {
@@ -750,7 +758,7 @@ impl<'a, M: Model> World<'a, M> {
                 if self.asleep[host] == 0 && self.nodes.iter().all(alone) {
                     self.asleep[host] = now + lasts;
                     self.hosts[host].sleep(now);
-                    self.pause(node);
+                    self.pause(node, index);
                     over(self, lasts);
                 }
             }
@@ -787,10 +795,10 @@ impl<'a, M: Model> World<'a, M> {
                 self.tell(None, || Happened::Fault(words));
             }
             What::Snapshot { node, lasts } => {
-                let mono = self.reading(node).mono;
+                let then = self.reading(node);
                 let Some(memory) = self.memory(node) else { return };
                 let this = &mut self.nodes[node];
-                this.snapshot = Some((memory, this.open.clone(), mono));
+                this.snapshot = Some((memory, this.open.clone(), then));
                 self.tell(Some(node), || Happened::Snapshot);
                 over(self, lasts);
             }
@@ -805,7 +813,7 @@ impl<'a, M: Model> World<'a, M> {
 
     fn memory(&mut self, node: usize) -> Option<M::Process> {
         let this = &self.nodes[node];
-        if this.pauses > 0 {
+        if !this.pauses.is_empty() {
             return None;
         }
         let fresh = this.random.fork(self.now);
@@ -820,14 +828,14 @@ impl<'a, M: Model> World<'a, M> {
                 self.tell_host(host, || Happened::Fault("its clock runs right again".to_owned()));
             }
             What::Freeze { host, .. } | What::Wild { host, .. } => self.set_right(host),
-            What::Pause { node, .. } => self.resume(node),
+            What::Pause { node, .. } => self.resume(node, index),
             What::Sleep { node, .. } => {
                 if let Some(host) = self.asleep.iter().position(|until| *until == now) {
                     self.asleep[host] = 0;
                     self.hosts[host].awake(now);
                 }
                 self.schedule_alarm(node);
-                self.resume(node);
+                self.resume(node, index);
             }
             What::Cut { node, .. } => {
                 self.nodes[node].cut = self.nodes[node].cut.saturating_sub(1);
@@ -858,15 +866,19 @@ impl<'a, M: Model> World<'a, M> {
 
     fn restore(&mut self, node: usize) {
         let this = &mut self.nodes[node];
-        let Some((memory, open, mono)) = this.snapshot.take() else { return };
-        if this.process.is_none() || this.pauses > 0 {
+        let Some((memory, open, then)) = this.snapshot.take() else { return };
+        if this.process.is_none() || !this.pauses.is_empty() {
             return;
         }
         let host = this.life.host;
         self.set_right(host);
-        let shown = self.hosts[host].read(self.now).mono;
+        let shown = self.hosts[host].read(self.now);
+        if shown.wall.since(then.wall).abs() < NOTICED_MS {
+            // It cannot be told from a copy whose clock was copied along, which is a fault of its own.
+            return;
+        }
         let this = &mut self.nodes[node];
-        this.lag_ms = shown.since(mono);
+        this.lag_ms = shown.mono.since(then.mono);
         this.process = Some(memory);
         this.life.number += 1;
         (this.open, this.alarm, this.crash) = (open.clone(), None, None);
@@ -891,7 +903,9 @@ impl<'a, M: Model> World<'a, M> {
         clone.process = Some(memory);
         self.hosts.push(self.hosts[original.life.host]);
         self.asleep.push(0);
-        self.disks.push(self.disks[original.life.host].clone());
+        if let Some(disk) = self.disks.get(&(original.life.host, node)).cloned() {
+            self.disks.insert((host, index), disk);
+        }
         let (life, open) = (clone.life, clone.open.clone());
         self.nodes.push(clone);
         self.tell(Some(index), || Happened::CloneOf(node));
@@ -902,31 +916,37 @@ impl<'a, M: Model> World<'a, M> {
         self.call(index, |model, process, machine| model.wake(process, machine));
     }
 
-    fn pause(&mut self, node: usize) {
+    fn pause(&mut self, node: usize, fault: usize) {
         let now = self.now;
         let this = &mut self.nodes[node];
-        if this.pauses == 0 {
+        if this.pauses.is_empty() {
             this.paused_since = now;
         }
-        this.pauses += 1;
+        this.pauses.push(fault);
         self.tell(Some(node), || Happened::Paused(true));
     }
 
-    fn resume(&mut self, node: usize) {
+    /// That fault is over. Where the process has died meanwhile it concerns nobody any more.
+    fn resume(&mut self, node: usize, fault: usize) {
         let now = self.now;
         let this = &mut self.nodes[node];
-        // It may have died meanwhile.
-        if this.pauses == 0 {
-            return;
-        }
-        this.pauses -= 1;
-        if this.pauses > 0 {
+        let Some(at) = this.pauses.iter().position(|&pause| pause == fault) else { return };
+        this.pauses.swap_remove(at);
+        if !this.pauses.is_empty() {
             return;
         }
         this.paused += now - this.paused_since;
         let backlog = std::mem::take(&mut this.backlog);
         self.tell(Some(node), || Happened::Paused(false));
         for event in backlog {
+            if let Event::Ask { ask } = event
+                && now > self.asks[place(ask)].ask.asked_at + PATIENCE
+            {
+                // Its caller has given up meanwhile.
+                self.asks[place(ask)].open = false;
+                self.history.counts.unanswered += 1;
+                continue;
+            }
             // Whatever the process finds first when it goes on.
             let at = now + self.network.spread(1, 5_000);
             self.schedule(at, event);
@@ -972,8 +992,10 @@ impl<'a, M: Model> World<'a, M> {
         for node in 0..self.nodes.len() {
             let this = &mut self.nodes[node];
             (this.cut, this.slow, this.lossy, this.crash, this.snapshot) = (0, None, false, None, None);
-            this.pauses = this.pauses.min(1);
-            self.resume(node);
+            if let Some(&last) = this.pauses.last() {
+                this.pauses.retain(|&pause| pause == last);
+                self.resume(node, last);
+            }
             self.schedule_alarm(node);
         }
         self.tell(None, || Happened::Healed);
@@ -996,7 +1018,7 @@ impl<M: Model> Node<M> {
             last_request: 0,
             open: Vec::new(),
             alarm: None,
-            pauses: 0,
+            pauses: Vec::new(),
             paused_since: 0,
             paused: 0,
             backlog: Vec::new(),
@@ -1012,7 +1034,7 @@ impl<M: Model> Node<M> {
 
     /// How long it has stood still in all.
     fn paused_until(&self, now: Micros) -> Micros {
-        self.paused + if self.pauses > 0 { now - self.paused_since } else { 0 }
+        self.paused + if !self.pauses.is_empty() { now - self.paused_since } else { 0 }
     }
 }
 
