@@ -258,6 +258,7 @@ impl Scenario {
         let fleet = Fleet { nodes, worker_bits, keep: random.chance(500) };
         let mut scenario =
             Self { seed, begin_ms, fleet, setups, starts, clocks, faults: Vec::new(), heal, until };
+        let rolls_back = has(Class::Rollback);
         for class in picked {
             let mut random = random.fork(as_u64(class as usize) + 10);
             // As dense in a long history as in one of a minute.
@@ -265,6 +266,12 @@ impl Scenario {
                 let at = random.between(SECOND, heal - SECOND);
                 let most = heal - at;
                 let what = scenario.draw(class, &mut random, most);
+                if let (Some(What::Crash { node, back_in, .. }), true) = (&what, rolls_back) {
+                    // The machine comes up with a clock that lost more than the time in between.
+                    let by_ms = -by(back_in / MILLI + random.spread(1, 3_000));
+                    let what = What::Step { host: *node, by_ms };
+                    scenario.faults.push(Fault { at: at + back_in / 2, what });
+                }
                 scenario.faults.extend(what.map(|what| Fault { at, what }));
             }
         }

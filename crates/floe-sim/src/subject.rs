@@ -235,18 +235,23 @@ impl Subject {
         machine: &mut Machine<'_, Self>,
     ) {
         let label = names::NAMES[ask.name].label;
+        let waited = self.waits.get(&ask.id).map_or(0, |since| (machine.ran - since) / 1_000);
+        let prompt = !self.preempted.contains(&ask.id) && ask.name != 2 && ask.name < names::COUNT;
+        // A copy that asks again gets the window that its original asked for, which may begin later.
+        let prompt = prompt && !self.ledger.is_copy(machine.life);
+        let mut before = None;
         for &id in ids {
             let Some((mark, span)) = books::span(ask.name, id, &self.fleet, process.setup.odd) else {
                 machine.violation(format!("{label} handed out {id}, which is none of its IDs"));
                 continue;
             };
+            // Of one tick all is well, or nothing.
+            if before.replace((mark, span.clone())) == Some((mark, span.clone())) {
+                continue;
+            }
             if let Err(words) = process.book.minted(mark, &span) {
                 machine.violation(words);
             }
-            let waited = self.waits.get(&ask.id).map_or(0, |since| (machine.ran - since) / 1_000);
-            let prompt = !self.preempted.contains(&ask.id) && ask.name != 2 && ask.name < names::COUNT;
-            // A copy that asks again gets the window that its original asked for, which may begin later.
-            let prompt = prompt && !self.ledger.is_copy(machine.life);
             if prompt && process.book.was_late(mark, &span, waited) {
                 machine.violation(format!(
                     "a caller of {label} slept on, {waited} ms in all, while there was something to mint"

@@ -15,6 +15,10 @@ use crate::scenario::{Fault, Moment, SECOND, Scenario, What};
 const TIMEOUT: Micros = SECOND;
 /// After so long without an answer a caller counts as not served.
 const PATIENCE: Micros = SECOND;
+/// So many calls come one soon after the other to a process that has just started, and to one that is about to crash.
+const BUSY: u64 = 40;
+/// How long those take.
+const LOADED: Micros = 40_000;
 /// What a caller may wait beyond its patience: for a process to be scheduled.
 const SLACK: Micros = SECOND / 4;
 /// A restored machine whose wall clock has moved by so much against what its memory says is sure to notice.
@@ -218,6 +222,11 @@ impl<'a, M: Model> World<'a, M> {
         }
         for (index, fault) in scenario.faults.iter().enumerate() {
             world.schedule(fault.at, Event::Fault(index));
+            if let What::Crash { node, .. } = fault.what {
+                // It strikes while there is something to do.
+                let (at, left) = (fault.at.saturating_sub(LOADED), BUSY);
+                world.schedule(at, Event::Burst { node, left });
+            }
         }
         world.schedule(SECOND, Event::Storm);
         world.schedule(scenario.heal, Event::Heal);
@@ -285,7 +294,7 @@ impl<'a, M: Model> World<'a, M> {
             Event::Burst { node, left } => {
                 self.ask(node);
                 if left > 0 {
-                    let at = self.now + self.load.below(1_000);
+                    let at = self.now + self.load.below(2 * LOADED / BUSY);
                     self.schedule(at, Event::Burst { node, left: left - 1 });
                 }
             }
@@ -405,6 +414,7 @@ impl<'a, M: Model> World<'a, M> {
         this.process = Some(self.model.start(&this.setup, store, &mut machine));
         this.last_request = self.outbox.last_request;
         self.collect(node);
+        self.schedule(self.now + 1_000, Event::Burst { node, left: BUSY });
     }
 
     /// The process is no more.
@@ -486,7 +496,7 @@ impl<'a, M: Model> World<'a, M> {
         } else {
             self.ask(node);
         }
-        let at = self.now + self.load.between(50_000, 2_000_000);
+        let at = self.now + self.load.between(50_000, 2_500_000);
         self.schedule(at, Event::Load { node });
     }
 
