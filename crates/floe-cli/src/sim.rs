@@ -139,7 +139,7 @@ fn one(entrant: &Entrant, arguments: &arguments::Sim, plan: &Plan, jobs: usize) 
     if plan.seeds > 1 {
         text += &format!("\n{}", firsts(&ran));
     }
-    text += &format!("\nSeed {seed}, which `{replay}` runs again:\n\n");
+    text += &format!("\nSeed {seed}, which `{replay}` runs again, made as short as it still goes wrong:\n\n");
     if let Some(told) = &told {
         text += told.words.trim_end();
         text.push('\n');

@@ -229,7 +229,9 @@ pub struct History {
     pub digest: u64,
     seen: HashMap<(u8, u128), usize, BuildHasherDefault<Mix>>,
     /// The largest ID of the fleet under each name.
-    top: Vec<Option<u128>>,
+    top: Vec<Option<i128>>,
+    /// The only kind of wrong that counts, where there is one.
+    pub(crate) only: Option<Wrong>,
 }
 
 const MOST_VIOLATIONS: usize = 100;
@@ -255,6 +257,9 @@ impl History {
     }
 
     pub(crate) fn violate(&mut self, violation: Violation) {
+        if self.only.is_some_and(|only| only != violation.wrong) {
+            return;
+        }
         let known = |it: &Violation| it.wrong == violation.wrong;
         if self.violations.len() < MOST_VIOLATIONS || !self.violations.iter().any(known) {
             self.violations.push(violation);
@@ -262,7 +267,7 @@ impl History {
     }
 
     /// The largest ID that anyone was given under this name.
-    pub(crate) fn top(&self, name: usize) -> Option<u128> {
+    pub(crate) fn top(&self, name: usize) -> Option<i128> {
         self.top.get(name).copied().flatten()
     }
 
@@ -276,7 +281,7 @@ impl History {
         if info.order == Order::Fleet
             && let Some(top) = self.top.get_mut(mint.name)
         {
-            *top = (*top).max(Some(mint.id));
+            *top = (*top).max(Some(rank(mint.id)));
         }
         match self.seen.entry((info.domain, mint.id)) {
             std::collections::hash_map::Entry::Occupied(first) => {
@@ -318,6 +323,12 @@ impl Hasher for Mix {
         self.write_u64(high);
         self.write_u64(low);
     }
+}
+
+/// The place of an ID in the order that its callers see: 64 bits whose highest is set are a negative number to them.
+pub(crate) fn rank(id: u128) -> i128 {
+    let number = i128::try_from(id).unwrap_or(i128::MAX);
+    if (1 << 63..1 << 64).contains(&number) { number - (1 << 64) } else { number }
 }
 
 /// The two words of an ID.

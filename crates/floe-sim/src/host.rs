@@ -109,6 +109,11 @@ impl Host {
         self.mono.when(i64::try_from(at.get()).ok()?.checked_mul(1000)?)
     }
 
+    /// How much of its present millisecond the monotonic clock has run through, in microseconds.
+    pub(crate) fn begun(&self, now: Micros) -> Micros {
+        Micros::try_from(self.mono.at(now).rem_euclid(1000)).unwrap_or(0)
+    }
+
     /// How far the wall clock is from the true time, in milliseconds.
     pub(crate) fn error_ms(&self, now: Micros) -> i64 {
         (self.wall.at(now) - self.begin - i64::try_from(now).unwrap_or(0)).div_euclid(1000)

@@ -18,6 +18,8 @@ pub struct Mode {
     pub noting: bool,
     /// Whether it ends at the first violation.
     pub until_wrong: bool,
+    /// The only kind of wrong that counts, where a story is to be about that.
+    pub only: Option<Wrong>,
 }
 
 /// An algorithm that can be run.
@@ -63,6 +65,11 @@ pub const ENTRANTS: &[Entrant] = &[
         run: |s, h, m| go(peers::cosid::CosId::new(true), s, h, m),
     },
     Entrant {
+        name: "cosid-unstable",
+        source: "the same with instance names that change at every start, as is the default",
+        run: |s, h, m| go(peers::cosid::CosId::new(false), s, h, m),
+    },
+    Entrant {
         name: "baidu",
         source: "baidu/uid-generator, CachedUidGenerator.java",
         run: |s, h, m| go(peers::baidu::Baidu, s, h, m),
@@ -100,7 +107,7 @@ pub const ENTRANTS: &[Entrant] = &[
 ];
 
 fn go<M: Model>(mut model: M, scenario: &Scenario, history: &mut History, mode: Mode) {
-    World::new(&mut model, scenario, history, mode.noting).run(mode.until_wrong);
+    World::new(&mut model, scenario, history, mode).run(mode.until_wrong);
 }
 
 impl Entrant {
@@ -112,6 +119,13 @@ impl Entrant {
     /// Runs it through a scenario.
     pub fn run(&self, scenario: &Scenario, history: &mut History, mode: Mode) {
         (self.run)(scenario, history, mode);
+    }
+
+    /// What a story of a scenario is about: of an algorithm that repeats an ID there, that.
+    pub(crate) fn worst(&self, scenario: &Scenario, history: &mut History) -> Option<Wrong> {
+        let twice = Some(Wrong::Twice);
+        self.run(scenario, history, Mode { noting: false, until_wrong: true, only: twice });
+        twice.filter(|_| !history.violations.is_empty())
     }
 
     /// Whether it is floe, of which every violation is a bug.
@@ -224,7 +238,7 @@ pub fn seeds(entrant: &Entrant, plan: &Plan, threads: usize, progress: &(dyn Fn(
                         break;
                     }
                     let seed = plan.first + index;
-                    let mode = Mode { noting: false, until_wrong: entrant.is_floe() };
+                    let mode = Mode { until_wrong: entrant.is_floe(), ..Mode::default() };
                     entrant.run(&plan.scenario(seed), &mut history, mode);
                     outcome.take(seed, &history);
                     progress(index + 1);

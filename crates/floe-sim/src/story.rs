@@ -59,7 +59,8 @@ pub fn trace(entrant: &Entrant, scenario: &Scenario) -> impl Iterator<Item = Str
 
 fn noted(entrant: &Entrant, scenario: &Scenario) -> History {
     let mut history = History::default();
-    entrant.run(scenario, &mut history, Mode { noting: true, until_wrong: true });
+    let only = entrant.worst(scenario, &mut history);
+    entrant.run(scenario, &mut history, Mode { noting: true, until_wrong: true, only });
     history
 }
 

@@ -52,6 +52,8 @@ pub struct Process {
     calls: (u64, u32),
     /// When it last looked, what its steady clock said then, and when that jumped.
     pulse: (Micros, u64, Micros),
+    /// It lives in a memory that was copied: its original may have given back what it remembers to hold.
+    copied: bool,
     /// Its memory was copied, and it has not looked at its clock since.
     restored: bool,
 }
@@ -217,7 +219,9 @@ impl Subject {
                 SETTLED / SECOND
             )),
             (MintError::Stopped(why), _)
-                if self.in_contract && (why.contains("went backwards") || why.contains("is missing")) =>
+                if self.in_contract
+                    && !process.copied
+                    && (why.contains("went backwards") || why.contains("is missing")) =>
             {
                 Some(format!("{label} was stopped by a ledger that had done nothing wrong: {why}"))
             }
@@ -380,6 +384,7 @@ impl Model for Subject {
             stopping: false,
             calls: (0, 0),
             pulse: (0, 0, 0),
+            copied: false,
             restored: false,
         };
         match running {
@@ -478,6 +483,7 @@ impl Model for Subject {
             stopping: *stopping,
             calls: *calls,
             pulse: *pulse,
+            copied: true,
             restored: true,
         })
     }

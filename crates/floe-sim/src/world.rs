@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use floe::{MonoMillis, Reading};
 
-use crate::history::{Event as Told, Happened, History, Mint, STOPPED, Violation, Wrong};
+use crate::history::{Event as Told, Happened, History, Mint, STOPPED, Violation, Wrong, rank};
 use crate::host::Host;
 use crate::model::{Ask, Life, Machine, Micros, Model, Order, Outbox, Setup, Silence, Verdict};
 use crate::random::Random;
+use crate::run::Mode;
 use crate::scenario::{Fault, Moment, SECOND, Scenario, What};
 
 /// After so long without a reply a client gives up on a request.
@@ -73,7 +74,7 @@ struct Node<M: Model> {
     lag_ms: u64,
     snapshot: Option<(M::Process, Vec<u64>, Reading)>,
     /// The largest ID that this life has handed out under each name.
-    top: Vec<Option<u128>>,
+    top: Vec<Option<i128>>,
 }
 
 #[derive(Clone, Copy)]
@@ -89,7 +90,7 @@ struct Asked {
     ask: Ask,
     life: Life,
     /// An answer has to be larger than this.
-    above: Option<u128>,
+    above: Option<i128>,
     /// How long its node had been paused until then.
     paused: Micros,
     open: bool,
@@ -183,10 +184,11 @@ impl<'a, M: Model> World<'a, M> {
         model: &'a mut M,
         scenario: &'a Scenario,
         history: &'a mut History,
-        noting: bool,
+        mode: Mode,
     ) -> Self {
         let store = model.store(&scenario.fleet);
         history.clear(model.names());
+        history.only = mode.only;
         let random = Random::new(scenario.seed);
         let hosts: Vec<_> = scenario
             .clocks
@@ -199,7 +201,7 @@ impl<'a, M: Model> World<'a, M> {
             hosts,
             nodes: Vec::new(),
             asks: Vec::new(),
-            outbox: Outbox::new(noting),
+            outbox: Outbox::new(mode.noting),
             network: random.fork(2),
             load: random.fork(3),
             heap: BinaryHeap::new(),
@@ -577,7 +579,9 @@ impl<'a, M: Model> World<'a, M> {
             }
             Verdict::Again(at) => {
                 let at = MonoMillis::new(at.get().saturating_add(self.nodes[life.node].lag_ms));
-                let due = self.hosts[life.host].when(at).unwrap_or(self.now + 1_000);
+                // Clocks are read in whole milliseconds, and a sleep ends no sooner than it was told to.
+                let host = &self.hosts[life.host];
+                let due = host.when(at).map_or(self.now + 1_000, |due| due + host.begun(self.now));
                 return self.schedule(due.max(self.now + 100), Event::Again { ask: ask.id });
             }
             Verdict::Minted(ids) => self.minted(&ask, life, above, &ids),
@@ -605,41 +609,42 @@ impl<'a, M: Model> World<'a, M> {
         }
     }
 
-    fn minted(&mut self, ask: &Ask, life: Life, mut above: Option<u128>, ids: &[u128]) {
+    fn minted(&mut self, ask: &Ask, life: Life, mut above: Option<i128>, ids: &[u128]) {
         let info = self.model.names()[ask.name];
         let first = self.history.mints.len();
         let error_ms = self.hosts[life.host].error_ms(self.now);
         self.tell(Some(life.node), || Happened::Minted { first, count: ids.len(), error_ms });
         for &id in ids {
-            let place = self.history.mints.len();
+            let (place, rank) = (self.history.mints.len(), rank(id));
             let mint = Mint { at: self.now, life, name: ask.name, id };
             let (at, node) = (self.now, Some(life.node));
             if let Some(earlier) = self.history.mint(mint, &info)
                 && !self.model.may_repeat(ask.name, id)
             {
-                let words = format!("{} handed out {id} for a second time", info.label);
+                let words = format!("{} handed out {rank} for a second time", info.label);
                 let mints = Some((earlier, place));
                 self.history.violate(Violation { at, wrong: Wrong::Twice, node, words, mints });
             }
             if info.order != Order::None {
-                if above.is_some_and(|above| id <= above) && !self.model.may_repeat(ask.name, id) {
+                if above.is_some_and(|above| rank <= above) && !self.model.may_repeat(ask.name, id) {
                     self.history.counts.disorder += 1;
                     let words = format!(
-                        "{} handed out {id} to a call that began after {} had been returned",
+                        "{} handed out {rank} to a call that began after {} had been returned",
                         info.label,
                         above.unwrap_or(0)
                     );
                     let wrong = Wrong::Disorder;
-                    let larger = |mint: &Mint| mint.name == ask.name && Some(mint.id) == above;
+                    let larger =
+                        |mint: &Mint| mint.name == ask.name && Some(crate::history::rank(mint.id)) == above;
                     // Only a story wants to know which one that was, and it takes a search.
                     let earlier = &self.history.mints[..if self.outbox.noting { place } else { 0 }];
                     let mints = earlier.iter().rposition(larger).map(|earlier| (earlier, place));
                     self.history.violate(Violation { at, wrong, node, words, mints });
                 }
-                above = above.max(Some(id));
+                above = above.max(Some(rank));
             }
             let top = &mut self.nodes[life.node].top[ask.name];
-            *top = (*top).max(Some(id));
+            *top = (*top).max(Some(rank));
         }
     }
 

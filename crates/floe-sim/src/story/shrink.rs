@@ -15,10 +15,11 @@ const AFTER: u64 = 1_000;
 /// more; then what is left is made smaller. The same scenario always shrinks to the same one.
 pub fn shrink(entrant: &Entrant, scenario: &Scenario) -> Scenario {
     let mut history = History::default();
-    entrant.run(scenario, &mut history, Mode { noting: false, until_wrong: true });
+    let only = entrant.worst(scenario, &mut history);
+    entrant.run(scenario, &mut history, Mode { noting: false, until_wrong: true, only });
     let Some(violation) = history.violations.first() else { return scenario.clone() };
     let (wrong, at) = (violation.wrong, violation.at);
-    let mut search = Search { entrant, wrong, best: scenario.clone(), history, left: MOST_RUNS };
+    let mut search = Search { entrant, wrong, only, best: scenario.clone(), history, left: MOST_RUNS };
     search.cut(at);
     // That everything is set right at once is no fault, and may do harm all the same: clocks step.
     search.attempt(|scenario| scenario.heal = scenario.heal.max(scenario.until));
@@ -40,6 +41,7 @@ pub fn shrink(entrant: &Entrant, scenario: &Scenario) -> Scenario {
 struct Search<'a> {
     entrant: &'a Entrant,
     wrong: Wrong,
+    only: Option<Wrong>,
     best: Scenario,
     history: History,
     left: u32,
@@ -54,7 +56,8 @@ impl Search<'_> {
             return false;
         }
         self.left -= 1;
-        self.entrant.run(&candidate, &mut self.history, Mode { noting: false, until_wrong: true });
+        let mode = Mode { noting: false, until_wrong: true, only: self.only };
+        self.entrant.run(&candidate, &mut self.history, mode);
         let first = self.history.violations.first();
         let Some(at) = first.filter(|it| it.wrong == self.wrong).map(|it| it.at) else { return false };
         self.best = candidate;

@@ -14,7 +14,7 @@ fn entrant(name: &str) -> &'static Entrant {
 
 fn first_wrong(entrant: &Entrant, scenario: &Scenario) -> Option<Wrong> {
     let mut history = History::default();
-    entrant.run(scenario, &mut history, Mode { noting: false, until_wrong: true });
+    entrant.run(scenario, &mut history, Mode { noting: false, until_wrong: true, only: None });
     history.violations.first().map(|violation| violation.wrong)
 }
 
@@ -144,7 +144,7 @@ fn snowflakes_are_read_as_they_were_made() {
     let mut read = BTreeSet::new();
     for entrant in ENTRANTS {
         let mut history = History::default();
-        entrant.run(&scenario, &mut history, Mode { noting: true, until_wrong: false });
+        entrant.run(&scenario, &mut history, Mode { noting: true, until_wrong: false, only: None });
         assert_eq!(history.parts.len(), history.mints.len());
         for (mint, parts) in history.mints.iter().zip(&history.parts) {
             let Some(parts) = parts else { continue };

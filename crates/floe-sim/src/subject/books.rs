@@ -136,6 +136,7 @@ impl LedgerBook {
                     && renewal
                     && !entry.tokens.contains(token)
                     && *earlier == by
+                    && self.repeats.is_empty()
                     && range.end == *told
                 {
                     self.broken.push(format!(

@@ -87,7 +87,7 @@ fn threads_and_what_ran_before_change_nothing() {
     let mut fresh = 0_u64;
     for seed in 40..52 {
         let mut history = History::default();
-        floe().run(&plan.scenario(seed), &mut history, Mode { noting: true, until_wrong: true });
+        floe().run(&plan.scenario(seed), &mut history, Mode { noting: true, until_wrong: true, only: None });
         fresh = fresh.wrapping_add(history.digest ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     }
     assert_eq!(fresh, one.digest, "what is noted for a story changes nothing");

@@ -18,7 +18,7 @@ fn find(mutation: Option<Mutation>, seeds: u64) -> Option<(u64, String)> {
         // What goes wrong where a ledger forgets has to be seen, too.
         let classes = if seed % 4 == 3 { Class::ALL } else { Class::CONTRACT };
         let scenario = Scenario::new(seed, 5, 60, classes, false);
-        let mode = Mode { noting: false, until_wrong: true };
+        let mode = Mode { noting: false, until_wrong: true, only: None };
         let run = AssertUnwindSafe(|| with(mutation, || floe.run(&scenario, &mut history, mode)));
         let stopped = catch_unwind(run).err();
         // floe's own assertions stop the process: that is seen as well.

@@ -6,7 +6,7 @@ use floe_sim::scenario::{Fault, Moment, SECOND, Scenario, What};
 
 fn run(scenario: &Scenario) -> History {
     let mut history = History::default();
-    let mode = Mode { noting: false, until_wrong: true };
+    let mode = Mode { noting: false, until_wrong: true, only: None };
     Entrant::named("floe").unwrap().run(scenario, &mut history, mode);
     assert_eq!(history.violations, []);
     history
