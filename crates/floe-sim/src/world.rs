@@ -214,8 +214,9 @@ impl<'a, M: Model> World<'a, M> {
             now: 0,
             scheduled: 0,
         };
+        let names = world.model.names().len();
         for (node, setup) in scenario.setups.iter().enumerate() {
-            let node = Node::new(node, setup.clone(), &random, world.model.names().len());
+            let node = Node::new(node, setup.clone(), &random, names);
             world.nodes.push(node);
         }
         for (node, start) in scenario.starts.iter().enumerate() {
@@ -232,7 +233,11 @@ impl<'a, M: Model> World<'a, M> {
                 What::Stop { node, .. } => (node, LOADED / 2),
                 _ => continue,
             };
-            world.burst(fault.at.saturating_sub(before), node, BUSY);
+            // Drawn apart: a fault that is still to come changes nothing before it.
+            let mut load = random.fork(fault.at);
+            let name = load.chance(500).then(|| place(load.below(number(names))));
+            let at = fault.at.saturating_sub(before);
+            world.schedule(at, Event::Burst { node, left: BUSY, name });
         }
         world.schedule(SECOND, Event::Storm);
         world.schedule(scenario.heal, Event::Heal);
