@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `memory:` | (always there) | nobody; a restart forgets it |
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
+//! | `postgres://…` | `postgres` | whoever reaches the database |
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -24,8 +25,13 @@ use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError, Memory};
 
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
 
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, open_dir};
@@ -33,18 +39,22 @@ pub use sqlite::{Sqlite, open_dir};
 /// The realm of those who name none.
 pub const DEFAULT_REALM: &str = "default";
 
-/// The schemes that this build opens.
-const SCHEMES: &[&str] = &[
+/// How the URLs begin that this build opens.
+pub const SCHEMES: &[&str] = &[
     "memory:",
     #[cfg(feature = "sqlite")]
     "sqlite:PATH",
+    #[cfg(feature = "postgres")]
+    "postgres://…",
 ];
 
 /// Schemes of ledgers that floe is to have, and that this version or build has not.
 const NOT_HERE: &[&str] = &[
     #[cfg(not(feature = "sqlite"))]
     "sqlite",
+    #[cfg(not(feature = "postgres"))]
     "postgres",
+    #[cfg(not(feature = "postgres"))]
     "postgresql",
     "mysql",
     "mariadb",
@@ -73,6 +83,7 @@ pub enum OpenError {
 /// - `memory:` is a fresh ledger that lives and dies with the process.
 /// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`, after which
 ///   options may stand: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
+/// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
@@ -86,6 +97,8 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
         "memory" => Err(OpenError::Asked(format!("`{url}`: memory: takes no path; write `memory:`"))),
         #[cfg(feature = "sqlite")]
         "sqlite" => sqlite::open_url(rest, realm),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => postgres::open_url(url, realm),
         _ if NOT_HERE.contains(&scheme) => Err(OpenError::Asked(format!(
             "this build of floe has no ledger on {scheme}: use one of {}",
             SCHEMES.join(", ")

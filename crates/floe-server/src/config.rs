@@ -403,15 +403,15 @@ fn realm(value: &DeValue<'_>) -> Result<String, String> {
 }
 
 /// Schemes of ledgers that a later version opens.
-const LATER_LEDGERS: &[&str] =
-    &["postgres", "postgresql", "mysql", "mariadb", "redis", "rediss", "etcd", "zookeeper"];
+const LATER_LEDGERS: &[&str] = &["mysql", "mariadb", "redis", "rediss", "etcd", "zookeeper"];
 
 fn ledger(value: &DeValue<'_>) -> Result<String, String> {
     let ledger = reader::text(value)?;
     // The scheme alone is shown: what follows may hold a password.
     match ledger.split_once(':') {
         Some((scheme, _)) if LATER_LEDGERS.contains(&scheme) => Err(format!(
-            "the scheme {scheme} is reserved: that ledger is on its way, and this version has sqlite:PATH; write it such as \"sqlite:floe-data/floe.db\""
+            "the scheme {scheme} is reserved: that ledger is on its way, and this version has {}; write it such as \"sqlite:floe-data/floe.db\"",
+            floe_ledger::SCHEMES.join(", ")
         )),
         Some(_) => Ok(ledger),
         None => Err(format!("{ledger:?} is not a URL: write it such as \"sqlite:floe-data/floe.db\"")),

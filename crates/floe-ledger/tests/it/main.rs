@@ -7,6 +7,8 @@ mod files;
 mod opening;
 mod processes;
 mod readme;
+#[cfg(all(unix, feature = "postgres"))]
+mod real_servers;
 mod sharing;
 
 use std::path::Path;

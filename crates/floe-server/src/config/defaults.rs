@@ -27,6 +27,7 @@ realm = "{realm}"
 
 # The store of marks. The default is floe.db in data_dir: embedded, for the processes of one machine. Two replicas
 # that each have an embedded ledger are two realms, and may mint the same IDs.
+# Several machines share a database: "postgres://floe@db/ids" (docs/ledgers.md).
 # ledger = "sqlite:{data_dir}/floe.db"
 
 # Where the embedded ledger lies.

@@ -1,0 +1,224 @@
+//! What is looked at on every new connection: the server's settings, the tables, the realm.
+
+use floe::ledger::{LedgerError, Token};
+use tokio_postgres::{Client, Row};
+
+use super::statements::in_schema;
+use super::trouble::{RAISE, Trouble};
+use super::url::Settings;
+use crate::DEFAULT_REALM;
+
+/// The version of the tables. A migration is a step from each older version, in one transaction; there is no older
+/// one yet.
+const VERSION: i32 = 1;
+
+/// The tables, for the schema `floe`; `docs/ledgers.md` repeats them for those who make them by hand.
+const TABLES: &str = include_str!("tables.sql");
+
+/// What floe is tested on from here up; older ones lack `starts_with` (11) or are out of support for years.
+const OLDEST: i32 = 120_000;
+
+/// `floe` in ASCII: whoever makes the tables holds this lock, so that two first starts do not collide.
+const LOCK: i64 = 0x666c_6f65;
+
+const SETTINGS: &str = "
+SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+       pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'),
+       current_setting('synchronous_commit'), current_setting('server_encoding')
+";
+
+/// The schema, whether it is there, whether its table `version` is, and which of floe's tables are not logged.
+const FIND: &str = "
+SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1),
+       coalesce(bool_or(c.relname = 'version'), false),
+       string_agg(c.relname::text, ', ') FILTER (WHERE c.relpersistence <> 'p')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = $1 AND c.relname IN ('version', 'realm', 'mark', 'definition')
+";
+
+/// Refuses a server that is not fit to keep marks, sets the session up, and remarks on what was found otherwise than
+/// one would expect.
+pub(super) async fn check_server(
+    client: &Client,
+    settings: &Settings,
+    remarks: &mut Vec<String>,
+) -> Result<(), Trouble> {
+    let row = client.query_one(SETTINGS, &[]).await.map_err(Trouble::Sql)?;
+    let shown = &settings.shown;
+    if get::<i32>(&row, 0)? < OLDEST {
+        return Err(unfit(format!(
+            "{shown} is PostgreSQL {}, and floe needs 12 or newer: update the server",
+            get::<&str>(&row, 1)?
+        )));
+    }
+    if get(&row, 2)? {
+        return Err(LedgerError::Unavailable(format!(
+            "{shown} is in recovery: it is a replica, or has not come up yet. Name the primary (with several hosts in \
+             the URL, target_session_attrs=read-write finds it)"
+        ))
+        .into());
+    }
+    let why = [
+        ("fsync", "a crash of the system or a loss of power takes back ranges that were handed out"),
+        ("full_page_writes", "a crash in mid-write can leave a page that is neither old nor new"),
+    ];
+    for (column, (setting, what)) in (3..).zip(why) {
+        if get::<&str>(&row, column)? != "on" {
+            allow(settings, remarks, &format!("has {setting} = off"), what, &format!("turn {setting} on"))?;
+        }
+    }
+    if get::<&str>(&row, 6)? != "UTF8" {
+        return Err(unfit(format!(
+            "{shown} has the encoding {}, in which names cannot be kept exactly: make the database with ENCODING 'UTF8'",
+            get::<&str>(&row, 6)?
+        )));
+    }
+    let found = get::<&str>(&row, 5)?;
+    let commit = if found == "remote_apply" { found } else { "on" };
+    if commit != found {
+        remarks.push(format!("synchronous_commit was {found}, and is {commit} for floe"));
+    }
+    // The bound of a call is the client's; this one ends what an abandoned call left waiting for a lock. It does not
+    // end a commit that waits for its standby: PostgreSQL has stopped that clock by then.
+    let session = format!(
+        "SET synchronous_commit = {commit}; SET statement_timeout = {}; SET default_transaction_read_only = off; \
+         SET default_transaction_isolation = 'read committed'; SET search_path = pg_catalog",
+        settings.max_wait.as_millis()
+    );
+    client.batch_execute(&session).await.map_err(Trouble::Sql)?;
+    let row =
+        client.query_one("SELECT current_setting('synchronous_commit')", &[]).await.map_err(Trouble::Sql)?;
+    if get::<&str>(&row, 0)? != commit {
+        return Err(unfit(format!(
+            "{shown} does not let floe set synchronous_commit = {commit}, without which a crash takes back ranges: set it \
+             for the server or for this user"
+        )));
+    }
+    Ok(())
+}
+
+/// Makes the tables and the realm where they are missing, and returns the realm's id. Where it is `known`, neither
+/// may be missing.
+pub(super) async fn enter(
+    client: &Client,
+    settings: &Settings,
+    realm: &str,
+    known: Option<&str>,
+    remarks: &mut Vec<String>,
+) -> Result<String, Trouble> {
+    let (schema, shown) = (&settings.schema, &settings.shown);
+    let row = client.query_one(FIND, &[schema]).await.map_err(Trouble::Sql)?;
+    if let Some(unlogged) = get::<Option<&str>>(&row, 2)? {
+        let what = "PostgreSQL empties them after a crash";
+        let way = "ALTER TABLE … SET LOGGED";
+        allow(settings, remarks, &format!("has unlogged tables ({unlogged})"), what, way)?;
+    }
+    if !get(&row, 1)? {
+        if known.is_some() {
+            return Err(gone(shown, &format!("the table {schema}.version")));
+        }
+        make_tables(client, settings, get(&row, 0)?).await?;
+    }
+    let sql = in_schema("SELECT version FROM floe.version", schema);
+    let version = client.query_opt(&sql, &[]).await.map_err(Trouble::Sql)?;
+    match version.map(|row| get::<i32>(&row, 0)).transpose()? {
+        Some(VERSION) => {}
+        Some(newer) if newer > VERSION => {
+            return Err(unfit(format!(
+                "the tables at {shown} were written by a newer floe: they have version {newer}, and this floe knows \
+                 versions up to {VERSION}; run the newer floe"
+            )));
+        }
+        _ => {
+            return Err(unfit(format!(
+                "the table {schema}.version at {shown} holds no version that a floe has written: give floe a schema of \
+                 its own (schema=NAME in the URL)"
+            )));
+        }
+    }
+    enter_realm(client, settings, realm, known).await
+}
+
+async fn make_tables(client: &Client, settings: &Settings, schema_exists: bool) -> Result<(), Trouble> {
+    let schema = &settings.schema;
+    // To ask for a schema that is there still takes the right to make one.
+    let make_schema =
+        if schema_exists { String::new() } else { format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\";") };
+    let tables = in_schema(TABLES, schema);
+    let sql = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK}); {make_schema} {tables} COMMIT;");
+    client.batch_execute(&sql).await.map_err(Trouble::Sql)
+}
+
+async fn enter_realm(
+    client: &Client,
+    settings: &Settings,
+    realm: &str,
+    known: Option<&str>,
+) -> Result<String, Trouble> {
+    let (schema, shown) = (&settings.schema, &settings.shown);
+    let find = in_schema("SELECT id FROM floe.realm WHERE realm = $1", schema);
+    let stored = client.query_opt(&find, &[&realm]).await.map_err(Trouble::Sql)?;
+    if let Some(row) = stored {
+        return get(&row, 0);
+    }
+    if known.is_some() {
+        return Err(gone(shown, &format!("the realm {realm}")));
+    }
+    if realm == DEFAULT_REALM {
+        // Whoever names no realm wants the one that is there, and not a second one in which all IDs begin anew.
+        // Another process may make the same one meanwhile: that is not another realm.
+        let sql = in_schema(
+            "SELECT string_agg(realm, ', ') FROM (SELECT realm FROM floe.realm WHERE realm <> $1 ORDER BY 1 LIMIT 20) r",
+            schema,
+        );
+        let row = client.query_one(&sql, &[&realm]).await.map_err(Trouble::Sql)?;
+        if let Some(others) = get::<Option<&str>>(&row, 0)? {
+            return Err(unfit(format!(
+                "{shown} has no realm {DEFAULT_REALM}, it has: {others}. Name the realm (realm = \"…\" in the configuration, \
+                 --realm, or --config FILE)"
+            )));
+        }
+    }
+    let token = Token::random().map_err(|error| {
+        LedgerError::Unavailable(format!(
+            "the operating system gave no randomness for an id ({error}): try again"
+        ))
+    })?;
+    let id: String = token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let make = in_schema("INSERT INTO floe.realm (realm, id) VALUES ($1, $2) ON CONFLICT DO NOTHING", schema);
+    client.execute(&make, &[&realm, &id]).await.map_err(Trouble::Sql)?;
+    let row = client.query_one(&find, &[&realm]).await.map_err(Trouble::Sql)?;
+    get(&row, 0)
+}
+
+/// Refuses what endangers marks, or notes it where the URL allows it.
+fn allow(
+    settings: &Settings,
+    remarks: &mut Vec<String>,
+    finding: &str,
+    what: &str,
+    way_out: &str,
+) -> Result<(), Trouble> {
+    if settings.allow_unsafe {
+        remarks.push(format!("unsafe: it {finding}"));
+        return Ok(());
+    }
+    Err(unfit(format!(
+        "{} {finding}: {what}. {way_out}, or accept the loss with unsafe=allow in the URL",
+        settings.shown
+    )))
+}
+
+fn gone(shown: &str, what: &str) -> Trouble {
+    unfit(format!(
+        "{what} at {shown} is gone, and was there when this ledger was opened: restore it from a backup, then {RAISE}"
+    ))
+}
+
+fn unfit(text: String) -> Trouble {
+    LedgerError::Unfit(text).into()
+}
+
+fn get<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, index: usize) -> Result<T, Trouble> {
+    row.try_get(index).map_err(Trouble::Sql)
+}

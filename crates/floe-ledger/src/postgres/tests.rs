@@ -1,0 +1,103 @@
+//! URLs and the environment, without a server.
+
+use std::collections::HashMap;
+use std::fs;
+
+use super::tls::Verify;
+use super::url::Settings;
+use crate::OpenError;
+
+fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
+    let environment: HashMap<_, _> = environment.iter().copied().collect();
+    Settings::parse(url, &|variable| environment.get(variable).map(|value| (*value).to_owned()))
+}
+
+#[track_caller]
+fn refused(url: &str, environment: &[(&str, &str)]) -> String {
+    match parse(url, environment) {
+        Err(error) => error.to_string(),
+        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+    }
+}
+
+#[test]
+fn what_is_shown_has_no_credentials() {
+    for (url, shown) in [
+        ("postgres://floe:secret@db/ids", "postgres://db:5432/ids"),
+        ("postgresql://floe:s%40cret@db:6000/ids?schema=shop", "postgres://db:6000/ids?schema=shop"),
+        ("postgres://floe:sec?ret@db/ids?max_wait=1s", "postgres://db:5432/ids"),
+        ("postgres://floe:secret@a:1,b:2/ids", "postgres://a:1,b:2/ids"),
+        ("postgres://floe:secret@[::1]:7/ids", "postgres://[::1]:7/ids"),
+        (
+            "postgres:///ids?host=/run/postgresql&user=u&password=secret",
+            "postgres:///run/postgresql:5432/ids",
+        ),
+    ] {
+        assert_eq!(parse(url, &[]).unwrap().shown, shown);
+    }
+}
+
+#[test]
+fn what_cannot_be_right_is_refused_and_no_password_repeated() {
+    for (url, part) in [
+        ("postgres://floe:secret@db:port/ids", "no URL of a PostgreSQL database"),
+        ("postgres://floe:sec/ret?a@db/ids", "%3F for ?"),
+        ("postgres://floe:secret@db/ids?secret=1", "no URL of a PostgreSQL database"),
+        ("postgres:///ids", "names no host"),
+        ("postgres://db/ids?max_wait=soon", "500ms or 10s"),
+        ("postgres://db/ids?max_wait=1ms", "from 100ms"),
+        ("postgres://db/ids?schema=Shop", "a-z"),
+        ("postgres://db/ids?schema=a\".b", "a-z"),
+        ("postgres://db/ids?unsafe=yes", "allow or refuse"),
+        ("postgres://db/ids?sslmode=allow", "verify-full"),
+        ("postgres://db/ids?sslmode=verify-full", "sslrootcert=FILE"),
+        ("postgres://db/ids?sslrootcert=ca.pem", "sslmode=verify-full"),
+    ] {
+        let text = refused(url, &[]);
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+        assert!(!text.contains("sec:") && !text.contains("floe:sec") && !text.contains("ret@"), "{text}");
+    }
+}
+
+#[test]
+fn the_environment_completes_the_url() {
+    let settings = parse("postgres://db/ids", &[("PGUSER", "floe"), ("PGPASSWORD", "secret")]).unwrap();
+    assert_eq!(settings.config.get_user(), Some("floe"));
+    assert_eq!(settings.config.get_password(), Some(b"secret".as_slice()));
+    let settings =
+        parse("postgres://me:mine@db/ids", &[("PGUSER", "floe"), ("PGPASSWORD", "secret")]).unwrap();
+    assert_eq!(settings.config.get_user(), Some("me"));
+    assert_eq!(settings.config.get_password(), Some(b"mine".as_slice()));
+    let environment = [("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", "/ca.pem")];
+    assert_eq!(parse("postgres://db/ids", &environment).unwrap().verify, Verify::Full("/ca.pem".into()));
+    assert_eq!(
+        parse("postgres://db/ids?sslmode=require", &environment).unwrap().verify,
+        Verify::Chain("/ca.pem".into())
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_passfile_is_read_as_libpq_reads_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join(".pgpass");
+    fs::write(&file, "# db:*:*:*:comment\nother:*:*:*:no\ndb:5432:ids:floe:a\\:b\\\\c:d\n*:*:*:*:last\n")
+        .unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let home = dir.path().to_str().unwrap();
+    let password = |url: &str, environment: &[(&str, &str)]| {
+        parse(url, environment)
+            .unwrap()
+            .config
+            .get_password()
+            .map(|password| String::from_utf8(password.to_vec()).unwrap())
+    };
+    assert_eq!(password("postgres://floe@db/ids", &[("HOME", home)]).as_deref(), Some("a:b\\c:d"));
+    assert_eq!(password("postgres://floe@db:1/ids", &[("HOME", home)]).as_deref(), Some("last"));
+    let named = [("HOME", "/nowhere"), ("PGPASSFILE", file.to_str().unwrap())];
+    assert_eq!(password("postgres://floe@db/ids", &named).as_deref(), Some("a:b\\c:d"));
+    assert_eq!(password("postgres://floe@db/ids", &[("HOME", "/nowhere")]), None);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(refused("postgres://floe@db/ids", &named).contains("chmod 600"));
+}

@@ -1,0 +1,267 @@
+//! The URL, the environment and the passfile, as users of libpq expect them.
+
+use std::error::Error as _;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use super::tls::Verify;
+use crate::OpenError;
+
+/// How long a call takes at most, unless the URL says otherwise.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// How long connecting takes at most, TLS and checks included, unless the URL says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// When a silent connection is probed. libpq leaves that to the system, which takes two hours.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// The port where none is named.
+const PORT: u16 = 5432;
+
+pub(super) struct Settings {
+    pub(super) config: Config,
+    pub(super) schema: String,
+    pub(super) verify: Verify,
+    pub(super) max_wait: Duration,
+    pub(super) connect_timeout: Duration,
+    pub(super) allow_unsafe: bool,
+    /// The URL without credentials and options.
+    pub(super) shown: String,
+}
+
+type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+impl Settings {
+    pub(super) fn parse(url: &str, environment: Environment<'_>) -> Result<Self, OpenError> {
+        let (base, query) = split(url);
+        if query.contains('@') {
+            // Perhaps the end of a password that was not escaped: no part of it is shown.
+            return Err(no_url(""));
+        }
+        let (mut schema, mut max_wait, mut allow_unsafe) = ("floe".to_owned(), MAX_WAIT, false);
+        let (mut mode, mut roots) = (environment("PGSSLMODE"), environment("PGSSLROOTCERT"));
+        let mut rest = Vec::new();
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            let (key, raw) = option.split_once('=').unwrap_or((option, ""));
+            let value = percent_decode_str(raw).decode_utf8_lossy().into_owned();
+            match key {
+                "schema" => schema = schema_name(value)?,
+                "max_wait" => {
+                    max_wait = duration(&value)
+                        .ok_or_else(|| takes(key, &value, "a time such as 500ms or 10s, from 100ms to 1h"))?;
+                }
+                "unsafe" => {
+                    allow_unsafe = match value.as_str() {
+                        "allow" => true,
+                        "refuse" => false,
+                        _ => return Err(takes(key, &value, "allow or refuse")),
+                    };
+                }
+                "sslmode" => mode = Some(value),
+                "sslrootcert" => roots = Some(value),
+                _ => rest.push(option),
+            }
+        }
+        let mut config: Config =
+            format!("{base}?{}", rest.join("&")).parse().map_err(|error: tokio_postgres::Error| {
+                no_url(&error.source().map_or(String::new(), |source| format!(" ({source})")))
+            })?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(OpenError::Asked(
+                "the URL names no host: write postgres://user@host/database (a socket is written \
+                 ?host=/var/run/postgresql)"
+                    .to_owned(),
+            ));
+        }
+        let verify = verify(&mut config, mode.as_deref(), roots)?;
+        complete(&mut config, environment)?;
+        let shown = shown(&config, &schema);
+        let connect_timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT).min(max_wait);
+        config.connect_timeout(connect_timeout);
+        Ok(Self { config, schema, verify, max_wait, connect_timeout, allow_unsafe, shown })
+    }
+}
+
+fn no_url(part: &str) -> OpenError {
+    OpenError::Asked(format!(
+        "this is no URL of a PostgreSQL database{part}: write postgres://user:password@host:port/database?option=value, \
+         with %40 for @, %2F for / and %3F for ? in a password or an option"
+    ))
+}
+
+/// The URL up to its options, and the options. As for libpq, a `?` before the `@` belongs to the password.
+fn split(url: &str) -> (&str, &str) {
+    let authority = url.find("//").map_or(0, |slashes| slashes + 2);
+    let credentials = match url[authority..].find(['@', '/']) {
+        Some(end) if url[authority + end..].starts_with('@') => end,
+        _ => 0,
+    };
+    match url[authority + credentials..].split_once('?') {
+        Some((base, query)) => (&url[..authority + credentials + base.len()], query),
+        None => (url, ""),
+    }
+}
+
+/// sslmode and sslrootcert.
+fn verify(config: &mut Config, mode: Option<&str>, roots: Option<String>) -> Result<Verify, OpenError> {
+    let roots = roots.filter(|roots| !roots.is_empty()).map(PathBuf::from);
+    let (ssl_mode, verify) = match (mode.unwrap_or("prefer"), roots) {
+        ("disable", _) => (SslMode::Disable, Verify::Nothing),
+        ("prefer", None) => (SslMode::Prefer, Verify::Nothing),
+        ("require", None) => (SslMode::Require, Verify::Nothing),
+        // libpq's rule: with a root, `require` checks the chain.
+        ("require" | "verify-ca", Some(roots)) => (SslMode::Require, Verify::Chain(roots)),
+        ("verify-full", Some(roots)) => (SslMode::Require, Verify::Full(roots)),
+        ("prefer", Some(_)) => {
+            return Err(OpenError::Asked(
+                "sslrootcert checks nothing with sslmode=prefer: say sslmode=verify-full".to_owned(),
+            ));
+        }
+        (mode @ ("verify-ca" | "verify-full"), None) => {
+            return Err(OpenError::Asked(format!(
+                "sslmode={mode} needs sslrootcert=FILE, the certificates to trust (those of the system are in \
+                 /etc/ssl/certs/ca-certificates.crt on Debian)"
+            )));
+        }
+        (mode, _) => {
+            return Err(takes("sslmode", mode, "disable, prefer, require, verify-ca or verify-full"));
+        }
+    };
+    config.ssl_mode(ssl_mode);
+    Ok(verify)
+}
+
+/// What the URL leaves out.
+fn complete(config: &mut Config, environment: Environment<'_>) -> Result<(), OpenError> {
+    if config.get_user().is_none()
+        && let Some(user) = environment("PGUSER")
+    {
+        config.user(user);
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("floe");
+    }
+    if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
+        config.keepalives_idle(KEEPALIVE);
+    }
+    if config.get_password().is_none() {
+        let password = match environment("PGPASSWORD") {
+            Some(password) => Some(password),
+            None => from_passfile(config, environment)?,
+        };
+        if let Some(password) = password {
+            config.password(password);
+        }
+    }
+    Ok(())
+}
+
+/// The first line `host:port:database:user:password` that matches, `*` matching anything.
+fn from_passfile(config: &Config, environment: Environment<'_>) -> Result<Option<String>, OpenError> {
+    let file = match environment("PGPASSFILE") {
+        Some(file) => PathBuf::from(file),
+        None => match environment("HOME") {
+            Some(home) => PathBuf::from(home).join(".pgpass"),
+            None => return Ok(None),
+        },
+    };
+    // A file that is not there or not ours to read is no error for libpq either: the server may ask for no password.
+    let Ok(text) = fs::read_to_string(&file) else { return Ok(None) };
+    let host = match config.get_hosts().first() {
+        Some(Host::Tcp(host)) => host.clone(),
+        // libpq writes `localhost` for a socket.
+        _ => "localhost".to_owned(),
+    };
+    let port = config.get_ports().first().copied().unwrap_or(PORT).to_string();
+    let user = config.get_user().unwrap_or_default();
+    let database = config.get_dbname().unwrap_or(user);
+    let wanted = [host.as_str(), port.as_str(), database, user];
+    let password = text.lines().find_map(|line| password_in(line, wanted));
+    if password.is_some() && is_open_to_others(&file) {
+        return Err(OpenError::Asked(format!(
+            "the passfile {} can be read by others: chmod 600 it, or no password is taken from it",
+            file.display()
+        )));
+    }
+    Ok(password)
+}
+
+fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    // A backslash keeps the colon or backslash behind it.
+    let (mut fields, mut characters) = (vec![String::new()], line.chars());
+    while let Some(character) = characters.next() {
+        match (character, fields.len()) {
+            (':', 1..=4) => fields.push(String::new()),
+            ('\\', _) => fields.last_mut()?.extend(characters.next()),
+            _ => fields.last_mut()?.push(character),
+        }
+    }
+    let password = fields.pop().filter(|_| fields.len() == 4)?;
+    let matches = fields.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
+    matches.then_some(password)
+}
+
+#[cfg(unix)]
+fn is_open_to_others(file: &PathBuf) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_file: &PathBuf) -> bool {
+    false
+}
+
+fn shown(config: &Config, schema: &str) -> String {
+    let ports = config.get_ports();
+    let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(PORT);
+    let mut hosts: Vec<String> = config
+        .get_hosts()
+        .iter()
+        .enumerate()
+        .map(|(index, host)| match host {
+            Host::Tcp(host) if host.contains(':') => format!("[{host}]:{}", port(index)),
+            Host::Tcp(host) => format!("{host}:{}", port(index)),
+            #[cfg(unix)]
+            Host::Unix(path) => format!("{}:{}", path.display(), port(index)),
+        })
+        .collect();
+    if hosts.is_empty() {
+        hosts = config.get_hostaddrs().iter().map(ToString::to_string).collect();
+    }
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    let place = format!("postgres://{}/{database}", hosts.join(","));
+    if schema == "floe" { place } else { format!("{place}?schema={schema}") }
+}
+
+/// A name that needs no quotes, so that it is the same in floe and in psql.
+fn schema_name(name: String) -> Result<String, OpenError> {
+    let first = name.bytes().next().is_some_and(|first| first.is_ascii_lowercase() || first == b'_');
+    let rest = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if first && rest && name.len() <= 63 && !name.starts_with("pg_") {
+        return Ok(name);
+    }
+    Err(takes("schema", &name, "a-z, 0-9 and _, at most 63, not beginning with a digit or pg_"))
+}
+
+fn takes(key: &str, value: &str, expected: &str) -> OpenError {
+    OpenError::Asked(format!("`{key}={value}`: the option takes {expected}"))
+}
+
+/// A whole number of milliseconds, seconds or minutes, from 100 ms to an hour.
+fn duration(text: &str) -> Option<Duration> {
+    let (number, unit_ms) = [("ms", 1), ("s", 1_000), ("m", 60_000)]
+        .into_iter()
+        .find_map(|(unit, ms)| text.strip_suffix(unit).map(|number| (number, ms)))?;
+    let ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;
+    (100..=3_600_000).contains(&ms).then(|| Duration::from_millis(ms))
+}

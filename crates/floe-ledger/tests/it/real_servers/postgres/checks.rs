@@ -1,0 +1,188 @@
+//! What is looked at when a ledger is opened, and what it says.
+
+use std::fs;
+use std::path::Path;
+
+use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
+use floe_ledger::OpenError;
+
+use super::{Server, open};
+use crate::{ask, got, orders, says};
+
+/// Why a URL cannot be opened.
+#[track_caller]
+fn refused(url: &str) -> OpenError {
+    match floe_ledger::open(url, "test") {
+        Err(error) => error,
+        Ok(ledger) => panic!("{url} opened {}", ledger.describe()),
+    }
+}
+
+#[test]
+fn a_wrong_password_user_or_database_is_named() {
+    let server = Server::shared();
+    server.psql("CREATE USER careful PASSWORD 'right'");
+    server.psql("GRANT CREATE ON DATABASE postgres TO careful");
+    let (port, schema) = (server.port, Server::schema());
+    let wrong = refused(&format!("postgres://careful:wr0ng@127.0.0.1:{port}/postgres"));
+    says(&wrong, &["password authentication failed", "careful", "28P01", "PGPASSWORD"]);
+    assert!(matches!(wrong, OpenError::Asked(_)) && !wrong.to_string().contains("wr0ng"), "{wrong}");
+    let missing = refused(&format!("postgres://careful@127.0.0.1:{port}/postgres"));
+    says(&missing, &["password missing", "passfile"]);
+    let stranger = refused(&format!("postgres://stranger@127.0.0.1:{port}/postgres"));
+    says(&stranger, &["stranger", "does not exist"]);
+    let nowhere = refused(&format!("postgres://postgres@127.0.0.1:{port}/nowhere"));
+    says(&nowhere, &["nowhere", "3D000", "createdb"]);
+    assert!(matches!(nowhere, OpenError::Asked(_)), "{nowhere}");
+
+    let ledger = open(&format!("postgres://careful:right@127.0.0.1:{port}/postgres?schema={schema}"));
+    assert_eq!(got(&*ledger, &ask(3)), (0, 3));
+    assert_eq!(ledger.describe(), format!("postgres://127.0.0.1:{port}/postgres?schema={schema}"));
+    assert!(ledger.is_shared());
+}
+
+#[test]
+fn nobody_listens() {
+    let port = crate::real_servers::free_port();
+    let error = refused(&format!("postgres://floe:secret@127.0.0.1:{port}/ids"));
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    says(&error, &[&format!("127.0.0.1:{port}"), "refused", "whether the server runs"]);
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[test]
+fn tables_that_somebody_made_need_no_rights_to_make_any() {
+    let server = Server::start(&[]);
+    server.psql("CREATE USER modest");
+    let refusal = refused(&server.url_of("modest"));
+    assert!(matches!(refusal, OpenError::Ledger(LedgerError::Unfit(_))), "{refusal:?}");
+    says(&refusal, &["permission denied", "42501", "docs/ledgers.md"]);
+
+    // What the documentation tells the owner of the database to run, word for word.
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ledgers.md");
+    let docs = fs::read_to_string(docs).unwrap();
+    let sql = docs.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(sql.contains(include_str!("../../../../src/postgres/tables.sql")), "{sql}");
+    server.psql("CREATE USER floe");
+    server.psql(sql);
+    let ledger = open(&server.url_of("floe"));
+    assert_eq!(got(&*ledger, &ask(3)), (0, 3));
+    assert_eq!(ledger.give_back(&orders(), ask(1).token, 0), Ok(false));
+    assert_eq!(ledger.raise(&orders(), 10), Ok(3));
+    assert_eq!(ledger.bind(&floe::Name::new("a").unwrap(), "definition", true).unwrap(), "definition");
+    says(&refused(&server.url_of("modest")), &["permission denied"]);
+}
+
+#[test]
+fn settings_that_lose_ranges_are_refused_by_name() {
+    for setting in ["fsync", "full_page_writes"] {
+        let server = Server::start(&[&format!("{setting}=off"), "synchronous_commit=off"]);
+        let error = refused(&server.url());
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+        says(&error, &[&format!("has {setting} = off"), "unsafe=allow"]);
+        let ledger = open(&format!("{}?unsafe=allow", server.url()));
+        got(&*ledger, &ask(1));
+        says(
+            &ledger.describe(),
+            &[&format!("unsafe: it has {setting} = off"), "synchronous_commit was off, and is on for floe"],
+        );
+    }
+}
+
+#[test]
+fn unlogged_tables_are_refused() {
+    let server = Server::shared();
+    let schema = Server::schema();
+    let url = format!("{}?schema={schema}", server.url());
+    drop(open(&url));
+    server.psql(&format!("ALTER TABLE {schema}.mark SET UNLOGGED"));
+    says(&refused(&url), &["unlogged tables (mark)", "SET LOGGED"]);
+    let allowed = open(&format!("{url}&unsafe=allow"));
+    says(&allowed.describe(), &["unsafe: it has unlogged tables (mark)"]);
+    server.psql(&format!("ALTER TABLE {schema}.mark SET LOGGED"));
+    drop(open(&url));
+}
+
+#[test]
+fn an_encoding_that_cannot_hold_every_name_is_refused() {
+    let server = Server::shared();
+    server.psql("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
+    let url = format!("postgres://postgres@127.0.0.1:{}/latin", server.port);
+    says(&refused(&url), &["LATIN1", "ENCODING 'UTF8'"]);
+}
+
+#[test]
+fn a_replica_is_refused_until_it_is_promoted() {
+    let server = Server::start(&[]);
+    let ledger = open(&server.url());
+    let request = ask(5);
+    assert_eq!(got(&*ledger, &request), (0, 5));
+    server.stop();
+    server.home.write("data/standby.signal", "");
+    server.run();
+    let error = refused(&server.url());
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    says(&error, &["in recovery", "primary"]);
+    assert!(matches!(ledger.reserve(&ask(1)), Err(LedgerError::Unavailable(_))));
+    assert_eq!(server.psql("SELECT pg_promote()"), "t");
+    assert_eq!(got(&*ledger, &request), (0, 5));
+    assert_eq!(got(&*ledger, &ask(1)), (5, 6));
+}
+
+#[test]
+fn tables_of_a_newer_floe_are_refused() {
+    let schema = Server::schema();
+    let url = format!("{}?schema={schema}", Server::shared().url());
+    drop(open(&url));
+    Server::shared().psql(&format!("UPDATE {schema}.version SET version = 2"));
+    let error = refused(&url);
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+    says(&error, &["newer floe", "version 2"]);
+}
+
+#[test]
+fn who_names_no_realm_does_not_begin_a_second_one() {
+    let url = format!("{}?schema={}", Server::shared().url(), Server::schema());
+    drop(open(&url));
+    let Err(error) = floe_ledger::open(&url, floe_ledger::DEFAULT_REALM) else {
+        panic!("a second realm began")
+    };
+    says(&error, &["has no realm default", "it has: test", "--realm"]);
+}
+
+#[test]
+fn the_clock_is_the_servers() {
+    let server = Server::shared();
+    let ledger = open(&format!("{}?schema={}", server.url(), Server::schema()));
+    let before = ledger.clock().unwrap().unwrap().get();
+    let asked = server.psql("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+    let asked: i64 = asked.parse().unwrap();
+    let after = ledger.clock().unwrap().unwrap().get();
+    assert!(before <= asked && asked <= after, "{before} {asked} {after}");
+}
+
+#[test]
+fn an_operator_can_read_and_write_it_with_psql() {
+    let (server, schema) = (Server::shared(), Server::schema());
+    let ledger = open(&format!("{}?schema={schema}", server.url()));
+    let key = Key::slot(10, 7);
+    let note = Some("订单 'host'".to_owned());
+    let request = Reserve { key: key.clone(), floor: (1 << 53) + 1, note: note.clone(), ..ask(1 << 53) };
+    got(&*ledger, &request);
+    let row = server.psql(&format!("SELECT realm, key, previous, start, mark, note FROM {schema}.mark"));
+    assert_eq!(row, "test|s/10/7|0|9007199254740993|18014398509481985|订单 'host'");
+    server.psql(&format!("UPDATE {schema}.mark SET mark = 9223372036854775807"));
+    let refused = ledger.reserve(&Reserve { key, max_mark: 5, ..ask(1) });
+    assert_eq!(refused, Ok(Reply::Refused { mark: (1 << 63) - 1, note }));
+}
+
+#[test]
+fn a_ledger_may_be_used_inside_an_async_runtime() {
+    let url = format!("{}?schema={}", Server::shared().url(), Server::schema());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let ledger = open(&url);
+        assert_eq!(got(&*ledger, &ask(3)), (0, 3));
+        drop(ledger);
+    });
+}
