@@ -155,7 +155,8 @@ impl Subject {
                     let straight = straight && at_once && prompt;
                     if process.stopping && at_once {
                         let label = names::NAMES[ask.name].label;
-                        machine.violation(format!("{label} minted for a caller who came after it was closed"));
+                        machine
+                            .violation(format!("{label} minted for a caller who came after it was closed"));
                     }
                     self.check(process, &ask, &ids, steady, straight, machine);
                     Verdict::Minted(ids)
