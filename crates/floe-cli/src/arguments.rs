@@ -295,6 +295,8 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "N", default_value = "5", value_parser = nodes, allow_negative_numbers = true)]
     pub(crate) nodes: usize,
     /// How many virtual seconds a history lasts, from 10 to 7200 [default: 60; 900 for a table]
+    ///
+    /// Sessions and heartbeats of some models last a minute or more: give those 900 or more.
     #[arg(long, value_name = "N", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<u64>,
     /// How many threads run seeds [default: one for each core]

@@ -20,6 +20,8 @@ use crate::table::{Table, print};
 
 const SEEDS: u64 = 1_000;
 const SECONDS: u64 = 60;
+/// Nodes times virtual seconds: about half a gigabyte.
+const LARGEST: u64 = 60_000;
 
 /// Seeds that nobody chose stay below this: they are to be typed again.
 const NEW_SEEDS: u64 = 1_000_000_000_000;
@@ -74,6 +76,15 @@ fn plan(arguments: &arguments::Sim) -> Outcome<Plan> {
         .hint("take a smaller --seed, or fewer --seeds"));
     }
     let seconds = arguments.seconds.unwrap_or(if table { comparison::SECONDS } else { SECONDS });
+    // A history is kept in memory whole, since any two of its IDs may be the same.
+    let size = u64::try_from(arguments.nodes).unwrap_or(u64::MAX).saturating_mul(seconds);
+    if size > LARGEST {
+        return Err(Failure::usage(format_args!(
+            "a history of {} nodes over {seconds} s is too large to be kept in memory",
+            arguments.nodes
+        ))
+        .hint(format_args!("nodes times seconds may be {LARGEST} at most")));
+    }
     Ok(Plan { first, seeds, nodes: arguments.nodes, seconds, classes, every })
 }
 

@@ -59,7 +59,8 @@ pub(super) fn tell(scene: &Scene<'_>) -> String {
     words.push_str(&setups(scene));
     words.push('\n');
     if left_out > 0 {
-        words.push_str(&format!("{:>10}    ({left_out} lesser events are left out)\n", ""));
+        let events = if left_out == 1 { "event is" } else { "events are" };
+        words.push_str(&format!("{:>10}    ({left_out} lesser {events} left out)\n", ""));
     }
     for Line { at, who, words: what, .. } in &lines {
         let what = what.replace(['\n', '\r'], " ");
