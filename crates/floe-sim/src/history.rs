@@ -210,6 +210,17 @@ pub struct Counts {
     pub disorder: u64,
 }
 
+impl Counts {
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.asked += more.asked;
+        self.refused += more.refused;
+        self.unanswered += more.unanswered;
+        self.minted += more.minted;
+        self.twice += more.twice;
+        self.disorder += more.disorder;
+    }
+}
+
 /// See the module.
 #[derive(Default, Debug)]
 pub struct History {

@@ -9,6 +9,80 @@ use floe::UnixMillis;
 
 use crate::model::{Machine, Model, NameInfo, Order, Parts, Verdict};
 
+/// What the models that keep their state in a [`Registry`] have in common, inside their `impl Model`.
+macro_rules! keeps_a_registry {
+    () => {
+        type Store = $crate::peers::Registry;
+        type Request = $crate::peers::Request;
+        type Reply = $crate::peers::Reply;
+
+        fn names(&self) -> &[$crate::model::NameInfo] {
+            $crate::peers::NAMES
+        }
+
+        fn copy(&self, store: &Self::Store) -> Self::Store {
+            store.clone()
+        }
+
+        fn execute(
+            &mut self,
+            store: &mut Self::Store,
+            _from: $crate::model::Life,
+            request: &Self::Request,
+            now: $crate::model::Micros,
+        ) -> Self::Reply {
+            store.execute(request, now)
+        }
+
+        fn eat(&mut self, store: &mut Self::Store, random: &mut $crate::random::Random) -> Option<String> {
+            store.eat(random)
+        }
+
+        fn memory(
+            &mut self,
+            process: &Self::Process,
+            _fresh: $crate::random::Random,
+        ) -> Option<Self::Process> {
+            Some(process.clone())
+        }
+    };
+}
+
+/// What the models that share nothing between nodes have in common, inside their `impl Model`.
+macro_rules! keeps_nothing {
+    () => {
+        type Store = ();
+        type Disk = ();
+        type Request = ();
+        type Reply = ();
+
+        fn names(&self) -> &[$crate::model::NameInfo] {
+            $crate::peers::NAMES
+        }
+
+        fn store(&mut self, _fleet: &$crate::model::Fleet) {}
+
+        fn copy(&self, _store: &()) {}
+
+        fn execute(
+            &mut self,
+            _store: &mut (),
+            _from: $crate::model::Life,
+            _request: &(),
+            _now: $crate::model::Micros,
+        ) {
+        }
+
+        fn memory(
+            &mut self,
+            process: &Self::Process,
+            _fresh: $crate::random::Random,
+        ) -> Option<Self::Process> {
+            Some(process.clone())
+        }
+    };
+}
+
 mod registry;
 
 #[cfg(test)]

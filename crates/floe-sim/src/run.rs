@@ -185,15 +185,9 @@ impl Outcome {
     }
 
     fn take(&mut self, seed: u64, history: &History) {
-        let (sum, counts) = (&mut self.counts, &history.counts);
+        self.counts.add(&history.counts);
         self.seeds += 1;
         self.bad += u64::from(!history.violations.is_empty());
-        sum.asked += counts.asked;
-        sum.refused += counts.refused;
-        sum.unanswered += counts.unanswered;
-        sum.minted += counts.minted;
-        sum.twice += counts.twice;
-        sum.disorder += counts.disorder;
         // A sum, so that it does not hang on the order in which threads finish.
         self.digest = self.digest.wrapping_add(history.digest ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for violation in &history.violations {
@@ -205,15 +199,9 @@ impl Outcome {
     }
 
     fn merge(&mut self, other: Self) {
-        let (sum, counts) = (&mut self.counts, &other.counts);
+        self.counts.add(&other.counts);
         self.seeds += other.seeds;
         self.bad += other.bad;
-        sum.asked += counts.asked;
-        sum.refused += counts.refused;
-        sum.unanswered += counts.unanswered;
-        sum.minted += counts.minted;
-        sum.twice += counts.twice;
-        sum.disorder += counts.disorder;
         self.digest = self.digest.wrapping_add(other.digest);
         for (mine, theirs) in self.first.iter_mut().zip(other.first) {
             let earlier = |(seed, _): &(u64, String)| mine.as_ref().is_none_or(|(first, _)| seed < first);

@@ -82,7 +82,7 @@ impl Hand {
     /// Lets the node look at the clock and at what is wanted, and wakes the futures whose time has come.
     pub fn turn(&self) -> Turn {
         self.shared.signal.lower();
-        let (calls, wake) = self.shared.look_around();
+        let (calls, wake, _) = self.shared.look_around();
         Turn { calls, wake }
     }
 

@@ -139,8 +139,8 @@ impl Shared {
         }
     }
 
-    /// Steps the node and rings the alarms: what the ledger is to be asked, and when to come back.
-    pub(crate) fn look_around(&self) -> (VecDeque<Call>, Option<MonoMillis>) {
+    /// Steps the node and rings the alarms: what the ledger is to be asked, when to come back, and what time it is.
+    pub(crate) fn look_around(&self) -> (VecDeque<Call>, Option<MonoMillis>, MonoMillis) {
         let mut node = self.node();
         node.step(&self.clock);
         let mut calls = VecDeque::new();
@@ -151,17 +151,17 @@ impl Shared {
         let deadline = node.deadline(&now);
         drop(node);
         let alarm = self.ring_alarms(now.mono);
-        (calls, [deadline, alarm].into_iter().flatten().min())
+        (calls, [deadline, alarm].into_iter().flatten().min(), now.mono)
     }
 
     /// Hands the node's questions on and says after how many milliseconds to come back.
     fn turn(&self) -> Option<u64> {
-        let (mut calls, wake) = self.look_around();
+        let (mut calls, wake, now) = self.look_around();
         if !calls.is_empty() {
             lock(&self.work).calls.append(&mut calls);
             self.work_is_there.notify_all();
         }
-        wake.map(|at| at.since(self.mono()))
+        wake.map(|at| at.since(now))
     }
 
     fn ring_alarms(&self, now: MonoMillis) -> Option<MonoMillis> {

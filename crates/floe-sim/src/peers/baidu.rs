@@ -15,9 +15,8 @@
 
 use std::collections::VecDeque;
 
-use super::{NAMES, Registry, Reply, Request, field, signed};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
-use crate::random::Random;
+use super::{Registry, Reply, field, signed};
+use crate::model::{Ask, Fleet, Machine, Model, Parts, Setup, Silence, Verdict};
 use floe::UnixMillis;
 
 const EPOCH_S: i64 = 1_463_673_600;
@@ -75,30 +74,13 @@ impl CachedUidGenerator {
 }
 
 impl Model for Baidu {
-    type Store = Registry;
+    keeps_a_registry!();
+
     type Disk = ();
     type Process = CachedUidGenerator;
-    type Request = Request;
-    type Reply = Reply;
-
-    fn names(&self) -> &[NameInfo] {
-        NAMES
-    }
 
     fn store(&mut self, _fleet: &Fleet) -> Registry {
         Registry::default()
-    }
-
-    fn copy(&self, store: &Registry) -> Registry {
-        store.clone()
-    }
-
-    fn execute(&mut self, store: &mut Registry, _from: Life, request: &Request, now: Micros) -> Reply {
-        store.execute(request, now)
-    }
-
-    fn eat(&mut self, store: &mut Registry, random: &mut Random) -> Option<String> {
-        store.eat(random)
     }
 
     fn start(
@@ -159,10 +141,6 @@ impl Model for Baidu {
             time: UnixMillis::new((seconds + EPOCH_S) * 1_000),
             sequence: field(id, 0, SEQUENCE_BITS),
         })
-    }
-
-    fn memory(&mut self, process: &CachedUidGenerator, _fresh: Random) -> Option<CachedUidGenerator> {
-        Some(process.clone())
     }
 }
 

@@ -19,9 +19,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, NAMES, Registry, Reply, Request, signed, snowflake, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
-use crate::random::Random;
+use super::{Entry, Registry, Reply, Request, signed, snowflake, spin};
+use crate::model::{Ask, Fleet, Life, Machine, Model, Parts, Setup, Silence, Verdict};
 use floe::MonoMillis;
 
 const EPOCH: i64 = 1_577_203_200_000;
@@ -174,31 +173,14 @@ impl Instance {
 }
 
 impl Model for CosId {
-    type Store = Registry;
+    keeps_a_registry!();
+
     type Disk = Files;
     type Process = Instance;
-    type Request = Request;
-    type Reply = Reply;
-
-    fn names(&self) -> &[NameInfo] {
-        NAMES
-    }
 
     fn store(&mut self, fleet: &Fleet) -> Registry {
         self.bits = fleet.worker_bits.clamp(1, 10);
         Registry::default()
-    }
-
-    fn copy(&self, store: &Registry) -> Registry {
-        store.clone()
-    }
-
-    fn execute(&mut self, store: &mut Registry, _from: Life, request: &Request, now: Micros) -> Reply {
-        store.execute(request, now)
-    }
-
-    fn eat(&mut self, store: &mut Registry, random: &mut Random) -> Option<String> {
-        store.eat(random)
     }
 
     fn start(
@@ -304,10 +286,6 @@ impl Model for CosId {
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, self.bits))
-    }
-
-    fn memory(&mut self, process: &Instance, _fresh: Random) -> Option<Instance> {
-        Some(process.clone())
     }
 }
 

@@ -13,9 +13,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Entry, NAMES, Registry, Reply, Request, signed, snowflake, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
-use crate::random::Random;
+use super::{Entry, Registry, Reply, Request, signed, snowflake, spin};
+use crate::model::{Ask, Fleet, Machine, Model, Parts, Setup, Silence, Verdict};
 
 pub(super) const EPOCH: i64 = 1_288_834_974_657;
 const SEQUENCE_MASK: u64 = 4095;
@@ -110,31 +109,14 @@ impl LeafSnowflake {
 }
 
 impl Model for LeafSnowflake {
-    type Store = Registry;
+    keeps_a_registry!();
+
     /// `workerID.properties`.
     type Disk = Option<u64>;
     type Process = Node;
-    type Request = Request;
-    type Reply = Reply;
-
-    fn names(&self) -> &[NameInfo] {
-        NAMES
-    }
 
     fn store(&mut self, _fleet: &Fleet) -> Registry {
         Registry::default()
-    }
-
-    fn copy(&self, store: &Registry) -> Registry {
-        store.clone()
-    }
-
-    fn execute(&mut self, store: &mut Registry, _from: Life, request: &Request, now: Micros) -> Reply {
-        store.execute(request, now)
-    }
-
-    fn eat(&mut self, store: &mut Registry, random: &mut Random) -> Option<String> {
-        store.eat(random)
     }
 
     fn start(&mut self, _: &Setup, store: Option<&mut Registry>, machine: &mut Machine<'_, Self>) -> Node {
@@ -200,10 +182,6 @@ impl Model for LeafSnowflake {
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))
-    }
-
-    fn memory(&mut self, process: &Node, _fresh: Random) -> Option<Node> {
-        Some(process.clone())
     }
 }
 

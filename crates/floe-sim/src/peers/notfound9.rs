@@ -13,9 +13,8 @@
 //! was never reported is never recycled. ZooKeeper lists a pool in no order; here the lowest id comes first.
 
 use super::leaf_snowflake::{EPOCH, Generator};
-use super::{Entry, NAMES, Registry, Reply, Request, snowflake};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
-use crate::random::Random;
+use super::{Entry, Registry, Reply, Request, snowflake};
+use crate::model::{Ask, Fleet, Machine, Model, Parts, Setup, Silence, Verdict};
 use floe::MonoMillis;
 
 const FIRST_REPORT_MS: u64 = 1_000;
@@ -139,31 +138,14 @@ impl NotFound9 {
 }
 
 impl Model for NotFound9 {
-    type Store = Registry;
+    keeps_a_registry!();
+
     type Disk = ();
     type Process = Node;
-    type Request = Request;
-    type Reply = Reply;
-
-    fn names(&self) -> &[NameInfo] {
-        NAMES
-    }
 
     fn store(&mut self, fleet: &Fleet) -> Registry {
         self.most_worker = (1 << fleet.worker_bits.min(10)) - 1;
         Registry::default()
-    }
-
-    fn copy(&self, store: &Registry) -> Registry {
-        store.clone()
-    }
-
-    fn execute(&mut self, store: &mut Registry, _from: Life, request: &Request, now: Micros) -> Reply {
-        store.execute(request, now)
-    }
-
-    fn eat(&mut self, store: &mut Registry, random: &mut Random) -> Option<String> {
-        store.eat(random)
     }
 
     fn start(&mut self, _: &Setup, store: Option<&mut Registry>, machine: &mut Machine<'_, Self>) -> Node {
@@ -225,10 +207,6 @@ impl Model for NotFound9 {
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))
-    }
-
-    fn memory(&mut self, process: &Node, _fresh: Random) -> Option<Node> {
-        Some(process.clone())
     }
 }
 

@@ -16,9 +16,8 @@
 //! `SessionConnectionReconnectListener.java`. The client's part (a ping every third of the session, loss declared one
 //! session after the connection was suspended at two thirds) is ZooKeeper's and Curator's documented behaviour.
 
-use super::{Entry, NAMES, Registry, Reply, Request, signed, snowflake, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
-use crate::random::Random;
+use super::{Entry, Registry, Reply, Request, signed, snowflake, spin};
+use crate::model::{Ask, Fleet, Machine, Model, Parts, Setup, Silence, Verdict};
 use floe::MonoMillis;
 
 /// 2016-11-01T00:00:00 in the system's zone, which is UTC here.
@@ -133,30 +132,13 @@ impl Instance {
 }
 
 impl Model for ShardingSphere {
-    type Store = Registry;
+    keeps_a_registry!();
+
     type Disk = ();
     type Process = Instance;
-    type Request = Request;
-    type Reply = Reply;
-
-    fn names(&self) -> &[NameInfo] {
-        NAMES
-    }
 
     fn store(&mut self, _fleet: &Fleet) -> Registry {
         Registry::default()
-    }
-
-    fn copy(&self, store: &Registry) -> Registry {
-        store.clone()
-    }
-
-    fn execute(&mut self, store: &mut Registry, _from: Life, request: &Request, now: Micros) -> Reply {
-        store.execute(request, now)
-    }
-
-    fn eat(&mut self, store: &mut Registry, random: &mut Random) -> Option<String> {
-        store.eat(random)
     }
 
     fn start(
@@ -272,10 +254,6 @@ impl Model for ShardingSphere {
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))
-    }
-
-    fn memory(&mut self, process: &Instance, _fresh: Random) -> Option<Instance> {
-        Some(process.clone())
     }
 }
 

@@ -8,9 +8,8 @@
 //! Read from: sony/sonyflake, `v2/sonyflake.go` (`New`, `NextID`, `sleep`, `toID`). Version 1 (`sonyflake.go`) is the same
 //! since 2014-09-01.
 
-use super::{NAMES, field, signed, time};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
-use crate::random::Random;
+use super::{field, signed, time};
+use crate::model::{Ask, Machine, Model, Parts, Setup, Silence, Verdict};
 use floe::{MonoMillis, UnixMillis};
 
 const UNIT_MS: i64 = 10;
@@ -41,21 +40,9 @@ impl Generator {
 }
 
 impl Model for Sonyflake {
-    type Store = ();
-    type Disk = ();
+    keeps_nothing!();
+
     type Process = Generator;
-    type Request = ();
-    type Reply = ();
-
-    fn names(&self) -> &[NameInfo] {
-        NAMES
-    }
-
-    fn store(&mut self, _fleet: &Fleet) {}
-
-    fn copy(&self, _store: &()) {}
-
-    fn execute(&mut self, _store: &mut (), _from: Life, _request: &(), _now: Micros) {}
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Generator {
         let machine_id = setup.worker;
@@ -106,10 +93,6 @@ impl Model for Sonyflake {
             time: UnixMillis::new((time(id, 24) + START) * UNIT_MS),
             sequence: field(id, 16, 8),
         })
-    }
-
-    fn memory(&mut self, process: &Generator, _fresh: Random) -> Option<Generator> {
-        Some(process.clone())
     }
 }
 

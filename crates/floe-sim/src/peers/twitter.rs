@@ -10,9 +10,8 @@
 //! server around it (`SnowflakeServer.scala`) has more than is modelled here, which is what the many copies have: at its
 //! start it claims the worker id as an ephemeral node in ZooKeeper and compares its clock with its peers' mean, to 10 s.
 
-use super::{NAMES, signed, snowflake, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
-use crate::random::Random;
+use super::{signed, snowflake, spin};
+use crate::model::{Ask, Machine, Model, Parts, Setup, Silence, Verdict};
 
 const EPOCH: i64 = 1_288_834_974_657;
 const SEQUENCE_MASK: u64 = 4095;
@@ -33,25 +32,9 @@ pub struct IdWorker {
 }
 
 impl Model for Twitter {
-    type Store = ();
-    type Disk = ();
+    keeps_nothing!();
+
     type Process = IdWorker;
-    type Request = ();
-    type Reply = ();
-
-    fn names(&self) -> &[NameInfo] {
-        NAMES
-    }
-
-    fn store(&mut self, _fleet: &Fleet) {}
-
-    fn copy(&self, _store: &()) {}
-
-    fn execute(&mut self, _store: &mut (), _from: Life, _request: &(), _now: Micros) {}
-
-    fn eat(&mut self, _store: &mut (), _random: &mut Random) -> Option<String> {
-        None
-    }
 
     fn start(&mut self, setup: &Setup, _store: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> IdWorker {
         let worker = setup.worker;
@@ -96,10 +79,6 @@ impl Model for Twitter {
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))
-    }
-
-    fn memory(&mut self, process: &IdWorker, _fresh: Random) -> Option<IdWorker> {
-        Some(process.clone())
     }
 }
 

@@ -10,9 +10,8 @@
 //! `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. Its separate tool that takes worker ids from Redis
 //! for 15 s at a time (`regworkerid/reghelper.go`) is not modelled.
 
-use super::{NAMES, field, signed, spin, time};
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Parts, Setup, Silence, Verdict};
-use crate::random::Random;
+use super::{field, signed, spin, time};
+use crate::model::{Ask, Machine, Model, Parts, Setup, Silence, Verdict};
 use floe::UnixMillis;
 
 const EPOCH: i64 = 1_582_136_402_000;
@@ -60,21 +59,9 @@ impl SnowWorker {
 }
 
 impl Model for Yitter {
-    type Store = ();
-    type Disk = ();
+    keeps_nothing!();
+
     type Process = SnowWorker;
-    type Request = ();
-    type Reply = ();
-
-    fn names(&self) -> &[NameInfo] {
-        NAMES
-    }
-
-    fn store(&mut self, _fleet: &Fleet) {}
-
-    fn copy(&self, _store: &()) {}
-
-    fn execute(&mut self, _store: &mut (), _from: Life, _request: &(), _now: Micros) {}
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> SnowWorker {
         let worker = setup.worker;
@@ -142,10 +129,6 @@ impl Model for Yitter {
             time: UnixMillis::new(time(id, 12) + EPOCH),
             sequence: field(id, 0, 6),
         })
-    }
-
-    fn memory(&mut self, process: &SnowWorker, _fresh: Random) -> Option<SnowWorker> {
-        Some(process.clone())
     }
 }
 
