@@ -27,6 +27,8 @@ use floe::ledger::{Ledger, LedgerError, Memory};
 
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "remote")]
+mod remote;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 

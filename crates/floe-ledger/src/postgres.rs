@@ -24,43 +24,31 @@
 //! so are the idle ones beside it; new ones are made at growing, jittered distances of at most half a second.
 //! A process that forks opens its ledger again in the child.
 
-use std::future::Future;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, OnceLock};
-use std::thread;
-use std::time::Duration;
+use std::sync::Arc;
 
-use floe::ledger::{Ledger, LedgerError};
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use floe::ledger::Ledger;
+use tokio_postgres::Error;
 
-use self::pool::Pool;
-use self::trouble::Trouble;
+use self::connect::Database;
+use self::tls::Tls;
 use self::url::Settings;
+use crate::remote::{self, Remote};
 use crate::{OpenError, realm_name};
 
+mod connect;
 mod marks;
-mod pool;
 mod schema;
 mod statements;
 mod tls;
 mod trouble;
 mod url;
 
-/// How much longer than its own bound a call is waited for. Only a thread that is gone (after a fork) or a machine
-/// that stands takes it up.
-const GRACE: Duration = Duration::from_secs(1);
+type Trouble = remote::Trouble<Error>;
 
 /// A ledger in a PostgreSQL database. Threads may share it; each process opens its own.
 pub struct Postgres {
-    pool: Arc<Pool>,
-    runtime: Handle,
+    remote: Remote<Database>,
     realm: Arc<str>,
-    max_wait: Duration,
-    /// What the server was found to be, for [`Ledger::describe`].
-    found: OnceLock<String>,
-    /// Its drop ends the thread.
-    _running: oneshot::Sender<()>,
 }
 
 impl Postgres {
@@ -80,65 +68,11 @@ impl Postgres {
     pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let max_wait = settings.max_wait;
+        let tls = Tls::new(&settings.verify)?;
         let realm: Arc<str> = realm.into();
-        let pool = Arc::new(Pool::new(settings, Arc::clone(&realm))?);
-        let (runtime, running) = drive(&pool)?;
-        let ledger = Self { pool, runtime, realm, max_wait, found: OnceLock::new(), _running: running };
-        let pool = Arc::clone(&ledger.pool);
-        let found = ledger.wait(async move { pool.begin().await });
-        let found = found.map_err(|trouble| trouble.at_open(ledger.pool.shown()))?;
-        ledger.found.get_or_init(|| found);
-        Ok(ledger)
+        let database = Database { settings, tls, realm: Arc::clone(&realm) };
+        Ok(Self { remote: Remote::open("floe-postgres", database)?, realm })
     }
-
-    /// Runs `work` on the ledger's thread, and waits for it no longer than the bound.
-    fn call<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, Trouble>> + Send + 'static,
-    ) -> Result<T, LedgerError> {
-        self.wait(work).map_err(|trouble| trouble.at_work(self.pool.shown()))
-    }
-
-    fn wait<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, Trouble>> + Send + 'static,
-    ) -> Result<T, Trouble> {
-        let (answer, answered) = mpsc::sync_channel(1);
-        let max_wait = self.max_wait;
-        self.runtime.spawn(async move {
-            let outcome = tokio::time::timeout(max_wait, work).await;
-            // A caller that has gone away needs no answer.
-            drop(answer.send(outcome.unwrap_or(Err(Trouble::Timeout(max_wait)))));
-        });
-        answered.recv_timeout(max_wait + GRACE).unwrap_or_else(|error| match error {
-            RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected => Err(Trouble::NoThread),
-        })
-    }
-}
-
-/// Starts the thread that drives the pool's connections, whether or not anybody calls: a connection that the server
-/// closes is noticed at once.
-fn drive(pool: &Arc<Pool>) -> Result<(Handle, oneshot::Sender<()>), LedgerError> {
-    let failed = |error: std::io::Error| {
-        LedgerError::Unavailable(format!(
-            "the system refused a thread for the PostgreSQL ledger ({error}): look at the limits of this process"
-        ))
-    };
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let handle = runtime.handle().clone();
-    let (running, stopped) = oneshot::channel::<()>();
-    let pool = Arc::clone(pool);
-    let run = move || {
-        runtime.block_on(async {
-            drop(stopped.await);
-            pool.close().await;
-        });
-        // A name that is still being looked up is not waited for.
-        runtime.shutdown_background();
-    };
-    thread::Builder::new().name("floe-postgres".to_owned()).spawn(run).map_err(failed)?;
-    Ok((handle, running))
 }
 
 /// Opens what follows the scheme in a URL.

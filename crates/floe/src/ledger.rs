@@ -13,8 +13,10 @@ use crate::time::UnixMillis;
 mod boxed;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod mark;
 mod memory;
 
+pub use mark::Mark;
 pub use memory::Memory;
 
 /// Marks, starts and floors lie in `0..=MAX_MARK`, which is `2^63 - 1`.

@@ -1,12 +1,13 @@
 //! What is looked at on every new connection: the server's settings, the tables, the realm.
 
-use floe::ledger::{LedgerError, Token};
+use floe::ledger::LedgerError;
 use tokio_postgres::{Client, Row};
 
+use super::Trouble;
 use super::statements::in_schema;
-use super::trouble::{RAISE, Trouble};
 use super::url::Settings;
 use crate::DEFAULT_REALM;
+use crate::remote::realm as words;
 
 /// The version of the tables. A migration is a step from each older version, in one transaction; there is no older
 /// one yet.
@@ -43,7 +44,7 @@ pub(super) async fn check_server(
     settings: &Settings,
     remarks: &mut Vec<String>,
 ) -> Result<(), Trouble> {
-    let row = client.query_one(SETTINGS, &[]).await.map_err(Trouble::Sql)?;
+    let row = client.query_one(SETTINGS, &[]).await.map_err(Trouble::Store)?;
     let shown = &settings.shown;
     if get::<i32>(&row, 0)? < OLDEST {
         return Err(unfit(format!(
@@ -83,11 +84,13 @@ pub(super) async fn check_server(
     let session = format!(
         "SET synchronous_commit = {commit}; SET statement_timeout = {}; SET default_transaction_read_only = off; \
          SET default_transaction_isolation = 'read committed'; SET search_path = pg_catalog",
-        settings.max_wait.as_millis()
+        settings.bounds.max_wait.as_millis()
     );
-    client.batch_execute(&session).await.map_err(Trouble::Sql)?;
-    let row =
-        client.query_one("SELECT current_setting('synchronous_commit')", &[]).await.map_err(Trouble::Sql)?;
+    client.batch_execute(&session).await.map_err(Trouble::Store)?;
+    let row = client
+        .query_one("SELECT current_setting('synchronous_commit')", &[])
+        .await
+        .map_err(Trouble::Store)?;
     if get::<&str>(&row, 0)? != commit {
         return Err(unfit(format!(
             "{shown} does not let floe set synchronous_commit = {commit}, without which a crash takes back ranges: set it \
@@ -107,7 +110,7 @@ pub(super) async fn enter(
     remarks: &mut Vec<String>,
 ) -> Result<String, Trouble> {
     let (schema, shown) = (&settings.schema, &settings.shown);
-    let row = client.query_one(FIND, &[schema]).await.map_err(Trouble::Sql)?;
+    let row = client.query_one(FIND, &[schema]).await.map_err(Trouble::Store)?;
     if let Some(unlogged) = get::<Option<&str>>(&row, 2)? {
         let what = "PostgreSQL empties them after a crash";
         let way = "ALTER TABLE … SET LOGGED";
@@ -115,19 +118,16 @@ pub(super) async fn enter(
     }
     if !get(&row, 1)? {
         if known.is_some() {
-            return Err(gone(shown, &format!("the table {schema}.version")));
+            return Err(words::is_gone(shown, &format!("the table {schema}.version")).into());
         }
         make_tables(client, settings, get(&row, 0)?).await?;
     }
     let sql = in_schema("SELECT version FROM floe.version", schema);
-    let version = client.query_opt(&sql, &[]).await.map_err(Trouble::Sql)?;
+    let version = client.query_opt(&sql, &[]).await.map_err(Trouble::Store)?;
     match version.map(|row| get::<i32>(&row, 0)).transpose()? {
         Some(VERSION) => {}
         Some(newer) if newer > VERSION => {
-            return Err(unfit(format!(
-                "the tables at {shown} were written by a newer floe: they have version {newer}, and this floe knows \
-                 versions up to {VERSION}; run the newer floe"
-            )));
+            return Err(words::is_newer(shown, newer.into(), VERSION.into()).into());
         }
         _ => {
             return Err(unfit(format!(
@@ -146,7 +146,7 @@ async fn make_tables(client: &Client, settings: &Settings, schema_exists: bool) 
         if schema_exists { String::new() } else { format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\";") };
     let tables = in_schema(TABLES, schema);
     let sql = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK}); {make_schema} {tables} COMMIT;");
-    client.batch_execute(&sql).await.map_err(Trouble::Sql)
+    client.batch_execute(&sql).await.map_err(Trouble::Store)
 }
 
 async fn enter_realm(
@@ -157,37 +157,24 @@ async fn enter_realm(
 ) -> Result<String, Trouble> {
     let (schema, shown) = (&settings.schema, &settings.shown);
     let find = in_schema("SELECT id FROM floe.realm WHERE realm = $1", schema);
-    let stored = client.query_opt(&find, &[&realm]).await.map_err(Trouble::Sql)?;
+    let stored = client.query_opt(&find, &[&realm]).await.map_err(Trouble::Store)?;
     if let Some(row) = stored {
         return get(&row, 0);
     }
     if known.is_some() {
-        return Err(gone(shown, &format!("the realm {realm}")));
+        return Err(words::is_gone(shown, &format!("the realm {realm}")).into());
     }
     if realm == DEFAULT_REALM {
-        // Whoever names no realm wants the one that is there, and not a second one in which all IDs begin anew.
         // Another process may make the same one meanwhile: that is not another realm.
-        let sql = in_schema(
-            "SELECT string_agg(realm, ', ') FROM (SELECT realm FROM floe.realm WHERE realm <> $1 ORDER BY 1 LIMIT 20) r",
-            schema,
-        );
-        let row = client.query_one(&sql, &[&realm]).await.map_err(Trouble::Sql)?;
-        if let Some(others) = get::<Option<&str>>(&row, 0)? {
-            return Err(unfit(format!(
-                "{shown} has no realm {DEFAULT_REALM}, it has: {others}. Name the realm (realm = \"…\" in the configuration, \
-                 --realm, or --config FILE)"
-            )));
-        }
+        let others = "SELECT realm FROM floe.realm WHERE realm <> $1 ORDER BY 1 LIMIT 20";
+        let rows = client.query(&in_schema(others, schema), &[&realm]).await.map_err(Trouble::Store)?;
+        let others = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<String>, _>>()?;
+        words::may_be_made(realm, &others, shown)?;
     }
-    let token = Token::random().map_err(|error| {
-        LedgerError::Unavailable(format!(
-            "the operating system gave no randomness for an id ({error}): try again"
-        ))
-    })?;
-    let id: String = token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = words::fresh_id()?;
     let make = in_schema("INSERT INTO floe.realm (realm, id) VALUES ($1, $2) ON CONFLICT DO NOTHING", schema);
-    client.execute(&make, &[&realm, &id]).await.map_err(Trouble::Sql)?;
-    let row = client.query_one(&find, &[&realm]).await.map_err(Trouble::Sql)?;
+    client.execute(&make, &[&realm, &id]).await.map_err(Trouble::Store)?;
+    let row = client.query_one(&find, &[&realm]).await.map_err(Trouble::Store)?;
     get(&row, 0)
 }
 
@@ -209,16 +196,10 @@ fn allow(
     )))
 }
 
-fn gone(shown: &str, what: &str) -> Trouble {
-    unfit(format!(
-        "{what} at {shown} is gone, and was there when this ledger was opened: restore it from a backup, then {RAISE}"
-    ))
-}
-
 fn unfit(text: String) -> Trouble {
     LedgerError::Unfit(text).into()
 }
 
 fn get<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, index: usize) -> Result<T, Trouble> {
-    row.try_get(index).map_err(Trouble::Sql)
+    row.try_get(index).map_err(Trouble::Store)
 }

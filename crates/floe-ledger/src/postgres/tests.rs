@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fs;
 
-use super::tls::Verify;
 use super::url::Settings;
 use crate::OpenError;
+use crate::remote::tls::Verify;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();

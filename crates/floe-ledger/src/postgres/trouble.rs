@@ -1,73 +1,34 @@
 //! From PostgreSQL's errors to the ledger's, each with its cause and the way out.
 
 use std::error::Error as _;
-use std::time::Duration;
 
 use floe::ledger::LedgerError;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
 use crate::OpenError;
+use crate::remote::realm::RAISE;
 
-/// What a restored or remade ledger needs before anything is minted.
-pub(super) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
-
-/// What may go wrong inside a call.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    Sql(Error),
-    Timeout(Duration),
-    NoThread,
-    Ledger(LedgerError),
-}
-
-impl From<LedgerError> for Trouble {
-    fn from(error: LedgerError) -> Self {
-        Self::Ledger(error)
+/// While the ledger is opened, a wrong name, password or database is what the user asked for.
+pub(super) fn at_open(error: &Error, shown: &str) -> OpenError {
+    match error.code() {
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => LedgerError::Unfit(sentence(shown, error)).into(),
+        Some(code) if !is_access(code) => at_work(error, shown).into(),
+        _ => match way_out(error) {
+            Some(way_out) => OpenError::Asked(format!("{shown}: {}; {way_out}", cause(error))),
+            None => at_work(error, shown).into(),
+        },
     }
 }
 
-impl Trouble {
-    /// While the ledger is opened, a wrong name, password or database is what the user asked for.
-    pub(super) fn at_open(self, shown: &str) -> OpenError {
-        let asked = |error: &Error| {
-            let text = way_out(error).map(|way_out| format!("{shown}: {}; {way_out}", cause(error)));
-            match error.code() {
-                Some(code) if !is_access(code) => None,
-                _ => text,
-            }
-        };
-        match &self {
-            Self::Sql(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
-                LedgerError::Unfit(sentence(shown, error)).into()
-            }
-            Self::Sql(error) => match asked(error) {
-                Some(text) => OpenError::Asked(text),
-                None => self.at_work(shown).into(),
-            },
-            _ => self.at_work(shown).into(),
-        }
-    }
-
-    /// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
-    pub(super) fn at_work(self, shown: &str) -> LedgerError {
-        match self {
-            Self::Ledger(error) => error,
-            Self::Timeout(bound) => LedgerError::Unavailable(format!(
-                "{shown} gave no answer within {bound:?}: look whether it runs, what it waits for (pg_stat_activity), and \
-                 whether the network lets it through"
-            )),
-            Self::NoThread => LedgerError::Unavailable(format!(
-                "the thread that talks to {shown} does not answer: a process that forks has to open its ledger again"
-            )),
-            Self::Sql(error) => match error.code() {
-                Some(code) if is_missing(code) => LedgerError::Unfit(format!(
-                    "{shown} lacks tables of floe ({}): restore them from a backup, then {RAISE}",
-                    cause(&error)
-                )),
-                _ => LedgerError::Unavailable(sentence(shown, &error)),
-            },
-        }
+/// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
+pub(super) fn at_work(error: &Error, shown: &str) -> LedgerError {
+    match error.code() {
+        Some(code) if is_missing(code) => LedgerError::Unfit(format!(
+            "{shown} lacks tables of floe ({}): restore them from a backup, then {RAISE}",
+            cause(error)
+        )),
+        _ => LedgerError::Unavailable(sentence(shown, error)),
     }
 }
 

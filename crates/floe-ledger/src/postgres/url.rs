@@ -9,14 +9,10 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-use super::tls::Verify;
 use crate::OpenError;
-
-/// How long a call takes at most, unless the URL says otherwise.
-const MAX_WAIT: Duration = Duration::from_secs(5);
-
-/// How long connecting takes at most, TLS and checks included, unless the URL says otherwise.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+use crate::remote::Bounds;
+use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT, is_open_to_others, takes};
+use crate::remote::tls::{self, Use, Verify};
 
 /// When a silent connection is probed. libpq leaves that to the system, which takes two hours.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -28,14 +24,11 @@ pub(super) struct Settings {
     pub(super) config: Config,
     pub(super) schema: String,
     pub(super) verify: Verify,
-    pub(super) max_wait: Duration,
-    pub(super) connect_timeout: Duration,
+    pub(super) bounds: Bounds,
     pub(super) allow_unsafe: bool,
     /// The URL without credentials and options.
     pub(super) shown: String,
 }
-
-type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Settings {
     pub(super) fn parse(url: &str, environment: Environment<'_>) -> Result<Self, OpenError> {
@@ -44,7 +37,8 @@ impl Settings {
             // Perhaps the end of a password that was not escaped: no part of it is shown.
             return Err(no_url(""));
         }
-        let (mut schema, mut max_wait, mut allow_unsafe) = ("floe".to_owned(), MAX_WAIT, false);
+        let (mut schema, mut allow_unsafe) = ("floe".to_owned(), false);
+        let mut bounds = Bounds { max_wait: MAX_WAIT, connect: CONNECT_TIMEOUT };
         let (mut mode, mut roots) = (environment("PGSSLMODE"), environment("PGSSLROOTCERT"));
         let mut rest = Vec::new();
         for option in query.split('&').filter(|option| !option.is_empty()) {
@@ -52,17 +46,8 @@ impl Settings {
             let value = percent_decode_str(raw).decode_utf8_lossy().into_owned();
             match key {
                 "schema" => schema = schema_name(value)?,
-                "max_wait" => {
-                    max_wait = duration(&value)
-                        .ok_or_else(|| takes(key, &value, "a time such as 500ms or 10s, from 100ms to 1h"))?;
-                }
-                "unsafe" => {
-                    allow_unsafe = match value.as_str() {
-                        "allow" => true,
-                        "refuse" => false,
-                        _ => return Err(takes(key, &value, "allow or refuse")),
-                    };
-                }
+                "max_wait" => bounds.max_wait = options::max_wait(key, &value)?,
+                "unsafe" => allow_unsafe = options::allows_unsafe(key, &value)?,
                 "sslmode" => mode = Some(value),
                 "sslrootcert" => roots = Some(value),
                 _ => rest.push(option),
@@ -79,12 +64,17 @@ impl Settings {
                     .to_owned(),
             ));
         }
-        let verify = verify(&mut config, mode.as_deref(), roots)?;
+        let (use_tls, verify) = tls::asked_for(mode.as_deref().unwrap_or("prefer"), roots)?;
+        config.ssl_mode(match use_tls {
+            Use::Never => SslMode::Disable,
+            Use::WherePossible => SslMode::Prefer,
+            Use::Always => SslMode::Require,
+        });
         complete(&mut config, environment)?;
         let shown = shown(&config, &schema);
-        let connect_timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT).min(max_wait);
-        config.connect_timeout(connect_timeout);
-        Ok(Self { config, schema, verify, max_wait, connect_timeout, allow_unsafe, shown })
+        bounds.connect = config.get_connect_timeout().copied().unwrap_or(bounds.connect).min(bounds.max_wait);
+        config.connect_timeout(bounds.connect);
+        Ok(Self { config, schema, verify, bounds, allow_unsafe, shown })
     }
 }
 
@@ -106,35 +96,6 @@ fn split(url: &str) -> (&str, &str) {
         Some((base, query)) => (&url[..authority + credentials + base.len()], query),
         None => (url, ""),
     }
-}
-
-/// sslmode and sslrootcert.
-fn verify(config: &mut Config, mode: Option<&str>, roots: Option<String>) -> Result<Verify, OpenError> {
-    let roots = roots.filter(|roots| !roots.is_empty()).map(PathBuf::from);
-    let (ssl_mode, verify) = match (mode.unwrap_or("prefer"), roots) {
-        ("disable", _) => (SslMode::Disable, Verify::Nothing),
-        ("prefer", None) => (SslMode::Prefer, Verify::Nothing),
-        ("require", None) => (SslMode::Require, Verify::Nothing),
-        // libpq's rule: with a root, `require` checks the chain.
-        ("require" | "verify-ca", Some(roots)) => (SslMode::Require, Verify::Chain(roots)),
-        ("verify-full", Some(roots)) => (SslMode::Require, Verify::Full(roots)),
-        ("prefer", Some(_)) => {
-            return Err(OpenError::Asked(
-                "sslrootcert checks nothing with sslmode=prefer: say sslmode=verify-full".to_owned(),
-            ));
-        }
-        (mode @ ("verify-ca" | "verify-full"), None) => {
-            return Err(OpenError::Asked(format!(
-                "sslmode={mode} needs sslrootcert=FILE, the certificates to trust (those of the system are in \
-                 /etc/ssl/certs/ca-certificates.crt on Debian)"
-            )));
-        }
-        (mode, _) => {
-            return Err(takes("sslmode", mode, "disable, prefer, require, verify-ca or verify-full"));
-        }
-    };
-    config.ssl_mode(ssl_mode);
-    Ok(verify)
 }
 
 /// What the URL leaves out.
@@ -210,17 +171,6 @@ fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
     matches.then_some(password)
 }
 
-#[cfg(unix)]
-fn is_open_to_others(file: &PathBuf) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_open_to_others(_file: &PathBuf) -> bool {
-    false
-}
-
 fn shown(config: &Config, schema: &str) -> String {
     let ports = config.get_ports();
     let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(PORT);
@@ -251,17 +201,4 @@ fn schema_name(name: String) -> Result<String, OpenError> {
         return Ok(name);
     }
     Err(takes("schema", &name, "a-z, 0-9 and _, at most 63, not beginning with a digit or pg_"))
-}
-
-fn takes(key: &str, value: &str, expected: &str) -> OpenError {
-    OpenError::Asked(format!("`{key}={value}`: the option takes {expected}"))
-}
-
-/// A whole number of milliseconds, seconds or minutes, from 100 ms to an hour.
-fn duration(text: &str) -> Option<Duration> {
-    let (number, unit_ms) = [("ms", 1), ("s", 1_000), ("m", 60_000)]
-        .into_iter()
-        .find_map(|(unit, ms)| text.strip_suffix(unit).map(|number| (number, ms)))?;
-    let ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;
-    (100..=3_600_000).contains(&ms).then(|| Duration::from_millis(ms))
 }

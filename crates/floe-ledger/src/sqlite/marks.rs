@@ -1,36 +1,22 @@
 //! The operations of the contract, each in one transaction.
 
 use floe::Name;
-use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
+use floe::ledger::{Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::trouble::{Trouble, damaged};
 use super::{Begin, Done, Sqlite};
 
-/// One row of `mark`.
-#[derive(Default)]
-struct Mark {
-    previous: u64,
-    start: u64,
-    mark: u64,
-    token: Option<[u8; 16]>,
-    note: Option<String>,
-}
-
-impl Mark {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            previous: position(row, 0)?,
-            start: position(row, 1)?,
-            mark: position(row, 2)?,
-            token: row.get(3)?,
-            note: row.get(4)?,
-        })
-    }
-
-    fn holds(&self, token: Token) -> bool {
-        self.token == Some(*token.as_bytes())
-    }
+/// A row of `mark`.
+fn read(row: &Row<'_>) -> rusqlite::Result<Mark> {
+    let token = row.get::<_, Option<[u8; 16]>>(3)?;
+    Ok(Mark {
+        previous: position(row, 0)?,
+        start: position(row, 1)?,
+        mark: position(row, 2)?,
+        token: token.and_then(Token::from_bytes),
+        note: row.get(4)?,
+    })
 }
 
 /// A stored number; one that is negative was not written by floe, and comes out as an error.
@@ -43,7 +29,7 @@ impl Sqlite {
     fn find(&self, connection: &Connection, key: &str) -> Result<Option<Mark>, Trouble> {
         let sql = "SELECT previous, start, mark, token, note FROM mark WHERE realm = ?1 AND key = ?2";
         let mut statement = connection.prepare_cached(sql)?;
-        Ok(statement.query_row(params![self.realm, key], Mark::read).optional()?)
+        Ok(statement.query_row(params![self.realm, key], read).optional()?)
     }
 
     /// Writes a row. Every number in it is at most `2^63 - 1`.
@@ -60,7 +46,7 @@ impl Sqlite {
             number(new.previous)?,
             number(new.start)?,
             number(new.mark)?,
-            new.token,
+            new.token.as_ref().map(Token::as_bytes),
             new.note
         ])?;
         Ok(())
@@ -79,46 +65,23 @@ impl Sqlite {
 
 impl Ledger for Sqlite {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-        let key = &request.key;
         self.transact(Begin::Write, |connection| {
-            let old = match self.find(connection, key.as_str())? {
-                Some(old) => old,
-                None if request.create => Mark::default(),
-                None => return Err(LedgerError::Missing(key.clone()).into()),
-            };
-            if old.holds(request.token) {
-                return Ok(Done::read(Reply::Got {
-                    start: old.start,
-                    end: old.mark,
-                    previous_mark: old.previous,
-                }));
-            }
-            if old.mark > request.max_mark {
-                return Ok(Done::read(Reply::Refused { mark: old.mark, note: old.note }));
-            }
-            let start = old.mark.max(request.floor);
-            let Some(end) = start.checked_add(request.count).filter(|end| *end <= MAX_MARK) else {
-                return Err(LedgerError::Overflow { key: key.clone(), mark: old.mark }.into());
-            };
-            let new = Mark {
-                previous: old.mark,
-                start,
-                mark: end,
-                token: Some(*request.token.as_bytes()),
-                note: request.note.clone().or(old.note),
-            };
-            self.store(connection, key.as_str(), &new)?;
-            Ok(Done::written(Reply::Got { start, end, previous_mark: old.mark }))
+            let found = self.find(connection, request.key.as_str())?;
+            let (reply, written) = Mark::reserve(found.as_ref(), request)?;
+            let Some(mark) = written else { return Ok(Done::read(reply)) };
+            self.store(connection, request.key.as_str(), &mark)?;
+            Ok(Done::written(reply))
         })
     }
 
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
-        self.transact(Begin::Write, |connection| match self.find(connection, key.as_str())? {
-            Some(old) if old.holds(token) && (old.start..=old.mark).contains(&from) => {
-                self.store(connection, key.as_str(), &Mark { mark: from, token: None, ..old })?;
-                Ok(Done::written(true))
-            }
-            _ => Ok(Done::read(false)),
+        self.transact(Begin::Write, |connection| {
+            let found = self.find(connection, key.as_str())?;
+            let Some(shorter) = found.and_then(|mark| mark.give_back(token, from)) else {
+                return Ok(Done::read(false));
+            };
+            self.store(connection, key.as_str(), &shorter)?;
+            Ok(Done::written(true))
         })
     }
 
@@ -156,15 +119,9 @@ impl Ledger for Sqlite {
             let Some(old) = self.find(connection, key.as_str())? else {
                 return Err(LedgerError::Missing(key.clone()).into());
             };
-            let before = old.mark;
-            if at_least > MAX_MARK {
-                return Err(LedgerError::Overflow { key: key.clone(), mark: before }.into());
-            }
-            if at_least <= before {
-                return Ok(Done::read(before));
-            }
-            self.store(connection, key.as_str(), &Mark { mark: at_least, token: None, ..old })?;
-            Ok(Done::written(before))
+            let Some(raised) = old.raise(key, at_least)? else { return Ok(Done::read(old.mark)) };
+            self.store(connection, key.as_str(), &raised)?;
+            Ok(Done::written(old.mark))
         })
     }
 

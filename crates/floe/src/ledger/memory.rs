@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
+use super::{Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::name::Name;
 
@@ -43,27 +43,11 @@ pub(super) struct State {
     pub(super) realm_id: Option<String>,
 }
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct Mark {
-    pub(super) previous: u64,
-    pub(super) start: u64,
-    pub(super) mark: u64,
-    pub(super) token: Option<Token>,
-    pub(super) note: Option<String>,
-}
-
-impl Mark {
-    /// Whether `from` lies in the reservation with that token, which is the last one.
-    fn is_tail(&self, token: Token, from: u64) -> bool {
-        self.token == Some(token) && (self.start..=self.mark).contains(&from)
-    }
-}
-
 #[cfg(feature = "mutations")]
 impl State {
     fn push_on(&mut self, request: &Reserve) {
         let mark = self.marks.entry(request.key.as_str().to_owned()).or_default();
-        mark.mark = mark.mark.saturating_add(request.count).min(MAX_MARK);
+        mark.mark = mark.mark.saturating_add(request.count).min(super::MAX_MARK);
     }
 }
 
@@ -99,42 +83,21 @@ impl Ledger for Memory {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         let mut state = self.state();
         let key = request.key.as_str();
-        if !request.create && !state.marks.contains_key(key) {
-            return Err(LedgerError::Missing(request.key.clone()));
-        }
-        let old = state.marks.get(key).cloned().unwrap_or_default();
-        if mutate!(old.token == Some(request.token), SameTokenReservesAgain => false) {
-            return Ok(Reply::Got { start: old.start, end: old.mark, previous_mark: old.previous });
-        }
-        if old.mark > request.max_mark {
+        let (reply, written) = Mark::reserve(state.marks.get(key), request)?;
+        if let Some(mark) = written {
+            state.marks.insert(key.to_owned(), mark);
+        } else if matches!(reply, Reply::Refused { .. }) {
             mutate!(RefusedReserveWrites => state.push_on(request));
-            return Ok(Reply::Refused { mark: old.mark, note: old.note });
         }
-        let start = mutate!(old.mark.max(request.floor), FloorIgnoredByLedger => old.mark);
-        let Some(end) = start.checked_add(request.count).filter(|end| *end <= MAX_MARK) else {
-            return Err(LedgerError::Overflow { key: request.key.clone(), mark: old.mark });
-        };
-        let new = Mark {
-            previous: old.mark,
-            start,
-            mark: end,
-            token: Some(request.token),
-            note: request.note.clone().or(old.note),
-        };
-        state.marks.insert(key.to_owned(), new);
-        Ok(Reply::Got { start, end, previous_mark: old.mark })
+        Ok(reply)
     }
 
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
         let mut state = self.state();
-        match state.marks.get_mut(key.as_str()) {
-            Some(mark) if mutate!(mark.is_tail(token, from), TokenIgnoredInGiveBack => from <= mark.mark) => {
-                mark.mark = from;
-                mark.token = None;
-                Ok(true)
-            }
-            _ => Ok(false),
-        }
+        let Some(mark) = state.marks.get_mut(key.as_str()) else { return Ok(false) };
+        let Some(shorter) = mark.give_back(token, from) else { return Ok(false) };
+        *mark = shorter;
+        Ok(true)
     }
 
     fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
@@ -165,12 +128,8 @@ impl Ledger for Memory {
             return Err(LedgerError::Missing(key.clone()));
         };
         let before = mark.mark;
-        if at_least > MAX_MARK {
-            return Err(LedgerError::Overflow { key: key.clone(), mark: before });
-        }
-        if at_least > before {
-            mark.mark = at_least;
-            mark.token = None;
+        if let Some(raised) = mark.raise(key, at_least)? {
+            *mark = raised;
         }
         Ok(before)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use super::{CASES, Realm, run_case};
-use crate::ledger::memory::Mark;
+use crate::ledger::Mark;
 use crate::ledger::{Key, Ledger, LedgerError, MAX_MARK, Memory, Record, Reply, Reserve, Token};
 use crate::name::Name;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::OpenError;
 
-use super::{Server, open};
+use super::{Postgres, open, schema};
 use crate::{ask, got, orders, says};
 
 /// Why a URL cannot be opened.
@@ -20,10 +20,10 @@ fn refused(url: &str) -> OpenError {
 
 #[test]
 fn a_wrong_password_user_or_database_is_named() {
-    let server = Server::shared();
+    let server = Postgres::shared();
     server.psql("CREATE USER careful PASSWORD 'right'");
     server.psql("GRANT CREATE ON DATABASE postgres TO careful");
-    let (port, schema) = (server.port, Server::schema());
+    let (port, schema) = (server.port(), schema());
     let wrong = refused(&format!("postgres://careful:wr0ng@127.0.0.1:{port}/postgres"));
     says(&wrong, &["password authentication failed", "careful", "28P01", "PGPASSWORD"]);
     assert!(matches!(wrong, OpenError::Asked(_)) && !wrong.to_string().contains("wr0ng"), "{wrong}");
@@ -43,7 +43,7 @@ fn a_wrong_password_user_or_database_is_named() {
 
 #[test]
 fn nobody_listens() {
-    let port = crate::real_servers::free_port();
+    let port = floe_testbed::free_port();
     let error = refused(&format!("postgres://floe:secret@127.0.0.1:{port}/ids"));
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
     says(&error, &[&format!("127.0.0.1:{port}"), "refused", "whether the server runs"]);
@@ -52,7 +52,7 @@ fn nobody_listens() {
 
 #[test]
 fn tables_that_somebody_made_need_no_rights_to_make_any() {
-    let server = Server::start(&[]);
+    let server = Postgres::start(&[]);
     server.psql("CREATE USER modest");
     let refusal = refused(&server.url_of("modest"));
     assert!(matches!(refusal, OpenError::Ledger(LedgerError::Unfit(_))), "{refusal:?}");
@@ -76,7 +76,7 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
 #[test]
 fn settings_that_lose_ranges_are_refused_by_name() {
     for setting in ["fsync", "full_page_writes"] {
-        let server = Server::start(&[&format!("{setting}=off"), "synchronous_commit=off"]);
+        let server = Postgres::start(&[&format!("{setting}=off"), "synchronous_commit=off"]);
         let error = refused(&server.url());
         assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
         says(&error, &[&format!("has {setting} = off"), "unsafe=allow"]);
@@ -91,8 +91,8 @@ fn settings_that_lose_ranges_are_refused_by_name() {
 
 #[test]
 fn unlogged_tables_are_refused() {
-    let server = Server::shared();
-    let schema = Server::schema();
+    let server = Postgres::shared();
+    let schema = schema();
     let url = format!("{}?schema={schema}", server.url());
     drop(open(&url));
     server.psql(&format!("ALTER TABLE {schema}.mark SET UNLOGGED"));
@@ -105,20 +105,20 @@ fn unlogged_tables_are_refused() {
 
 #[test]
 fn an_encoding_that_cannot_hold_every_name_is_refused() {
-    let server = Server::shared();
+    let server = Postgres::shared();
     server.psql("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
-    let url = format!("postgres://postgres@127.0.0.1:{}/latin", server.port);
+    let url = format!("postgres://postgres@127.0.0.1:{}/latin", server.port());
     says(&refused(&url), &["LATIN1", "ENCODING 'UTF8'"]);
 }
 
 #[test]
 fn a_replica_is_refused_until_it_is_promoted() {
-    let server = Server::start(&[]);
+    let server = Postgres::start(&[]);
     let ledger = open(&server.url());
     let request = ask(5);
     assert_eq!(got(&*ledger, &request), (0, 5));
     server.stop();
-    server.home.write("data/standby.signal", "");
+    server.home().write("data/standby.signal", "");
     server.run();
     let error = refused(&server.url());
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
@@ -131,10 +131,10 @@ fn a_replica_is_refused_until_it_is_promoted() {
 
 #[test]
 fn tables_of_a_newer_floe_are_refused() {
-    let schema = Server::schema();
-    let url = format!("{}?schema={schema}", Server::shared().url());
+    let schema = schema();
+    let url = format!("{}?schema={schema}", Postgres::shared().url());
     drop(open(&url));
-    Server::shared().psql(&format!("UPDATE {schema}.version SET version = 2"));
+    Postgres::shared().psql(&format!("UPDATE {schema}.version SET version = 2"));
     let error = refused(&url);
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
     says(&error, &["newer floe", "version 2"]);
@@ -142,7 +142,7 @@ fn tables_of_a_newer_floe_are_refused() {
 
 #[test]
 fn who_names_no_realm_does_not_begin_a_second_one() {
-    let url = format!("{}?schema={}", Server::shared().url(), Server::schema());
+    let url = format!("{}?schema={}", Postgres::shared().url(), schema());
     drop(open(&url));
     let Err(error) = floe_ledger::open(&url, floe_ledger::DEFAULT_REALM) else {
         panic!("a second realm began")
@@ -152,8 +152,8 @@ fn who_names_no_realm_does_not_begin_a_second_one() {
 
 #[test]
 fn the_clock_is_the_servers() {
-    let server = Server::shared();
-    let ledger = open(&format!("{}?schema={}", server.url(), Server::schema()));
+    let server = Postgres::shared();
+    let ledger = open(&format!("{}?schema={}", server.url(), schema()));
     let before = ledger.clock().unwrap().unwrap().get();
     let asked = server.psql("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
     let asked: i64 = asked.parse().unwrap();
@@ -163,7 +163,7 @@ fn the_clock_is_the_servers() {
 
 #[test]
 fn an_operator_can_read_and_write_it_with_psql() {
-    let (server, schema) = (Server::shared(), Server::schema());
+    let (server, schema) = (Postgres::shared(), schema());
     let ledger = open(&format!("{}?schema={schema}", server.url()));
     let key = Key::slot(10, 7);
     let note = Some("订单 'host'".to_owned());
@@ -178,7 +178,7 @@ fn an_operator_can_read_and_write_it_with_psql() {
 
 #[test]
 fn a_ledger_may_be_used_inside_an_async_runtime() {
-    let url = format!("{}?schema={}", Server::shared().url(), Server::schema());
+    let url = format!("{}?schema={}", Postgres::shared().url(), schema());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let ledger = open(&url);

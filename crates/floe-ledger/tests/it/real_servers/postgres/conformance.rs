@@ -2,13 +2,13 @@
 
 use floe::ledger::conformance::{self, Realm};
 
-use super::{Server, open};
+use super::{Postgres, open, schema};
 
 mod realms_in_the_same_tables {
-    use super::{Realm, Server};
+    use super::{Postgres, Realm, schema};
 
     fn fresh() -> Realm {
-        let (url, realm) = (Server::shared().url(), Server::schema());
+        let (url, realm) = (Postgres::shared().url(), schema());
         Realm::new(move || floe_ledger::open(&url, &realm).unwrap())
     }
 
@@ -19,7 +19,7 @@ mod realms_in_the_same_tables {
 #[test]
 fn a_schema_for_each_realm() {
     conformance::run(&|| {
-        let url = format!("{}?schema={}", Server::shared().url(), Server::schema());
+        let url = format!("{}?schema={}", Postgres::shared().url(), schema());
         Realm::new(move || open(&url))
     });
 }

@@ -3,38 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use floe_ledger::OpenError;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use floe_testbed::{Certificates, Home};
 
-use super::{Home, Server, open};
+use super::{Postgres, open, schema};
 use crate::{ask, got, says};
 
 /// A server whose certificate is for `host`, the certificate of who signed it, and that of somebody else.
-fn server_for(host: &str) -> (Server, PathBuf, PathBuf) {
-    let authority = |name: &str| {
-        let mut params = CertificateParams::new([]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, name);
-        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-    };
-    let (signer, stranger) = (authority("signer"), authority("stranger"));
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new([host.to_owned()]).unwrap().signed_by(&key, &signer).unwrap();
-    let put = |home: &Home| {
-        home.write("server.pem", &certificate.pem());
-        home.write("server.key", &key.serialize_pem());
-        home.write("signer.pem", &signer.pem());
-        home.write("stranger.pem", &stranger.pem());
-    };
+fn server_for(host: &str) -> (Postgres, PathBuf, PathBuf) {
+    let home = Home::new("postgres");
+    let certificates = Certificates::for_host(host, &home);
     let settings = ["ssl=on", "ssl_cert_file=../server.pem", "ssl_key_file=../server.key"];
-    let server = Server::start_with(&settings, put);
+    let server = Postgres::start_in(home, &settings);
     server.psql("CREATE USER encrypted SUPERUSER");
-    let file = |name: &str| server.home.path().join(name);
-    let (signer, stranger) = (file("signer.pem"), file("stranger.pem"));
-    (server, signer, stranger)
+    (server, certificates.signer, certificates.stranger)
 }
 
 /// Opens as a user who may only come by TLS.
-fn opens(server: &Server, mode: &str, root: Option<&Path>) -> Result<(), OpenError> {
+fn opens(server: &Postgres, mode: &str, root: Option<&Path>) -> Result<(), OpenError> {
     let root = root.map_or(String::new(), |root| format!("&sslrootcert={}", root.display()));
     let url = format!("{}?sslmode={mode}{root}", server.url_of("encrypted"));
     floe_ledger::open(&url, "test").map(|ledger| {
@@ -71,7 +56,7 @@ fn a_certificate_for_another_host_is_good_for_verify_ca_alone() {
 
 #[test]
 fn a_server_without_tls_is_taken_by_prefer_alone() {
-    let url = |mode: &str| format!("{}?schema={}&sslmode={mode}", Server::shared().url(), Server::schema());
+    let url = |mode: &str| format!("{}?schema={}&sslmode={mode}", Postgres::shared().url(), schema());
     drop(open(&url("prefer")));
     let Err(error) = floe_ledger::open(&url("require"), "test") else { panic!("opened without TLS") };
     says(&error, &["TLS"]);

@@ -1,0 +1,227 @@
+//! What the ledgers behind a network have in common: a thread of their own, a few connections, bounds on every wait,
+//! and the words for what may be found there.
+//!
+//! An adapter says how to connect ([`Connect`]) and what to do on a connection ([`Remote::call`]). A connection on
+//! which anything went wrong is closed, and so are the idle ones beside it; new ones are made at growing, jittered
+//! distances of at most half a second. Each call, with connecting and waiting for a free connection, ends within its
+//! bound.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use floe::ledger::LedgerError;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+use self::pool::Pool;
+use crate::OpenError;
+
+pub(crate) mod options;
+mod pool;
+pub(crate) mod realm;
+pub(crate) mod tls;
+
+/// How much longer than its own bound a call is waited for. Only a thread that is gone (after a fork) or a machine
+/// that stands takes it up.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How an adapter reaches its server.
+pub(crate) trait Connect: Send + Sync + 'static {
+    /// A connection.
+    type Link: Send + 'static;
+    /// What goes wrong on one.
+    type Error: Send + 'static;
+
+    /// The server without credentials: `postgres://db:5432/ids`.
+    fn shown(&self) -> &str;
+
+    /// How long a call and a connect take at most.
+    fn bounds(&self) -> Bounds;
+
+    /// A connection to a server that was found fit, in the realm. Where the realm's id is `known` nothing may be
+    /// missing there; otherwise what is missing is made.
+    fn connect(
+        &self,
+        known: Option<&str>,
+    ) -> impl Future<Output = Result<Connected<Self::Link>, Trouble<Self::Error>>> + Send;
+
+    /// Whether the connection is known to be gone.
+    fn is_closed(link: &Self::Link) -> bool;
+
+    /// Says goodbye; it may take a moment.
+    fn goodbye(link: Self::Link) -> impl Future<Output = ()> + Send {
+        drop(link);
+        std::future::ready(())
+    }
+
+    /// The error of a running ledger: a password may be changed and a right withdrawn, and given again.
+    fn at_work(&self, error: Self::Error) -> LedgerError;
+
+    /// The error while the ledger is opened: a wrong name or password is what the user asked for.
+    fn at_open(&self, error: Self::Error) -> OpenError {
+        self.at_work(error).into()
+    }
+}
+
+/// How long things take at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bounds {
+    /// A call, with everything in it.
+    pub(crate) max_wait: Duration,
+    /// Connecting, TLS and checks included.
+    pub(crate) connect: Duration,
+}
+
+/// A connection and what was found on its way.
+pub(crate) struct Connected<L> {
+    pub(crate) link: L,
+    pub(crate) realm_id: String,
+    /// What was found otherwise than one would expect, and let be.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// What may go wrong inside a call.
+#[derive(Debug)]
+pub(crate) enum Trouble<E> {
+    Store(E),
+    Timeout(Duration),
+    NoThread,
+    Ledger(LedgerError),
+}
+
+impl<E> From<LedgerError> for Trouble<E> {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+impl<E> Trouble<E> {
+    /// Whether the connection is as good as before: the answer itself was an error of the contract.
+    fn spares_the_link(&self) -> bool {
+        matches!(self, Self::Ledger(LedgerError::Missing(_) | LedgerError::Overflow { .. }))
+    }
+
+    fn words(self, shown: &str, store: impl FnOnce(E) -> LedgerError) -> LedgerError {
+        match self {
+            Self::Store(error) => store(error),
+            Self::Ledger(error) => error,
+            Self::Timeout(bound) => LedgerError::Unavailable(format!(
+                "{shown} gave no answer within {bound:?}: look whether it runs, what it waits for, and whether the \
+                 network lets it through"
+            )),
+            Self::NoThread => LedgerError::Unavailable(format!(
+                "the thread that talks to {shown} does not answer: a process that forks has to open its ledger again"
+            )),
+        }
+    }
+}
+
+/// What a call does with its connection.
+pub(crate) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, Trouble<E>>> + Send + 'a>>;
+
+/// A server, with the thread that drives its connections whether or not anybody calls: one that the server closes is
+/// noticed at once.
+pub(crate) struct Remote<C: Connect> {
+    pool: Arc<Pool<C>>,
+    runtime: Handle,
+    /// What the server was found to be.
+    found: OnceLock<String>,
+    /// Its drop ends the thread.
+    _running: oneshot::Sender<()>,
+}
+
+impl<C: Connect> Remote<C> {
+    /// Starts the thread, `name`, and makes the first connection.
+    pub(crate) fn open(name: &str, connect: C) -> Result<Self, OpenError> {
+        let pool = Arc::new(Pool::new(connect));
+        let (runtime, running) = drive(name, &pool)?;
+        let remote = Self { pool, runtime, found: OnceLock::new(), _running: running };
+        let pool = Arc::clone(&remote.pool);
+        match remote.wait(async move { pool.begin().await }) {
+            Ok(remarks) => {
+                let remarks =
+                    if remarks.is_empty() { remarks.join("") } else { format!(" ({})", remarks.join("; ")) };
+                remote.found.get_or_init(|| remarks);
+                Ok(remote)
+            }
+            Err(Trouble::Store(error)) => Err(remote.pool.connect.at_open(error)),
+            Err(trouble) => Err(remote.words(trouble).into()),
+        }
+    }
+
+    /// Runs `work` on a connection, and waits for it no longer than the bound.
+    pub(crate) fn call<T: Send + 'static>(
+        &self,
+        work: impl for<'a> FnOnce(&'a mut C::Link) -> Work<'a, T, C::Error> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let pool = Arc::clone(&self.pool);
+        let outcome = self.wait(async move {
+            let mut lease = pool.lease().await?;
+            let outcome = work(lease.link()?).await;
+            if outcome.as_ref().err().is_none_or(Trouble::spares_the_link) {
+                lease.keep();
+            }
+            outcome
+        });
+        outcome.map_err(|trouble| self.words(trouble))
+    }
+
+    /// The realm's id. It is there from the first connection on.
+    pub(crate) fn realm_id(&self) -> String {
+        self.pool.realm_id().unwrap_or_default().to_owned()
+    }
+
+    /// The server without credentials, and what was found there.
+    pub(crate) fn describe(&self) -> String {
+        let found = self.found.get().map_or("", String::as_str);
+        format!("{}{found}", self.pool.connect.shown())
+    }
+
+    fn words(&self, trouble: Trouble<C::Error>) -> LedgerError {
+        let connect = &self.pool.connect;
+        trouble.words(connect.shown(), |error| connect.at_work(error))
+    }
+
+    fn wait<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Trouble<C::Error>>> + Send + 'static,
+    ) -> Result<T, Trouble<C::Error>> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let max_wait = self.pool.connect.bounds().max_wait;
+        self.runtime.spawn(async move {
+            let outcome = tokio::time::timeout(max_wait, work).await;
+            // A caller that has gone away needs no answer.
+            drop(answer.send(outcome.unwrap_or(Err(Trouble::Timeout(max_wait)))));
+        });
+        answered.recv_timeout(max_wait + GRACE).unwrap_or_else(|error| match error {
+            RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected => Err(Trouble::NoThread),
+        })
+    }
+}
+
+fn drive<C: Connect>(name: &str, pool: &Arc<Pool<C>>) -> Result<(Handle, oneshot::Sender<()>), LedgerError> {
+    let failed = |error: std::io::Error| {
+        LedgerError::Unavailable(format!(
+            "the system refused a thread for the ledger at {} ({error}): look at the limits of this process",
+            pool.connect.shown()
+        ))
+    };
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let handle = runtime.handle().clone();
+    let (running, stopped) = oneshot::channel::<()>();
+    let served = Arc::clone(pool);
+    let run = move || {
+        runtime.block_on(async {
+            drop(stopped.await);
+            served.close().await;
+        });
+        // A name that is still being looked up is not waited for.
+        runtime.shutdown_background();
+    };
+    thread::Builder::new().name(name.to_owned()).spawn(run).map_err(failed)?;
+    Ok((handle, running))
+}

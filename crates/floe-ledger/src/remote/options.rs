@@ -1,0 +1,75 @@
+//! Options that mean the same in the URL of every server.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::OpenError;
+
+/// How long a call takes at most, unless the URL says otherwise.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// How long connecting takes at most, TLS and checks included, unless the URL says otherwise.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How an environment variable is looked up.
+pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// `max_wait=5s`.
+pub(crate) fn max_wait(key: &str, value: &str) -> Result<Duration, OpenError> {
+    duration(value).ok_or_else(|| takes(key, value, "a time such as 500ms or 10s, from 100ms to 1h"))
+}
+
+/// `unsafe=allow`: whether a server that may lose marks is taken all the same.
+pub(crate) fn allows_unsafe(key: &str, value: &str) -> Result<bool, OpenError> {
+    match value {
+        "allow" => Ok(true),
+        "refuse" => Ok(false),
+        _ => Err(takes(key, value, "allow or refuse")),
+    }
+}
+
+/// An option that does not take this value.
+pub(crate) fn takes(key: &str, value: &str, expected: &str) -> OpenError {
+    OpenError::Asked(format!("`{key}={value}`: the option takes {expected}"))
+}
+
+/// Whether others than the owner may read a file of passwords.
+#[cfg(unix)]
+pub(crate) fn is_open_to_others(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
+}
+
+/// Whether others than the owner may read a file of passwords: not known here.
+#[cfg(not(unix))]
+pub(crate) fn is_open_to_others(_file: &Path) -> bool {
+    false
+}
+
+/// The password in a file of its own: its first line.
+///
+/// # Errors
+/// `Asked` where it cannot be read, is empty, or can be read by others.
+pub(crate) fn password_from(file: &Path) -> Result<String, OpenError> {
+    let asked = |what: &str| OpenError::Asked(format!("the password file {} {what}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| {
+        asked(&format!("cannot be read ({error}): name a file with the password in its first line"))
+    })?;
+    if is_open_to_others(file) {
+        return Err(asked("can be read by others: chmod 600 it"));
+    }
+    match text.lines().next() {
+        Some(password) if !password.is_empty() => Ok(password.to_owned()),
+        _ => Err(asked("is empty: write the password into its first line")),
+    }
+}
+
+/// A whole number of milliseconds, seconds or minutes, from 100 ms to an hour.
+fn duration(text: &str) -> Option<Duration> {
+    let (number, unit_ms) = [("ms", 1), ("s", 1_000), ("m", 60_000)]
+        .into_iter()
+        .find_map(|(unit, ms)| text.strip_suffix(unit).map(|number| (number, ms)))?;
+    let ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;
+    (100..=3_600_000).contains(&ms).then(|| Duration::from_millis(ms))
+}

@@ -1,0 +1,151 @@
+//! The connections: at most four, none used again after anything went wrong on it.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::{Connect, Connected, Trouble, realm};
+
+/// How many connections a ledger has at most. The library calls from a few threads at once.
+const CONNECTIONS: usize = 4;
+
+/// The pause after the first failed connect, and the longest one.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long the goodbye to the server may take.
+const GOODBYE: Duration = Duration::from_millis(100);
+
+pub(super) struct Pool<C: Connect> {
+    pub(super) connect: C,
+    /// Set by the first connection; every later one has to find the same.
+    realm_id: OnceLock<String>,
+    permits: Semaphore,
+    idle: Mutex<Vec<C::Link>>,
+    pace: Mutex<Pace>,
+}
+
+/// When the next connect may be tried.
+#[derive(Default)]
+struct Pace {
+    failures: u32,
+    not_before: Option<Instant>,
+}
+
+/// A connection for one call. Unless it is kept, it is closed, and the idle ones with it: what went wrong on one
+/// (a server that is gone, frozen or replaced) is seldom its own fault.
+pub(super) struct Lease<'a, C: Connect> {
+    pool: &'a Pool<C>,
+    link: Option<C::Link>,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl<C: Connect> Pool<C> {
+    pub(super) fn new(connect: C) -> Self {
+        Self {
+            connect,
+            realm_id: OnceLock::new(),
+            permits: Semaphore::new(CONNECTIONS),
+            idle: Mutex::default(),
+            pace: Mutex::default(),
+        }
+    }
+
+    /// The first connection, and what was remarked on the way.
+    pub(super) async fn begin(&self) -> Result<Vec<String>, Trouble<C::Error>> {
+        let permit = self.permits.acquire().await.map_err(|_| Trouble::NoThread)?;
+        let Connected { link, remarks, .. } = self.bounded_connect().await?;
+        Lease { pool: self, link: Some(link), _permit: permit }.keep();
+        Ok(remarks)
+    }
+
+    /// A connection that works as far as anyone knows.
+    pub(super) async fn lease(&self) -> Result<Lease<'_, C>, Trouble<C::Error>> {
+        let permit = self.permits.acquire().await.map_err(|_| Trouble::NoThread)?;
+        let idle = {
+            let mut idle = self.idle();
+            idle.retain(|link| !C::is_closed(link));
+            idle.pop()
+        };
+        let link = match idle {
+            Some(link) => link,
+            None => self.paced_connect().await?,
+        };
+        Ok(Lease { pool: self, link: Some(link), _permit: permit })
+    }
+
+    pub(super) fn realm_id(&self) -> Option<&str> {
+        self.realm_id.get().map(String::as_str)
+    }
+
+    /// Says goodbye on the idle connections.
+    pub(super) async fn close(&self) {
+        let links = std::mem::take(&mut *self.idle());
+        for link in links {
+            drop(timeout(GOODBYE, C::goodbye(link)).await);
+        }
+    }
+
+    async fn paced_connect(&self) -> Result<C::Link, Trouble<C::Error>> {
+        let not_before = self.pace().not_before;
+        if let Some(moment) = not_before {
+            sleep_until(moment).await;
+        }
+        let outcome = self.bounded_connect().await;
+        let mut pace = self.pace();
+        match outcome {
+            Ok(connected) => {
+                *pace = Pace::default();
+                Ok(connected.link)
+            }
+            Err(trouble) => {
+                let pause = (FIRST_PAUSE * (1 << pace.failures.min(5))).min(LONGEST_PAUSE);
+                // Between half and the whole, so that the nodes of a fleet do not come back together.
+                let part = getrandom::u32().unwrap_or(0) % 1024;
+                pace.not_before = Some(Instant::now() + pause / 2 + pause / 2048 * part);
+                pace.failures = pace.failures.saturating_add(1);
+                Err(trouble)
+            }
+        }
+    }
+
+    async fn bounded_connect(&self) -> Result<Connected<C::Link>, Trouble<C::Error>> {
+        let bounds = self.connect.bounds();
+        let bound = bounds.connect.min(bounds.max_wait);
+        let connected = timeout(bound, self.connect.connect(self.realm_id())).await;
+        let connected = connected.unwrap_or(Err(Trouble::Timeout(bound)))?;
+        if self.realm_id.get_or_init(|| connected.realm_id.clone()) != &connected.realm_id {
+            return Err(realm::is_another(self.connect.shown()).into());
+        }
+        Ok(connected)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<C::Link>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: Connect> Lease<'_, C> {
+    pub(super) fn link(&mut self) -> Result<&mut C::Link, Trouble<C::Error>> {
+        self.link.as_mut().ok_or(Trouble::NoThread)
+    }
+
+    /// The call went well: the connection may serve the next one.
+    pub(super) fn keep(mut self) {
+        self.pool.idle().extend(self.link.take());
+    }
+}
+
+impl<C: Connect> Drop for Lease<'_, C> {
+    fn drop(&mut self) {
+        if self.link.is_some() {
+            self.pool.idle().clear();
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Realms on a shared server: what is found there, in one set of words for all servers.
+
+use floe::ledger::{LedgerError, Token};
+
+use crate::DEFAULT_REALM;
+
+/// What a restored or remade ledger needs before anything is minted.
+pub(crate) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
+
+/// A fresh realm id.
+pub(crate) fn fresh_id() -> Result<String, LedgerError> {
+    let token = Token::random().map_err(|error| {
+        LedgerError::Unavailable(format!(
+            "the operating system gave no randomness for an id ({error}): try again"
+        ))
+    })?;
+    Ok(token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The realm has another id than before.
+pub(crate) fn is_another(shown: &str) -> LedgerError {
+    LedgerError::Unfit(format!(
+        "the realm at {shown} is not the one that it was (another store, or one made anew): stop, restore the right \
+         one, and raise its marks above every ID in use"
+    ))
+}
+
+/// Something that was there when the ledger was opened is missing.
+pub(crate) fn is_gone(shown: &str, what: &str) -> LedgerError {
+    LedgerError::Unfit(format!(
+        "{what} at {shown} is gone, and was there when this ledger was opened: restore it from a backup, then {RAISE}"
+    ))
+}
+
+/// Who names no realm wants the one that is there, and not a second one in which all IDs begin anew.
+///
+/// # Errors
+/// `Unfit` where `realm` is the default, is not there, and `others` are.
+pub(crate) fn may_be_made(realm: &str, others: &[String], shown: &str) -> Result<(), LedgerError> {
+    if realm != DEFAULT_REALM || others.is_empty() {
+        return Ok(());
+    }
+    Err(LedgerError::Unfit(format!(
+        "{shown} has no realm {DEFAULT_REALM}, it has: {}. Name the realm (realm = \"…\" in the configuration, --realm, \
+         or --config FILE)",
+        others.join(", ")
+    )))
+}
+
+/// The store was written by a floe that knows more than this one.
+pub(crate) fn is_newer(shown: &str, found: i64, known: i64) -> LedgerError {
+    LedgerError::Unfit(format!(
+        "the ledger at {shown} was written by a newer floe: it has version {found}, and this floe knows versions up to \
+         {known}; run the newer floe"
+    ))
+}
+
+/// Something in the store that no floe has written.
+pub(crate) fn is_damaged(shown: &str, what: &dyn std::fmt::Display) -> LedgerError {
+    LedgerError::Unfit(format!(
+        "the ledger at {shown} holds {what}, which no floe has written: restore it from a backup, then {RAISE}"
+    ))
+}

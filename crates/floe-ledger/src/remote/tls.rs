@@ -1,0 +1,155 @@
+//! TLS by rustls: what of a server's certificate is checked, by the words of its URL.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+use super::options::takes;
+use crate::OpenError;
+
+/// What of the server's certificate is checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verify {
+    /// Nothing, as libpq does with `prefer` and `require`: encrypted, and open to whoever stands in between.
+    Nothing,
+    /// That one of these roots has signed it (`verify-ca`).
+    Chain(PathBuf),
+    /// That too, and that it is for the host in the URL (`verify-full`).
+    Full(PathBuf),
+}
+
+/// Whether TLS is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Use {
+    Never,
+    WherePossible,
+    Always,
+}
+
+/// What `sslmode` and `sslrootcert` say. They mean what they mean to libpq, whatever the server is.
+///
+/// # Errors
+/// `Asked` where a mode is unknown, or lacks the roots that it would check.
+pub(crate) fn asked_for(mode: &str, roots: Option<String>) -> Result<(Use, Verify), OpenError> {
+    let roots = roots.filter(|roots| !roots.is_empty()).map(PathBuf::from);
+    Ok(match (mode, roots) {
+        ("disable", _) => (Use::Never, Verify::Nothing),
+        ("prefer", None) => (Use::WherePossible, Verify::Nothing),
+        ("require", None) => (Use::Always, Verify::Nothing),
+        // libpq's rule: with a root, `require` checks the chain.
+        ("require" | "verify-ca", Some(roots)) => (Use::Always, Verify::Chain(roots)),
+        ("verify-full", Some(roots)) => (Use::Always, Verify::Full(roots)),
+        ("prefer", Some(_)) => {
+            return Err(OpenError::Asked(
+                "sslrootcert checks nothing with sslmode=prefer: say sslmode=verify-full".to_owned(),
+            ));
+        }
+        ("verify-ca" | "verify-full", None) => {
+            return Err(OpenError::Asked(format!(
+                "sslmode={mode} needs sslrootcert=FILE, the certificates to trust (those of the system are in \
+                 /etc/ssl/certs/ca-certificates.crt on Debian)"
+            )));
+        }
+        (mode, _) => {
+            return Err(takes("sslmode", mode, "disable, prefer, require, verify-ca or verify-full"));
+        }
+    })
+}
+
+/// A client's side of TLS that checks as much as `verify` says.
+///
+/// # Errors
+/// `Asked` where the roots cannot be used.
+pub(crate) fn client(verify: &Verify) -> Result<ClientConfig, OpenError> {
+    let provider = Arc::new(ring::default_provider());
+    let failed = |error: Error| OpenError::Asked(format!("TLS cannot be set up: {error}"));
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?;
+    let chain = match verify {
+        Verify::Full(file) => {
+            return Ok(builder.with_root_certificates(roots(file)?).with_no_client_auth());
+        }
+        Verify::Chain(file) => {
+            let roots = Arc::new(roots(file)?);
+            let built = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
+            Some(built.map_err(|error| OpenError::Asked(format!("sslrootcert: {error}")))?)
+        }
+        Verify::Nothing => None,
+    };
+    let verifier = Arc::new(Lenient { provider, chain });
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+fn roots(file: &Path) -> Result<RootCertStore, OpenError> {
+    let failed = |what: &dyn std::fmt::Display| {
+        OpenError::Asked(format!(
+            "sslrootcert: {} cannot be used ({what}): name a file of PEM certificates",
+            file.display()
+        ))
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| failed(&error))? {
+        let certificate = certificate.map_err(|error| failed(&error))?;
+        roots.add(certificate).map_err(|error| failed(&error))?;
+    }
+    if roots.is_empty() {
+        return Err(failed(&"it holds no certificate"));
+    }
+    Ok(roots)
+}
+
+/// Checks less than rustls does, because the URL says so.
+#[derive(Debug)]
+struct Lenient {
+    provider: Arc<CryptoProvider>,
+    chain: Option<Arc<WebPkiServerVerifier>>,
+}
+
+impl ServerCertVerifier for Lenient {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        // rustls looks at the name last, so only the name is wrong where it says so.
+        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verdict => verdict,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

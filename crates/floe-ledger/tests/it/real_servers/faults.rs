@@ -1,0 +1,232 @@
+//! Faults that every server has to bear: killed, frozen, restarted, cut off, and its replies lost, in mid-call.
+//!
+//! `faults!(rig)` makes a test of each, on a server of its own.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use floe::ledger::{Ledger, LedgerError, Reply, Reserve};
+use floe_testbed::{Proxy, Server};
+
+use crate::{ask, got, orders, says};
+
+/// A fresh server, and its URL at a port (its own, or a proxy's) with more options, `max_wait=1s&…`.
+pub(crate) struct Rig<S> {
+    pub(crate) server: S,
+    pub(crate) url: fn(u16, &str) -> String,
+}
+
+impl<S: Deref<Target = Server>> Rig<S> {
+    fn open(&self, options: &str) -> Box<dyn Ledger> {
+        open(&(self.url)(self.server.port(), options))
+    }
+}
+
+/// Makes the tests for servers that `$rig` starts.
+macro_rules! faults {
+    ($rig:path) => {
+        mod faults {
+            use crate::real_servers::faults;
+
+            #[test]
+            fn thirty_two_callers_with_connections_of_their_own() {
+                faults::thirty_two_callers_with_connections_of_their_own(&$rig());
+            }
+            #[test]
+            fn a_server_that_is_killed_in_mid_call_loses_nothing() {
+                faults::a_server_that_is_killed_in_mid_call_loses_nothing(&$rig());
+            }
+            #[test]
+            fn a_server_that_was_restarted_between_calls_is_met_on_a_new_connection() {
+                faults::a_server_that_was_restarted_between_calls_is_met_on_a_new_connection(&$rig());
+            }
+            #[test]
+            fn a_frozen_server_is_waited_for_no_longer_than_the_bound() {
+                faults::a_frozen_server_is_waited_for_no_longer_than_the_bound(&$rig());
+            }
+            #[test]
+            fn a_lost_reply_is_unavailable_and_the_same_token_gets_the_same_range() {
+                faults::a_lost_reply_is_unavailable_and_the_same_token_gets_the_same_range(&$rig());
+            }
+            #[test]
+            fn a_network_that_is_cut_and_healed_loses_nothing() {
+                faults::a_network_that_is_cut_and_healed_loses_nothing(&$rig());
+            }
+        }
+    };
+}
+pub(crate) use faults;
+
+/// Opens a URL in the realm `test`.
+#[track_caller]
+pub(crate) fn open(url: &str) -> Box<dyn Ledger> {
+    floe_ledger::open(url, "test").unwrap()
+}
+
+/// The answer of a call that is made again while the ledger is unavailable, as a node does; counts how often.
+pub(crate) fn at_last<T>(failures: &AtomicUsize, call: impl Fn() -> Result<T, LedgerError>) -> T {
+    loop {
+        match call() {
+            Ok(answer) => return answer,
+            Err(LedgerError::Unavailable(_)) => failures.fetch_add(1, Ordering::Relaxed),
+            Err(error) => panic!("{error:?}"),
+        };
+    }
+}
+
+/// The range of `request`, asked for with one token until there is an answer.
+pub(crate) fn range(ledger: &dyn Ledger, request: &Reserve, failures: &AtomicUsize) -> (u64, u64) {
+    match at_last(failures, || ledger.reserve(request)) {
+        Reply::Got { start, end, .. } => (start, end),
+        refused @ Reply::Refused { .. } => panic!("{refused:?}"),
+    }
+}
+
+/// Asserts that ranges do not overlap, and returns where the last one ends.
+#[track_caller]
+fn disjoint(mut ranges: Vec<(u64, u64)>) -> u64 {
+    ranges.sort_unstable();
+    for pair in ranges.windows(2) {
+        assert!(pair[0].1 <= pair[1].0, "{pair:?} overlap");
+    }
+    ranges.last().unwrap().1
+}
+
+#[expect(clippy::disallowed_methods, reason = "the bound of a wait is what is tested")]
+pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
+    let begin = std::time::Instant::now();
+    (call(), begin.elapsed())
+}
+
+fn mark(ledger: &dyn Ledger) -> u64 {
+    at_last(&AtomicUsize::new(0), || ledger.list("", "", 10))[0].mark
+}
+
+pub(crate) fn thirty_two_callers_with_connections_of_their_own<S: Deref<Target = Server> + Sync>(
+    rig: &Rig<S>,
+) {
+    let ranges: Vec<(u64, u64)> = thread::scope(|scope| {
+        let caller = || {
+            let ledger = rig.open("max_wait=30s");
+            (0..25).map(|_| got(&*ledger, &ask(7))).collect::<Vec<_>>()
+        };
+        let callers: Vec<_> = (0..32).map(|_| scope.spawn(caller)).collect();
+        callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
+    });
+    assert_eq!(ranges.len(), 800);
+    assert_eq!(disjoint(ranges), 5600, "nothing is wasted either");
+}
+
+pub(crate) fn a_server_that_is_killed_in_mid_call_loses_nothing<S: Deref<Target = Server> + Sync>(
+    rig: &Rig<S>,
+) {
+    let ledger = rig.open("max_wait=2s");
+    let (stop, done, failures) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let ranges: Vec<(u64, u64)> = thread::scope(|scope| {
+        let caller = || {
+            let mut ranges = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                ranges.push(range(&*ledger, &ask(10), &failures));
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+            ranges
+        };
+        let callers: Vec<_> = (0..6).map(|_| scope.spawn(caller)).collect();
+        for round in 1..=4 {
+            while done.load(Ordering::Relaxed) < round * 200 {
+                thread::yield_now();
+            }
+            rig.server.kill();
+            rig.server.run();
+        }
+        while done.load(Ordering::Relaxed) < 1000 {
+            thread::yield_now();
+        }
+        stop.store(true, Ordering::Relaxed);
+        callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
+    });
+    assert!(failures.load(Ordering::Relaxed) > 0, "no call was cut off");
+    let reserved = u64::try_from(ranges.len()).unwrap() * 10;
+    assert_eq!(disjoint(ranges), mark(&*ledger));
+    assert!(mark(&*ledger) >= reserved);
+}
+
+pub(crate) fn a_server_that_was_restarted_between_calls_is_met_on_a_new_connection<
+    S: Deref<Target = Server>,
+>(
+    rig: &Rig<S>,
+) {
+    let ledger = rig.open("");
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    rig.server.stop();
+    rig.server.run();
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10), "no call pays for the dead connection");
+}
+
+pub(crate) fn a_frozen_server_is_waited_for_no_longer_than_the_bound<S: Deref<Target = Server>>(
+    rig: &Rig<S>,
+) {
+    let ledger = rig.open("max_wait=700ms");
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    let request = ask(5);
+    rig.server.freeze();
+    // The first has a connection, the second has to make one: the kernel accepts it, and nobody answers.
+    for _ in 0..2 {
+        let (outcome, took) = timed(|| ledger.reserve(&request));
+        let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{outcome:?}") };
+        says(&text, &["gave no answer within 700ms"]);
+        assert!((600..1700).contains(&took.as_millis()), "{took:?}");
+    }
+    rig.server.thaw();
+    assert_eq!(range(&*ledger, &request, &AtomicUsize::new(0)), (5, 10));
+    assert_eq!(got(&*ledger, &request), (5, 10));
+    assert_eq!(mark(&*ledger), 10);
+}
+
+pub(crate) fn a_lost_reply_is_unavailable_and_the_same_token_gets_the_same_range<
+    S: Deref<Target = Server>,
+>(
+    rig: &Rig<S>,
+) {
+    let (direct, proxy) = (rig.open(""), Proxy::before(rig.server.port()));
+    let ledger = open(&(rig.url)(proxy.port(), "max_wait=500ms"));
+    let first = ask(5);
+    assert_eq!(got(&*ledger, &first), (0, 5));
+    assert_eq!(ledger.give_back(&orders(), first.token, 5), Ok(true));
+    let (request, none) = (ask(5), AtomicUsize::new(0));
+    proxy.lose_replies(true);
+    assert!(matches!(ledger.reserve(&request), Err(LedgerError::Unavailable(_))));
+    assert_eq!(mark(&*direct), 10, "the request took effect");
+    proxy.lose_replies(false);
+    assert_eq!(range(&*ledger, &request, &none), (5, 10));
+    // Whatever has to be prepared for a give-back is so on this connection now: the next one itself gets through.
+    assert_eq!(ledger.give_back(&orders(), first.token, 5), Ok(false));
+    proxy.lose_replies(true);
+    assert!(matches!(ledger.give_back(&orders(), request.token, 7), Err(LedgerError::Unavailable(_))));
+    proxy.lose_replies(false);
+    // Whoever asks again hears that the token is gone, where the first one took effect.
+    let again = at_last(&none, || ledger.give_back(&orders(), request.token, 7));
+    assert_eq!(mark(&*direct), 7);
+    assert!(!at_last(&none, || ledger.give_back(&orders(), request.token, 7)), "again: {again}");
+    assert_eq!(got(&*direct, &ask(5)), (7, 12));
+}
+
+pub(crate) fn a_network_that_is_cut_and_healed_loses_nothing<S: Deref<Target = Server>>(rig: &Rig<S>) {
+    let (direct, proxy) = (rig.open(""), Proxy::before(rig.server.port()));
+    let ledger = open(&(rig.url)(proxy.port(), "max_wait=400ms"));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    let request = ask(5);
+    proxy.cut(true);
+    for _ in 0..3 {
+        assert!(matches!(ledger.reserve(&request), Err(LedgerError::Unavailable(_))));
+    }
+    assert_eq!(got(&*direct, &ask(5)), (5, 10), "nobody else is kept waiting");
+    proxy.cut(false);
+    // What was sent before the cut may still arrive, in any order; each range is somebody's alone.
+    let (start, end) = range(&*ledger, &request, &AtomicUsize::new(0));
+    assert!(start >= 10 && end == start + 5, "{start}..{end}");
+    let next = got(&*direct, &ask(5)).0;
+    assert!(next >= end, "{next} is below {end}");
+}

@@ -1,0 +1,126 @@
+//! A directory in which servers work and keep their files, and that outlives no test.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use tempfile::TempDir;
+
+/// `nobody` and `nogroup`: servers refuse to run as root, so they run as somebody who owns nothing.
+const NOBODY: u32 = 65534;
+
+/// Outlives the test process however it ends: kills every process that works in the directory, and removes it.
+const WATCHDOG: &str = r#"
+trap '' HUP INT TERM
+cat >/dev/null
+for process in /proc/[0-9]*; do
+    case "$(readlink "$process/cwd" 2>/dev/null)/" in
+    "$1"/*) kill -9 "${process#/proc/}" 2>/dev/null ;;
+    esac
+done
+for try in 1 2 3 4 5; do rm -rf "$1" 2>/dev/null && break; done
+"#;
+
+/// A directory in which servers work and keep their files.
+pub struct Home {
+    path: PathBuf,
+    /// Its standard input is the rope: when it goes slack, the directory goes.
+    watchdog: Child,
+}
+
+impl Home {
+    /// A fresh directory, with `what` in its name.
+    pub fn new(what: &str) -> Self {
+        let dir = TempDir::with_prefix(format!("floe-{what}-")).unwrap();
+        let path = fs::canonicalize(dir.keep()).unwrap();
+        let watchdog = Command::new("sh")
+            .args(["-c", WATCHDOG, "watchdog"])
+            .arg(&path)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let home = Self { path, watchdog };
+        home.own(home.path());
+        home
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file that the server may read, and nobody else.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.path.join(name);
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        self.own(&file);
+        file
+    }
+
+    /// A command that runs in here, as an ordinary user, with its words in the file `log`.
+    pub fn command(&self, program: &Path) -> Command {
+        let log = fs::File::options().create(true).append(true).open(self.path.join("log")).unwrap();
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.path)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin:/usr/sbin")
+            .env("LC_ALL", "C.UTF-8")
+            .env("HOME", &self.path)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .process_group(0);
+        if geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    /// What the servers said.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path.join("log")).unwrap_or_default()
+    }
+
+    /// Sends a signal to every process that works in here, children of servers included.
+    pub fn signal(&self, signal: Signal) {
+        for process in self.processes() {
+            // It may have ended meanwhile.
+            let _ended = kill_process(process, signal);
+        }
+    }
+
+    /// Every process that works in here.
+    pub fn processes(&self) -> Vec<Pid> {
+        let works_here = |process: &PathBuf| {
+            fs::read_link(process.join("cwd")).is_ok_and(|directory| directory.starts_with(&self.path))
+        };
+        fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| Some(entry.ok()?.path()).filter(works_here))
+            .filter_map(|process| Pid::from_raw(process.file_name()?.to_str()?.parse().ok()?))
+            .collect()
+    }
+
+    fn own(&self, path: &Path) {
+        if geteuid().is_root() {
+            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        drop(self.watchdog.stdin.take());
+        drop(self.watchdog.wait());
+    }
+}

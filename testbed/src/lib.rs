@@ -1,0 +1,76 @@
+//! Real servers for tests and benchmarks: on free loopback ports, as an ordinary user, in a directory that goes away
+//! with the test, however the test ends.
+//!
+//! A [`Server`] can be killed, frozen, stopped and run again on its files and its port; a [`Proxy`] before it loses
+//! replies or cuts the network. The programs come from the system (on Debian: `postgresql`, `mariadb-server`,
+//! `redis-server`, `etcd-server`, `zookeeper` with a Java runtime); `scripts/test` installs them, and a test whose
+//! program is missing fails with the package's name. Nothing here is part of floe.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(clippy::missing_panics_doc, reason = "everything in here panics rather than let a test pass")]
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+pub mod certificates;
+mod etcd;
+mod home;
+mod mariadb;
+mod postgres;
+mod proxy;
+mod redis;
+mod server;
+mod zookeeper;
+
+pub use certificates::Certificates;
+pub use etcd::Etcd;
+pub use home::Home;
+pub use mariadb::Mariadb;
+pub use postgres::Postgres;
+pub use proxy::Proxy;
+pub use redis::Redis;
+pub use server::Server;
+pub use zookeeper::Zookeeper;
+
+/// A port that nobody listens on, for a server that cannot be told to find one.
+///
+/// It lies below those that the system gives to connections: whoever connects again and again to the port of a server
+/// that was killed would be given that very port one day, and talk to itself.
+pub fn free_port() -> u16 {
+    let seed = RandomState::new().hash_one(std::process::id());
+    let mut ports = (seed..).map(|number| 10_000 + u16::try_from(number % 20_000).unwrap());
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+}
+
+/// Where the system keeps `program`: in `variable`'s folder where that is set, in one of `folders`, or on the usual
+/// paths. Panics with the name of the Debian `package` where it is nowhere.
+fn program(program: &str, variable: &str, folders: &[PathBuf], package: &str) -> PathBuf {
+    let told = std::env::var_os(variable).map(PathBuf::from);
+    let usual = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"].map(PathBuf::from);
+    let places = told.iter().chain(folders).chain(&usual);
+    places.map(|folder| folder.join(program)).find(|path| path.is_file()).unwrap_or_else(|| {
+        panic!(
+            "these tests need the program {program}: install the Debian package {package}, set {variable} to its \
+             folder, or leave them out with scripts/test --skip-servers"
+        )
+    })
+}
+
+/// Whether somebody listens on a loopback port.
+fn listens(port: u16) -> bool {
+    std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+/// The words of a command that has to succeed.
+#[track_caller]
+fn output(command: &mut std::process::Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The path as text for a command line.
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
