@@ -12,6 +12,7 @@ mod ledger_file;
 mod mint;
 mod pause;
 mod process;
+mod real_servers;
 mod sim;
 mod text;
 mod together;

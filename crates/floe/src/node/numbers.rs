@@ -12,6 +12,9 @@ use crate::segment::Numbers;
 use crate::sync::Ordering;
 use crate::time::MonoMillis;
 
+/// A step grows by at most this much at once: a burst says little about the rate.
+const MOST_GROWTH: u64 = 16;
+
 /// How many numbers a segment reserves at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Steps {
@@ -125,13 +128,15 @@ impl Refill {
         self.asking = Some((desk.ask(Purpose::Refill(index), Op::Reserve(request)), token));
     }
 
-    /// The step follows the rate, as Leaf's does: twice as large when the last one was used up before the interval was
-    /// over, half as large when it lasted twice as long.
+    /// The step follows the rate, as Leaf's does: larger when the last one was used up before the interval was over,
+    /// half as large when it lasted twice as long. Leaf doubles it; here it grows by as much as the interval was missed,
+    /// within bounds, so that a name that has been in use for seconds bears an outage of minutes.
     fn fit_step(&mut self, now: &Now) {
         if let Some(refilled) = self.refilled {
             let lasted = now.mono.since(refilled);
             if lasted < self.steps.refill_ms {
-                self.step = self.step.saturating_mul(2).min(self.steps.max);
+                let missed = (self.steps.refill_ms / lasted.max(1)).clamp(2, MOST_GROWTH);
+                self.step = self.step.saturating_mul(missed).min(self.steps.max);
             } else if lasted > self.steps.refill_ms.saturating_mul(2) {
                 self.step = (self.step / 2).max(self.steps.min);
             }

@@ -334,3 +334,23 @@ fn a_refill_that_failed_and_is_not_needed_any_more_is_forgotten() {
     rig.settle();
     rig.number(&numbers, 1).unwrap();
 }
+
+/// A segment is to last for the refill interval, whatever the rate, after few reservations at it.
+#[test]
+fn the_step_finds_the_rate_and_leaves_it_again() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", Steps { min: 10, max: 1_000_000, refill_ms: 60_000 });
+    rig.numbers_after_settling(&numbers, 1);
+    // Ten numbers in 200 ms: fifty a second are 3,000 an interval, three hundred steps, in two bounded leaps.
+    let step = |rig: &mut Rig, used: u64, millis: u64| {
+        rig.hands.pass(millis);
+        (0..used).for_each(|_| drop(rig.numbers_after_settling(&numbers, 1)));
+        rig.settle();
+        numbers.low.load(Ordering::Relaxed)
+    };
+    assert_eq!(step(&mut rig, 10, 200), 160, "a burst says little: no more than sixteen times as much");
+    assert_eq!(step(&mut rig, 160, 3_200), 160 * 16, "a step for less than the interval");
+    assert_eq!(step(&mut rig, 2_560, 50_000), 5_120, "a little less than the interval");
+    assert_eq!(step(&mut rig, 5_120, 100_000), 5_120, "more than the interval");
+    assert_eq!(step(&mut rig, 5_120, 130_000), 2_560, "twice the interval");
+}

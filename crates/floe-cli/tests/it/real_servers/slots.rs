@@ -1,0 +1,152 @@
+//! Worker slots on a shared ledger: too few of them, lives that end by kill -9, and one worker id for two nodes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Rig;
+use crate::client::{agent, get, numbers, unique};
+use crate::process::{PATIENCE, Server, floe, now, run, until};
+
+/// A configuration with one snowflake name of this layout, on the rig's ledger.
+fn configuration(dir: &Path, rig: &Rig, settings: &str, layout: &str) -> PathBuf {
+    let path = dir.join("floe.toml");
+    let ledger = (rig.url)(rig.server.port());
+    let name = format!("[[name]]\nname = \"orders\"\nkind = \"snowflake\"\n{layout}\n");
+    let text = format!("realm = \"shop\"\nledger = \"{ledger}\"\n{settings}\n{name}");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn serve(config: &Path, flags: &[&str]) -> Server {
+    let mut command = floe(["serve", "--listen", "127.0.0.1:0", "--config"]);
+    Server::spawn(command.arg(config).args(flags))
+}
+
+fn ask(node: &Server) -> Option<(u16, String)> {
+    get(&agent(), &format!("{}/v1/mint/orders?n=10", node.url()))
+}
+
+/// Mints for as long as it is told to wait.
+fn minted(node: &Server, within: Duration) -> Vec<u64> {
+    until(within, "a node to mint", || {
+        let (status, body) = ask(node)?;
+        (status == 200).then(|| numbers(&body))
+    })
+}
+
+/// Five worker bits are 32 slots.
+fn forty_nodes_on_thirty_two_slots(rig: &Rig) {
+    let dir = tempfile::tempdir().unwrap();
+    let layout =
+        "layout = \"time:41 worker:5 sequence:12\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"";
+    let config = configuration(dir.path(), rig, "window = \"3s\"\nthreads = 1", layout);
+    let mut nodes: Vec<Server> = std::thread::scope(|scope| {
+        let starts: Vec<_> = (0..40).map(|_| scope.spawn(|| serve(&config, &[]))).collect();
+        starts.into_iter().map(|start| start.join().unwrap()).collect()
+    });
+    // Whoever serves is asked first, so that the counting below asks each node only once.
+    let begun = now();
+    let mut ids = Vec::new();
+    let mut serving = Vec::new();
+    let mut refused = Vec::new();
+    until(Duration::from_secs(5), "32 nodes to serve", || {
+        for node in std::mem::take(&mut nodes) {
+            match ask(&node) {
+                Some((200, body)) => {
+                    ids.extend(numbers(&body));
+                    serving.push(node);
+                }
+                _ => nodes.push(node),
+            }
+        }
+        (serving.len() == 32).then_some(())
+    });
+    println!("32 of 40 served {:?} after all had started", begun.elapsed());
+    for node in nodes {
+        let body = until(PATIENCE, "a node to say that slots are out", || {
+            let (status, body) = ask(&node)?;
+            assert_ne!(status, 200, "a 33rd node served: {body}");
+            (status == 507).then_some(body)
+        });
+        for words in ["worker slots", "taken", "Stop nodes that are not needed"] {
+            assert!(body.contains(words), "{body}");
+        }
+        refused.push(node);
+    }
+    assert_eq!(refused.len(), 8);
+    // The others have to be left alone until they stop; then every one of the eight finds a slot.
+    for node in serving.drain(..8) {
+        let (status, text) = node.terminate();
+        assert!(status.success(), "{text}");
+    }
+    for node in &refused {
+        ids.extend(minted(node, Duration::from_secs(3 + 2)));
+    }
+    for node in &serving {
+        ids.extend(minted(node, PATIENCE));
+    }
+    unique("orders", ids);
+}
+
+/// The default window, 30 s on a shared ledger, and no life that waits for an earlier one.
+fn two_hundred_lives_never_wait(rig: &Rig) {
+    let dir = tempfile::tempdir().unwrap();
+    let config = configuration(dir.path(), rig, "", "layout = \"twitter\"");
+    let mut ids = Vec::new();
+    for _ in 0..200 {
+        let node = serve(&config, &[]);
+        let (status, body) = ask(&node).expect("an answer");
+        assert_eq!(status, 200, "{body}");
+        ids.extend(numbers(&body));
+        node.kill();
+    }
+    unique("orders", ids);
+    let said = run(floe(["slots", "--config"]).arg(&config));
+    assert!(said.lines().len() > 100, "a slot for each of most lives: {said:#?}");
+}
+
+fn two_nodes_with_one_worker_id(rig: &Rig) {
+    let dir = tempfile::tempdir().unwrap();
+    let config = configuration(dir.path(), rig, "window = \"5s\"", "layout = \"twitter\"");
+    let first = serve(&config, &["--worker", "7"]);
+    let mut ids = minted(&first, PATIENCE);
+    let second = serve(&config, &["--worker", "7"]);
+    let begun = now();
+    let (status, body) = ask(&second).expect("an answer");
+    assert_eq!(status, 507, "{body}");
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    for words in ["worker 7 is held until", "another node", host.trim(), &format!("pid={}", first.pid())] {
+        assert!(body.contains(words), "{words} is not in {body}");
+    }
+    // The first notices nothing, through two of its renewals and under the second's attempts.
+    until(PATIENCE, "two windows to pass", || {
+        let (status, body) = ask(&first).expect("an answer");
+        assert_eq!(status, 200, "{body}");
+        ids.extend(numbers(&body));
+        let (status, body) = ask(&second).expect("an answer");
+        assert_eq!(status, 507, "{body}");
+        (begun.elapsed() > Duration::from_secs(10)).then_some(())
+    });
+    let said = run(floe(["slots", "--config"]).arg(&config));
+    assert_eq!(said.lines().len(), 2, "one slot, and the heading: {said:#?}");
+    first.kill();
+    // It was on this machine and runs no more: the second goes on from its mark, and nothing waits.
+    ids.extend(minted(&second, Duration::from_secs(3)));
+    unique("orders", ids);
+}
+
+#[test]
+fn forty_nodes_on_thirty_two_slots_of_postgres() {
+    forty_nodes_on_thirty_two_slots(&super::postgres());
+}
+
+#[test]
+fn two_hundred_lives_on_postgres_never_wait() {
+    two_hundred_lives_never_wait(&super::postgres());
+}
+
+#[test]
+fn two_nodes_with_one_worker_id_on_postgres() {
+    two_nodes_with_one_worker_id(&super::postgres());
+}
