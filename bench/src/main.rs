@@ -5,6 +5,7 @@
 //! cargo run --release -p floe-bench -- minter "shared generator"     the rows whose name holds one of these
 //! cargo run --release -p floe-bench -- --http http://127.0.0.1:7600/v1/mint/orders
 //!                                                                    10,000 mints a second for 60 s
+//! cargo run --release -p floe-bench -- --counter                     a counter on PostgreSQL beside nextval
 //! cargo run --release -p floe-bench -- --binary target/release/floe  how soon `floe serve` answers, and its memory
 //! ```
 //!
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 mod http;
+mod ledgers;
 mod measure;
 mod rows;
 mod serve;
@@ -45,6 +47,7 @@ fn run() -> Result<bool> {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--http" => url = Some(value()?),
+            "--counter" => return ledgers::counter(),
             "--binary" => binary = Some(PathBuf::from(value()?)),
             "--rate" => load.rate = value()?.parse()?,
             "--seconds" => load.seconds = value()?.parse()?,

@@ -36,6 +36,7 @@ use crate::remote::{self, Remote};
 use crate::{OpenError, realm_name};
 
 mod connect;
+mod counting;
 mod marks;
 mod schema;
 mod statements;

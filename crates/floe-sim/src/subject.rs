@@ -136,7 +136,7 @@ impl Subject {
             if process.calls.1 == MOST_CALLS {
                 machine.violation("the node asks the ledger again and again without a pause".to_owned());
             }
-            if let Op::Reserve(reserve) = &call.op
+            if let Op::Count(reserve) = &call.op
                 && Mark::of(&reserve.key) == Some(Mark::Name(names::INVOICE))
                 && (reserve.floor >> 40) < steady / DAY_MS
             {
@@ -325,7 +325,7 @@ impl Model for Subject {
 
     fn execute(&mut self, store: &mut Store, from: Life, request: &Request, _now: Micros) -> Answer {
         match &request.op {
-            Op::Reserve(reserve) => {
+            Op::Reserve(reserve) | Op::Count(reserve) => {
                 let reply = store.memory.reserve(reserve);
                 if let Ok(reply) = &reply {
                     self.ledger.reserved(

@@ -102,7 +102,7 @@ impl Hand {
     /// `Unfit`.
     pub fn check(reply: Reply, call: &Call) -> Result<Reply, LedgerError> {
         match &call.op {
-            Op::Reserve(request) => sound(reply, request),
+            Op::Reserve(request) | Op::Count(request) => sound(reply, request),
             Op::GiveBack { .. } => Ok(reply),
         }
     }

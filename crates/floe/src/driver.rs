@@ -218,16 +218,18 @@ impl Shared {
 
     fn answer(&self, Call { id, op }: Call) {
         let watch = Stopwatch::start();
+        let reserve = |request: &Reserve, ask: fn(&dyn Ledger, &Reserve) -> Result<Reply, LedgerError>| {
+            let answer = catch_unwind(AssertUnwindSafe(|| ask(&*self.ledger, request)));
+            let answer = answer.unwrap_or_else(|panic| {
+                Err(LedgerError::Unavailable(format!("the ledger's own code failed: {}", words(&*panic))))
+            });
+            self.calls.record(&answer, watch.micros());
+            let answer = answer.and_then(|reply| sound(reply, request));
+            self.node().handle_answer(id, answer, &self.clock);
+        };
         match op {
-            Op::Reserve(request) => {
-                let reserve = AssertUnwindSafe(|| self.ledger.reserve(&request));
-                let answer = catch_unwind(reserve).unwrap_or_else(|panic| {
-                    Err(LedgerError::Unavailable(format!("the ledger's own code failed: {}", words(&*panic))))
-                });
-                self.calls.record(&answer, watch.micros());
-                let answer = answer.and_then(|reply| sound(reply, &request));
-                self.node().handle_answer(id, answer, &self.clock);
-            }
+            Op::Reserve(request) => reserve(&request, |ledger, request| ledger.reserve(request)),
+            Op::Count(request) => reserve(&request, |ledger, request| ledger.count(request)),
             Op::GiveBack { key, token, from } => {
                 // An unknown outcome, or none, costs at most the tail.
                 let give_back = AssertUnwindSafe(|| self.ledger.give_back(&key, token, from));

@@ -198,6 +198,19 @@ pub trait Ledger: Send + Sync {
     /// Any [`LedgerError`]; after `Unavailable` the caller may ask again with the same token.
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError>;
 
+    /// As [`Ledger::reserve`], for a counter: the order of its ranges is the order of the calls, every request has a
+    /// fresh token and wants no record made, and no range is given back.
+    ///
+    /// A ledger may keep the mark ahead, on stable storage, of what it hands out below it, and so answer without a
+    /// write to stable storage of its own. After a crash it goes on at the mark. What `reserve` hands out of the same
+    /// key is disjoint from it and stands in no order to it.
+    ///
+    /// # Errors
+    /// Those of `reserve`; after `Unavailable` the caller asks with a fresh token.
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.reserve(request)
+    }
+
     /// Gives the tail of a reservation back: where the record still holds `token` and `start <= from <= mark`, the
     /// mark becomes `from`, the token is cleared, and the answer is true. Otherwise nothing is written: false. The
     /// note stays.

@@ -33,6 +33,8 @@ pub(crate) use tally::Tally;
 pub enum Op {
     /// To reserve.
     Reserve(Reserve),
+    /// To reserve for the callers of a counter.
+    Count(Reserve),
     /// To take a tail back.
     GiveBack {
         /// Of which mark.

@@ -89,6 +89,12 @@ impl Link {
         self.client.execute(&statement, params).await.map_err(Trouble::Store)
     }
 
+    /// Begins or ends a transaction. One that was begun and not ended is undone with its connection, which is kept only
+    /// where everything went well.
+    pub(super) async fn transaction(&mut self, word: &'static str) -> Result<(), Trouble> {
+        self.client.batch_execute(word).await.map_err(Trouble::Store)
+    }
+
     async fn prepare(&mut self, call: Call) -> Result<Statement, Trouble> {
         if let Some(Some(statement)) = self.statements.get(call as usize) {
             return Ok(statement.clone());

@@ -10,12 +10,17 @@ use tokio_postgres::types::{FromSql, ToSql};
 
 use super::connect::Link;
 use super::statements::Call;
-use super::{Postgres, Trouble};
+use super::{Postgres, Trouble, counting};
 
 impl Ledger for Postgres {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         let (realm, request) = (Arc::clone(&self.realm), request.clone());
         self.remote.call(|link| Box::pin(async move { reserve(link, &realm, &request).await }))
+    }
+
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        let (realm, request) = (Arc::clone(&self.realm), request.clone());
+        self.remote.call(|link| Box::pin(async move { counting::count(link, &realm, &request).await }))
     }
 
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
@@ -69,23 +74,8 @@ impl Ledger for Postgres {
 
     fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
         let (realm, key) = (Arc::clone(&self.realm), key.clone());
-        self.remote.call(move |link| {
-            Box::pin(async move {
-                // No mark is below 0, so where it does not fit, the record is only read.
-                let wanted = i64::try_from(at_least).unwrap_or(0);
-                loop {
-                    let rows = link.query(Call::Raise, &[&&*realm, &key.as_str(), &wanted]).await?;
-                    let Some(row) = rows.first() else { return Err(LedgerError::Missing(key).into()) };
-                    let (moved, mark) = (column(row, 0)?, position(row, 1)?);
-                    if at_least > MAX_MARK {
-                        return Err(LedgerError::Overflow { key, mark }.into());
-                    }
-                    if moved || mark >= at_least {
-                        return Ok(mark);
-                    }
-                }
-            })
-        })
+        self.remote
+            .call(move |link| Box::pin(async move { counting::raise(link, &realm, &key, at_least).await }))
     }
 
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
@@ -122,14 +112,8 @@ impl Ledger for Postgres {
 
 /// See `statements.rs` for why this is right.
 async fn reserve(link: &mut Link, realm: &str, request: &Reserve) -> Result<Reply, Trouble> {
-    // The highest mark and floor that leave room for the count.
-    let room = MAX_MARK.checked_sub(request.count).filter(|highest| request.floor <= *highest);
-    let ceiling = room.map(|highest| highest.min(request.max_mark));
-    let number = |value: u64| i64::try_from(value).unwrap_or(0);
-    let (floor, count, ceiling) = match ceiling {
-        Some(ceiling) => (number(request.floor), number(request.count), number(ceiling)),
-        None => (0, 0, -1),
-    };
+    let room = room(request);
+    let [floor, count, ceiling] = limits(request);
     let (key, token) = (request.key.as_str(), request.token.as_bytes().as_slice());
     loop {
         let asked: [&(dyn ToSql + Sync); 8] =
@@ -138,6 +122,20 @@ async fn reserve(link: &mut Link, realm: &str, request: &Reserve) -> Result<Repl
         if let Some(reply) = answer(request, room, rows.first())? {
             return Ok(reply);
         }
+    }
+}
+
+/// The highest mark that leaves room for the count, where the floor does.
+fn room(request: &Reserve) -> Option<u64> {
+    MAX_MARK.checked_sub(request.count).filter(|highest| request.floor <= *highest)
+}
+
+/// Floor, count and ceiling as the statements want them.
+pub(super) fn limits(request: &Reserve) -> [i64; 3] {
+    let number = |value: u64| i64::try_from(value).unwrap_or(0);
+    match room(request).map(|highest| highest.min(request.max_mark)) {
+        Some(ceiling) => [request.floor, request.count, ceiling].map(number),
+        None => [0, 0, -1],
     }
 }
 
@@ -169,7 +167,7 @@ fn column<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T, Trouble> 
 }
 
 /// A mark, a start or a previous mark, which the tables hold to 0 and more.
-fn position(row: &Row, index: usize) -> Result<u64, Trouble> {
+pub(super) fn position(row: &Row, index: usize) -> Result<u64, Trouble> {
     u64::try_from(column::<i64>(row, index)?)
         .map_err(|_| LedgerError::Unfit("a record in the ledger has a number below 0, which no floe has written: restore it from a backup, then raise the marks".to_owned()).into())
 }

@@ -17,6 +17,18 @@
 //! Where it does not, and the condition is false of `seen`, `seen` is the answer (property 1): nothing was locked or
 //! written. Where it does not although the condition is true of `seen`, another call came in between: the statement
 //! is run again, on a new snapshot. This takes a second round trip only in a race that somebody else has won.
+//!
+//! # Counters
+//! A counter's order is the cluster's, so each batch of callers needs the server, and would wait for a flush each. The
+//! table `ahead` spares most of them that: its row `[used, mark)` is a range that was reserved durably, and a count
+//! moves `used` in it, in a row of an **unlogged** table. Such an UPDATE is as atomic and as ordered as any other,
+//! and its commit waits for no flush. After a crash PostgreSQL empties unlogged tables, and a replica has never had
+//! their rows: what was left of the range is lost with the row, and the next count goes on at the mark, above all that
+//! was handed out (I1, I2). This is reserving a range durably and minting inside it once more, inside the server.
+//!
+//! A row is made only in a transaction that holds the lock of the key's record in `mark` and has moved that mark to the
+//! row's own; others see it when that is committed, and so flushed. Whoever raises a mark holds the same lock, and
+//! raises `used` with it. Locks are taken in one order, `mark` before `ahead`.
 
 use tokio_postgres::types::Type;
 
@@ -28,13 +40,18 @@ pub(super) enum Call {
     Bind,
     Definition,
     Names,
-    Raise,
     List,
     Clock,
+    Count,
+    LockMark,
+    LockAhead,
+    WriteMark,
+    WriteAhead,
+    RaiseAhead,
 }
 
 impl Call {
-    pub(super) const COUNT: usize = 8;
+    pub(super) const COUNT: usize = 13;
 
     /// Its text, for the tables in `schema`, and the types of its parameters.
     pub(super) fn sql(self, schema: &str) -> (String, &'static [Type]) {
@@ -48,9 +65,14 @@ impl Call {
             Self::Bind => (BIND, &[TEXT, TEXT, TEXT, TEXT, BOOL]),
             Self::Definition => (DEFINITION, &[TEXT, TEXT]),
             Self::Names => (NAMES, &[TEXT, TEXT, INT8]),
-            Self::Raise => (RAISE, &[TEXT, TEXT, INT8]),
             Self::List => (LIST, &[TEXT, TEXT, TEXT, INT8]),
             Self::Clock => (CLOCK, &[]),
+            Self::Count => (COUNT, &[TEXT, TEXT, INT8, INT8, INT8]),
+            Self::LockMark => (LOCK_MARK, &[TEXT, TEXT]),
+            Self::LockAhead => (LOCK_AHEAD, &[TEXT, TEXT]),
+            Self::WriteMark => (WRITE_MARK, &[TEXT, TEXT, INT8, INT8, INT8, BYTEA]),
+            Self::WriteAhead => (WRITE_AHEAD, &[TEXT, TEXT, INT8, INT8, INT8]),
+            Self::RaiseAhead => (RAISE_AHEAD, &[TEXT, TEXT, INT8]),
         };
         (in_schema(text, schema), types)
     }
@@ -116,18 +138,6 @@ SELECT name, definition FROM floe.definition
 WHERE realm = $1 AND name COLLATE "C" > $2 ORDER BY name COLLATE "C" LIMIT $3
 "#;
 
-/// realm, key, at least. `previous` has no other reader once the token is gone, so it carries the mark before.
-const RAISE: &str = "
-WITH seen AS (
-    SELECT mark FROM floe.mark WHERE realm = $1 AND key = $2
-), moved AS (
-    UPDATE floe.mark AS m SET previous = m.mark, mark = $3, token = NULL
-    WHERE m.realm = $1 AND m.key = $2 AND m.mark < $3
-    RETURNING m.previous
-)
-SELECT true, previous FROM moved UNION ALL SELECT false, mark FROM seen ORDER BY 1 DESC
-";
-
 /// realm, prefix, after, limit.
 const LIST: &str = r#"
 SELECT key, mark, note FROM floe.mark
@@ -136,3 +146,33 @@ ORDER BY key COLLATE "C" LIMIT $4
 "#;
 
 const CLOCK: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// realm, key, floor, count, ceiling (as in `RESERVE`). No row where too little is left: then a range is reserved.
+const COUNT: &str = "
+UPDATE floe.ahead AS a SET previous = a.used, used = greatest(a.used, $3) + $4
+WHERE a.realm = $1 AND a.key = $2 AND a.used <= $5 AND greatest(a.used, $3) <= a.mark - $4
+RETURNING a.previous, a.used
+";
+
+/// realm, key. Each of these is a statement of its own inside a transaction, so that it reads what was committed
+/// before the lock was had.
+const LOCK_MARK: &str = "SELECT mark FROM floe.mark WHERE realm = $1 AND key = $2 FOR UPDATE";
+
+/// realm, key.
+const LOCK_AHEAD: &str = "SELECT used, mark FROM floe.ahead WHERE realm = $1 AND key = $2 FOR UPDATE";
+
+/// realm, key, previous, start, mark, token.
+const WRITE_MARK: &str = "
+UPDATE floe.mark SET previous = $3, start = $4, mark = $5, token = $6 WHERE realm = $1 AND key = $2
+";
+
+/// realm, key, previous, used, mark.
+const WRITE_AHEAD: &str = "
+INSERT INTO floe.ahead (realm, key, previous, used, mark) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (realm, key) DO UPDATE SET previous = $3, used = $4, mark = $5
+";
+
+/// realm, key, at least. What is left of a range that the raised mark has passed is nothing.
+const RAISE_AHEAD: &str = "
+UPDATE floe.ahead SET previous = used, used = least(greatest(used, $3), mark) WHERE realm = $1 AND key = $2
+";

@@ -22,4 +22,12 @@ CREATE TABLE IF NOT EXISTS floe.definition (
     definition text NOT NULL,
     PRIMARY KEY (realm, name)
 );
+CREATE UNLOGGED TABLE IF NOT EXISTS floe.ahead (
+    realm text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    previous bigint NOT NULL CHECK (previous >= 0),
+    used bigint NOT NULL CHECK (used >= 0),
+    mark bigint NOT NULL CHECK (mark >= used),
+    PRIMARY KEY (realm, key)
+) WITH (fillfactor = 50);
 INSERT INTO floe.version (version) VALUES (1) ON CONFLICT DO NOTHING;

@@ -302,7 +302,7 @@ impl LifeBook {
             self.asked.pop_front();
         }
         let reserves = match op {
-            Op::Reserve(request) => Mark::of(&request.key),
+            Op::Reserve(request) | Op::Count(request) => Mark::of(&request.key),
             Op::GiveBack { .. } => None,
         };
         self.asked.push_back(Asked { number, call, reserves, moves: self.moves, open: true });

@@ -14,6 +14,10 @@ macro_rules! pass_on {
                 (**self).reserve(request)
             }
 
+            fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+                (**self).count(request)
+            }
+
             fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
                 (**self).give_back(key, token, from)
             }
@@ -80,6 +84,7 @@ mod tests {
         #[rustfmt::skip]
         impl Ledger for Clocked {
             fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.0.reserve(request) }
+            fn count(&self, _request: &Reserve) -> Result<Reply, LedgerError> { Err(LedgerError::Unavailable("one".to_owned())) }
             fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.0.give_back(key, token, from) }
             fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.0.bind(name, definition, marked) }
             fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> { self.0.definition(name) }
@@ -94,6 +99,16 @@ mod tests {
         let boxed: Box<dyn Ledger> = Box::new(Arc::new(Clocked(Memory::default())));
         let face: &dyn Ledger = &boxed;
         assert_eq!(face.clock(), Ok(Some(UnixMillis::new(7))));
+        let request = Reserve {
+            key: Key::slot(10, 7),
+            floor: 0,
+            count: 1,
+            max_mark: 0,
+            token: Token::random().unwrap(),
+            create: true,
+            note: None,
+        };
+        assert_eq!(face.count(&request), Err(LedgerError::Unavailable("one".to_owned())));
         assert_eq!((face.describe().as_str(), face.is_shared()), ("clocked:", false));
     }
 }

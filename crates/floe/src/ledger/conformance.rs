@@ -28,6 +28,7 @@ use std::thread;
 use super::{Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use crate::name::Name;
 
+mod counting;
 mod giving_back;
 mod records;
 mod reserving;
@@ -125,6 +126,8 @@ macro_rules! ledger_conformance_cases {
             reserving overflow_writes_nothing
             reserving edges_of_count
             reserving missing_without_create
+            counting counts_follow_the_order_of_calls
+            counting counts_keep_their_bounds
             giving_back only_the_token_and_only_within_bounds
             giving_back clears_the_token
             giving_back late_retry_does_nothing

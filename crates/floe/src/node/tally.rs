@@ -137,7 +137,7 @@ impl Tally {
             create: false,
             note: None,
         };
-        let call = desk.ask(Purpose::Tally(self.name.clone()), Op::Reserve(request));
+        let call = desk.ask(Purpose::Tally(self.name.clone()), Op::Count(request));
         self.asking = Some(Asking { call, callers, day });
     }
 

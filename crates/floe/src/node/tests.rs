@@ -191,7 +191,7 @@ impl Rig {
 
     fn reserve(&mut self) -> (u64, Reserve) {
         match self.call() {
-            Call { id, op: Op::Reserve(request) } => (id, request),
+            Call { id, op: Op::Reserve(request) | Op::Count(request) } => (id, request),
             other => panic!("{other:?} is no reservation"),
         }
     }
@@ -213,7 +213,7 @@ impl Rig {
     /// The ledger does what was asked; the node does not hear of it yet.
     fn effect(&self, call: &Call) -> Option<Result<Reply, LedgerError>> {
         match &call.op {
-            Op::Reserve(request) => Some(self.ledger.reserve(request)),
+            Op::Reserve(request) | Op::Count(request) => Some(self.ledger.reserve(request)),
             Op::GiveBack { key, token, from } => {
                 self.ledger.give_back(key, *token, *from).unwrap();
                 None

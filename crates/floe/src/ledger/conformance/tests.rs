@@ -45,6 +45,8 @@ enum Fault {
     OverflowMakesRecord,
     OverflowIsClamped,
     AlwaysCreates,
+    CountsFromARangeOfItsOwn,
+    CountsForgetRaise,
     GiveBackIgnoresToken,
     GiveBackIgnoresBounds,
     GiveBackKeepsToken,
@@ -98,6 +100,8 @@ const CAUGHT: &[(Fault, &str)] = {
         (OverflowMakesRecord, "overflow_writes_nothing"),
         (OverflowIsClamped, "overflow_writes_nothing"),
         (AlwaysCreates, "missing_without_create"),
+        (CountsFromARangeOfItsOwn, "counts_follow_the_order_of_calls"),
+        (CountsForgetRaise, "counts_keep_their_bounds"),
         (GiveBackIgnoresToken, "late_retry_does_nothing"),
         (GiveBackIgnoresToken, "only_the_token_and_only_within_bounds"),
         (GiveBackIgnoresBounds, "only_the_token_and_only_within_bounds"),
@@ -169,6 +173,8 @@ fn a_case_that_does_not_exist_is_not_passed() {
 struct Shared {
     ranges: Mutex<HashMap<(Key, Token), Reply>>,
     connections: Mutex<u32>,
+    /// What was reserved ahead for counts, and not handed out.
+    ahead: Mutex<std::ops::Range<u64>>,
 }
 
 /// A ledger in memory with one fault.
@@ -178,12 +184,14 @@ struct Broken {
     shared: Arc<Shared>,
     /// What this connection saw first of each key, for stale reads.
     seen: Mutex<Option<Vec<Record>>>,
+    /// What this connection reserved ahead for counts.
+    ahead: Mutex<std::ops::Range<u64>>,
 }
 
 impl Broken {
     fn new(fault: Fault, memory: Memory, shared: Arc<Shared>) -> Self {
         *shared.connections.lock().unwrap() += 1;
-        Self { fault, memory, shared, seen: Mutex::default() }
+        Self { fault, memory, shared, seen: Mutex::default(), ahead: Mutex::default() }
     }
 
     fn is(&self, fault: Fault) -> bool {
@@ -304,6 +312,25 @@ impl Ledger for Broken {
             _ => (),
         }
         Ok(reply)
+    }
+
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        let mut ahead = match self.fault {
+            Fault::CountsFromARangeOfItsOwn => self.ahead.lock().unwrap(),
+            Fault::CountsForgetRaise => self.shared.ahead.lock().unwrap(),
+            _ => return self.reserve(request),
+        };
+        if request.max_mark < u64::MAX {
+            return self.reserve(request);
+        }
+        if ahead.end - ahead.start < request.count
+            && let Reply::Got { start, end, .. } = self.reserve(&Reserve { count: 100, ..request.clone() })?
+        {
+            *ahead = start..end;
+        }
+        let start = ahead.start;
+        ahead.start += request.count;
+        Ok(Reply::Got { start, end: ahead.start, previous_mark: start })
     }
 
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {

@@ -88,7 +88,8 @@ impl Fleet {
     fn effect(&mut self, node: usize, call: &Call) -> Option<Result<Reply, LedgerError>> {
         let life = &mut self.lives[node];
         let answer = life.rig.effect(call)?;
-        if let (Op::Reserve(request), Ok(Reply::Got { start, end, .. })) = (&call.op, &answer)
+        if let (Op::Reserve(request) | Op::Count(request), Ok(Reply::Got { start, end, .. })) =
+            (&call.op, &answer)
             && call.id > life.stale
         {
             if request.key.as_str().starts_with(Key::SLOTS) {

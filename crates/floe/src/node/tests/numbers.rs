@@ -344,7 +344,9 @@ fn the_step_finds_the_rate_and_leaves_it_again() {
     // Ten numbers in 200 ms: fifty a second are 3,000 an interval, three hundred steps, in two bounded leaps.
     let step = |rig: &mut Rig, used: u64, millis: u64| {
         rig.hands.pass(millis);
-        (0..used).for_each(|_| drop(rig.numbers_after_settling(&numbers, 1)));
+        for _ in 0..used {
+            rig.numbers_after_settling(&numbers, 1);
+        }
         rig.settle();
         numbers.low.load(Ordering::Relaxed)
     };

@@ -1,14 +1,79 @@
 //! What PostgreSQL alone may do to a ledger.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use floe::Name;
 use floe::ledger::{LedgerError, Reply, Reserve};
 use floe_testbed::Postgres;
 
 use super::{open, schema};
-use crate::real_servers::faults::timed;
+use crate::real_servers::faults::{at_last, disjoint, timed};
 use crate::{ask, got, says};
+
+/// What was reserved ahead for a counter is gone with a crash, and its numbers with it; none comes again, and each
+/// caller's grow.
+#[test]
+fn a_counter_goes_on_above_all_its_numbers_when_the_server_is_killed() {
+    let server = Postgres::start(&[]);
+    let ledger = open(&format!("{}?max_wait=2s", server.url()));
+    ledger.bind(&Name::new("orders").unwrap(), "a counter", true).unwrap();
+    let (stop, done) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let ranges: Vec<(u64, u64)> = thread::scope(|scope| {
+        let caller = || {
+            let mut ranges = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                let request = || ledger.count(&Reserve { create: false, ..ask(3) });
+                let Reply::Got { start, end, .. } = at_last(&AtomicUsize::new(0), request) else { panic!() };
+                ranges.push((start, end));
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+            assert!(ranges.is_sorted(), "a caller saw the counter go back");
+            ranges
+        };
+        let callers: Vec<_> = (0..6).map(|_| scope.spawn(caller)).collect();
+        for round in 1..=4 {
+            while done.load(Ordering::Relaxed) < round * 500 {
+                thread::yield_now();
+            }
+            // Most ends are in the middle of a range that was reserved ahead.
+            server.kill();
+            server.run();
+        }
+        while done.load(Ordering::Relaxed) < 2500 {
+            thread::yield_now();
+        }
+        stop.store(true, Ordering::Relaxed);
+        callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
+    });
+    let counted = u64::try_from(ranges.len()).unwrap() * 3;
+    let end = disjoint(ranges);
+    // Three numbers a call, and at most 32 calls' worth for each kill and each connection that was cut off.
+    assert!((counted..counted + 4 * (32 + 6) * 3).contains(&end), "{counted} numbers up to {end}");
+    assert!(ledger.list("", "", 10).unwrap()[0].mark >= end);
+}
+
+/// Each call is a commit, and few of them wait for a flush.
+#[test]
+fn most_counts_wait_for_no_flush() {
+    let server = Postgres::start(&[]);
+    let ledger = open(&server.url());
+    ledger.bind(&Name::new("orders").unwrap(), "a counter", true).unwrap();
+    let flushes = "SELECT wal_sync FROM pg_stat_wal";
+    let count = |times: u64| {
+        let before: u64 = server.psql(flushes).parse().unwrap();
+        for _ in 0..times {
+            ledger.count(&Reserve { create: false, ..ask(5) }).unwrap();
+        }
+        // What a session has done is counted when it has been idle for a moment.
+        drop(open(&server.url()));
+        server.psql(flushes).parse::<u64>().unwrap() - before
+    };
+    count(1);
+    let flushed = count(640);
+    assert!((1..80).contains(&flushed), "{flushed} flushes for 640 calls");
+}
 
 #[test]
 fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_bound() {

@@ -1,0 +1,87 @@
+//! What a counter's ranges have to do: keep the order of the calls, and the bounds of the day.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Range, Realm, ask, done, equal, got, hold, name, refused_without_reason, together};
+use crate::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
+
+/// A fresh request of a counter.
+fn wanted(key: &Key, count: u64) -> Reserve {
+    Reserve { create: false, ..ask(key, count) }
+}
+
+#[track_caller]
+fn counted(ledger: &dyn Ledger, request: &Reserve) -> Range {
+    match done(ledger.count(request)) {
+        Reply::Got { start, end, previous_mark } => Range { start, end, previous_mark },
+        refused @ Reply::Refused { .. } => refused_without_reason(request, &refused),
+    }
+}
+
+pub(super) fn counts_follow_the_order_of_calls(fresh: &dyn Fn() -> Realm) {
+    let realm = fresh();
+    let visits = name("visits");
+    done(realm.connect().bind(&visits, "a counter", true));
+    let (key, returned) = (Key::name(&visits), AtomicU64::new(0));
+    let ranges = together(6, |caller| {
+        let ledger = realm.connect();
+        (0..40)
+            .map(|call| {
+                let before = returned.load(Ordering::SeqCst);
+                let range = counted(&*ledger, &wanted(&key, 1 + (call + caller as u64) % 5));
+                returned.fetch_max(range.end, Ordering::SeqCst);
+                hold(
+                    range.start >= before,
+                    "a count that begins after another has returned gets larger numbers",
+                    &(before, range),
+                );
+                range
+            })
+            .collect::<Vec<_>>()
+    });
+    let mut ranges: Vec<_> = ranges.into_iter().flatten().collect();
+    ranges.sort_by_key(|range| range.start);
+    let mut end = 0;
+    for range in ranges {
+        equal((range.start, range.previous_mark), (end, end), "counts are disjoint (I2), and skip nothing");
+        end = range.end;
+    }
+}
+
+pub(super) fn counts_keep_their_bounds(fresh: &dyn Fn() -> Realm) {
+    let realm = fresh();
+    let (ledger, invoice) = (realm.connect(), name("invoice"));
+    let key = Key::name(&invoice);
+    equal(
+        ledger.count(&wanted(&key, 1)),
+        Err(LedgerError::Missing(key.clone())),
+        "a count makes no record, and one that is missing was eaten",
+    );
+    done(ledger.bind(&invoice, "a dated name", true));
+    let day = |count| Reserve { floor: 1_000, max_mark: 1_100 - count, ..wanted(&key, count) };
+    for n in 0..33 {
+        let range = counted(&*ledger, &day(3));
+        equal(
+            (range.start, range.end),
+            (1_000 + 3 * n, 1_003 + 3 * n),
+            "a count begins at its floor, or where the last one ended",
+        );
+    }
+    equal(
+        done(ledger.count(&day(3))),
+        Reply::Refused { mark: 1_099, note: None },
+        "a count past max_mark is refused with the end of the last one",
+    );
+    equal(counted(&*ledger, &day(1)).end, 1_100, "the last number of a day is somebody's");
+    let next = counted(&*ledger, &wanted(&key, 2));
+    equal((next.start, next.previous_mark), (1_100, 1_100), "a count knows the end of the last one");
+    done(ledger.raise(&key, 1_105));
+    equal(counted(&*ledger, &wanted(&key, 1)).start, 1_105, "a raised mark is where the next count begins");
+    let reserved = got(&*ledger, &wanted(&key, 10));
+    let (before, after) = (1_106, counted(&*ledger, &wanted(&key, 5)));
+    hold(
+        reserved.start >= before && (after.start >= reserved.end || after.end <= reserved.start),
+        "reservations and counts of one key are disjoint (I2)",
+        &(reserved, after),
+    );
+}
