@@ -48,6 +48,11 @@ pub struct ClockStatus {
     pub state: ClockState,
     /// Why nothing is minted on account of the clock.
     pub refused: Option<String>,
+    /// How far the wall clock is ahead of the ledger's in milliseconds, below 0 where it is behind; `None` where that
+    /// is not known.
+    pub ledger_offset_ms: Option<i64>,
+    /// Why no more windows are reserved on account of the ledger's clock.
+    pub apart: Option<String>,
 }
 
 impl ClockStatus {
@@ -111,7 +116,8 @@ pub enum NameState {
     },
     /// Bits, numbers or slots are used up; the text says which.
     Exhausted(String),
-    /// Uniqueness is at stake; the text says why.
+    /// Uniqueness is at stake, or this machine's clock does not agree with the ledger's, which passes when it does
+    /// ([`ClockStatus::apart`]); the text says why.
     Stopped(String),
 }
 
@@ -120,10 +126,12 @@ impl NameState {
         match trouble {
             None => Self::Ready,
             // The ledger is gone, and nobody notices yet.
-            Some(Trouble::Unavailable { .. } | Trouble::Exhausted(_)) if left > 0 => Self::Ready,
+            Some(Trouble::Unavailable { .. } | Trouble::Exhausted(_) | Trouble::ClockApart(_)) if left > 0 => {
+                Self::Ready
+            }
             Some(Trouble::Unavailable { since, cause }) => Self::Unavailable { since, cause },
             Some(Trouble::Exhausted(cause)) => Self::Exhausted(cause),
-            Some(Trouble::Stopped(cause)) => Self::Stopped(cause),
+            Some(Trouble::ClockApart(cause) | Trouble::Stopped(cause)) => Self::Stopped(cause),
         }
     }
 }
