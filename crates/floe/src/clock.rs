@@ -8,10 +8,18 @@
 //! | goes back further | refuses, until the wall clock is back in reach |
 //! | stands, or runs slower than that | holds as well: it runs at nineteen twentieths of the monotonic rate at the least |
 //! | jumps ahead by up to 10 s | follows at once |
-//! | jumps ahead further | goes on at the monotonic rate, until the ledger's clock is known: follows at once if the two agree, and not while they disagree. Where the ledger has no clock, it follows once wall and monotonic have run level for 30 s |
+//! | jumps ahead further | goes on at the monotonic rate, and follows once wall and monotonic have run level for 30 s |
 //!
-//! What the ledger's clock showed is an argument like the readings ([`Steady::hear`]), carried on by the monotonic
-//! clock. It counts within the era in which it was asked for: a clock that has moved may be one that slept.
+//! Where the ledger has a clock, what that showed is an argument as the readings are ([`Steady::hear`]), carried on by
+//! the monotonic clock:
+//!
+//! | the ledger's clock | the steady clock |
+//! |---|---|
+//! | agrees with a wall clock that jumped ahead | follows at once |
+//! | disagrees with the wall clock | goes on at the monotonic rate, and converges to it neither way |
+//! | agrees with the wall clock, and the steady one is ahead | goes back, where nothing was minted by it, and stands |
+//!
+//! Such an answer counts within the era in which it was asked for: a clock that has moved may be one that slept.
 //!
 //! A wall clock that moves over 1 s against the monotonic one is also what a process sees that was restored from a
 //! snapshot or cloned: it begins a new **era**, in which nothing that was reserved before is used.
@@ -50,7 +58,8 @@ impl Default for ClockPolicy {
 pub enum ClockState {
     /// Equal.
     Level,
-    /// The wall clock is this many milliseconds behind, few enough to wait for.
+    /// The wall clock is this many milliseconds behind, and is waited for: they are few, or the ledger's clock says that
+    /// it is right.
     Waiting(u64),
     /// The wall clock is this many milliseconds behind; the steady clock goes on without it.
     Holding(u64),
@@ -175,9 +184,12 @@ impl Steady {
             // It has been insane from the start: there is nothing to hold on to.
             self.time = wall;
         }
-        self.go_back(reading);
-        self.follow(reading, elapsed, stands);
-        self.lead_ms = self.lead_ms.min(self.time.since(wall)).max(0);
+        if !self.goes_back(reading) {
+            self.follow(reading, elapsed, stands);
+        }
+        if wall <= self.time {
+            self.lead_ms = self.lead_ms.min(self.time.since(wall));
+        }
         if self.is_agreed() {
             self.agreed = self.time;
         }
@@ -197,41 +209,40 @@ impl Steady {
         }
         let level = self.time.plus(i64::try_from(elapsed).unwrap_or(i64::MAX));
         let ahead = u64::try_from(wall.since(level)).unwrap_or(0);
-        let apart = self.heard.time().map(|ledger| ledger.apart(wall, reading.mono).is_some());
-        let believed = match apart {
-            _ if ahead <= FOLLOWED_MS => true,
-            Some(apart) => !apart,
-            None => self.has_run_level(reading),
-        };
-        if believed {
-            self.doubted = None;
-            self.time = wall;
+        let known = self.heard.time().is_some();
+        if ahead > FOLLOWED_MS && self.is_contradicted(wall) {
+            (self.time, self.doubted) = (level, None);
+            self.state = ClockState::Contradicted(ahead);
+        } else if ahead <= FOLLOWED_MS || known || self.has_run_level(reading) {
+            (self.time, self.doubted) = (wall, None);
             self.state = ClockState::Level;
-            return;
+        } else {
+            self.time = level;
+            self.state = ClockState::Doubting(ahead);
         }
-        self.time = level;
-        self.state = match apart {
-            Some(_) => {
-                self.doubted = None;
-                ClockState::Contradicted(ahead)
-            }
-            None => ClockState::Doubting(ahead),
-        };
+    }
+
+    /// Whether the ledger's clock says that the wall clock is wrong.
+    fn is_contradicted(&self, wall: UnixMillis) -> bool {
+        self.heard.time().is_some_and(|ledger| ledger.apart(wall, self.last.mono).is_some())
     }
 
     /// Where the ledger's clock says that this one is ahead, and the wall clock agrees with the ledger's, the wall
-    /// clock was wrong and has been set right. The time goes back, as far as nothing can have been minted by it, and
-    /// an era begins: otherwise a node that was started an hour ahead would hold that hour for most of a day.
-    fn go_back(&mut self, Reading { wall, mono }: Reading) {
-        let right = wall.max(self.agreed);
-        if let Some(ledger) = self.heard.time()
-            && ledger.apart(self.own(), mono) > Some(0)
-            && ledger.apart(wall, mono).is_none()
-            && mutate!(right < self.time, AheadForEver => false)
-        {
-            self.era += 1;
-            (self.time, self.lead_ms, self.slewed) = (right, 0, 0);
+    /// clock was wrong and has been set right. The time goes back, as far as nothing can have been minted by it, in a
+    /// new era, and stands still there until it is believed again. Otherwise a node that was started an hour ahead
+    /// would hold that hour for most of a day.
+    fn goes_back(&mut self, Reading { wall, mono }: Reading) -> bool {
+        let Some(ledger) = self.heard.time() else { return false };
+        let ahead = ledger.apart(self.own(), mono) > Some(0) && ledger.apart(wall, mono).is_none();
+        if !mutate!(ahead, AheadForEver => false) {
+            return false;
         }
+        let right = wall.max(self.agreed);
+        self.era += u64::from(right < self.time);
+        (self.time, self.doubted, self.slewed) = (right.min(self.time), None, 0);
+        let behind = u64::try_from(self.time.since(wall)).unwrap_or(0);
+        self.state = if behind > 0 { ClockState::Waiting(behind) } else { ClockState::Level };
+        true
     }
 
     /// The time less what a predecessor's mark has added to it: that is no reckoning of this machine's.
@@ -273,7 +284,8 @@ impl Steady {
         if behind <= self.policy.wait_ms && !stands {
             self.state = ClockState::Waiting(behind);
         } else if behind <= max_hold_ms {
-            self.slewed += elapsed;
+            // Towards a wall clock that is known to be wrong it does not converge.
+            self.slewed += if self.is_contradicted(wall) { 0 } else { elapsed };
             let lost = (self.slewed / SLEW).min(elapsed);
             self.slewed -= lost * SLEW;
             let held = self.time.plus(i64::try_from(elapsed - lost).unwrap_or(i64::MAX));

@@ -13,7 +13,10 @@ use crate::wait::Bell;
 /// Why a line has nothing to mint from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
-    Unavailable { since: UnixMillis, cause: String },
+    Unavailable {
+        since: UnixMillis,
+        cause: String,
+    },
     Exhausted(String),
     /// This machine's clock and the ledger's do not agree. It passes when they do.
     ClockApart(String),

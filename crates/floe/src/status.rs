@@ -126,7 +126,9 @@ impl NameState {
         match trouble {
             None => Self::Ready,
             // The ledger is gone, and nobody notices yet.
-            Some(Trouble::Unavailable { .. } | Trouble::Exhausted(_) | Trouble::ClockApart(_)) if left > 0 => {
+            Some(Trouble::Unavailable { .. } | Trouble::Exhausted(_) | Trouble::ClockApart(_))
+                if left > 0 =>
+            {
                 Self::Ready
             }
             Some(Trouble::Unavailable { since, cause }) => Self::Unavailable { since, cause },

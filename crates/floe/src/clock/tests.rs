@@ -280,6 +280,16 @@ fn a_jump_that_the_ledgers_clock_disagrees_with_is_not_followed_for_as_long_as_t
 }
 
 #[test]
+fn a_rollback_that_the_ledgers_clock_disagrees_with_is_held_through_at_the_whole_rate() {
+    let mut desk = Desk::new();
+    desk.step(-HOUR / 2);
+    hear(&mut desk, START);
+    desk.run(10 * 60 * SECOND);
+    assert_eq!(desk.time(), START + 10 * 60 * SECOND);
+    assert_eq!(desk.state(), ClockState::Holding(HOUR.unsigned_abs() / 2));
+}
+
+#[test]
 fn what_the_ledger_said_before_a_jump_says_nothing_about_it() {
     let mut desk = Desk::new();
     hear(&mut desk, START);

@@ -50,7 +50,7 @@ impl Desk {
         self.ask_clock(now);
         if now.heard == Heard::Nothing {
             self.ledger_clock.awaited = true;
-            return mutate!(Gate::Awaited, LedgerClockIgnored => Gate::Open);
+            return Gate::Awaited;
         }
         match mutate!(self.apart(now), LedgerClockIgnored => None) {
             None => Gate::Open,
@@ -111,10 +111,10 @@ impl Desk {
         let by = now.apart()?;
         let (seconds, millis) = (by.unsigned_abs() / 1_000, by.unsigned_abs() % 1_000);
         let side = if by > 0 { "ahead of" } else { "behind" };
-        // A wall clock that is right again while the steady one is not: it has minted by the wrong time.
+        // The wall clock is right again, and the steady one stands where it was when it minted last.
         let right = now.heard.time().is_some_and(|ledger| ledger.apart(now.wall, now.mono).is_none());
         let out = match right {
-            true => "start this process again, since it has minted by a time that is still to come",
+            true => "it has minted by that time, and waits until it has come; start this process again",
             false => "set right the one that is wrong",
         };
         Some(format!(

@@ -369,6 +369,11 @@ fn a_fixed_worker_goes_on_from_its_own_mark_which_is_no_clocks_fault() {
         rig.hands.pass(1_000);
         rig.mint_in(&stream);
     }
+    // The lead is no less while the wall clock shows nonsense.
+    rig.hands.set(10_000 * HOUR);
+    rig.mint_in(&stream);
+    rig.hands.set(-10_000 * HOUR);
+    rig.mint_in(&stream);
     // A clock that is wrong besides is found out.
     rig.hands.set(9_000);
     rig.mint_in(&stream);
