@@ -116,8 +116,9 @@ pub enum NameState {
     },
     /// Bits, numbers or slots are used up; the text says which.
     Exhausted(String),
-    /// Uniqueness is at stake, or this machine's clock does not agree with the ledger's, which passes when it does
-    /// ([`ClockStatus::apart`]); the text says why.
+    /// This machine's clock and the ledger's do not agree; the text says by how much. It mints when they do.
+    ClockApart(String),
+    /// Uniqueness is at stake; the text says why.
     Stopped(String),
 }
 
@@ -133,7 +134,8 @@ impl NameState {
             }
             Some(Trouble::Unavailable { since, cause }) => Self::Unavailable { since, cause },
             Some(Trouble::Exhausted(cause)) => Self::Exhausted(cause),
-            Some(Trouble::ClockApart(cause) | Trouble::Stopped(cause)) => Self::Stopped(cause),
+            Some(Trouble::ClockApart(cause)) => Self::ClockApart(cause),
+            Some(Trouble::Stopped(cause)) => Self::Stopped(cause),
         }
     }
 }
