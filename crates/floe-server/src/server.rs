@@ -226,7 +226,7 @@ fn check_clock(floe: &Floe, config: &Config, shared: bool) -> Result<(), ServeEr
 fn heed(checked: Result<Option<i64>, OpenError>, shared: bool) -> Result<(), ServeError> {
     match checked {
         Ok(Some(offset)) => {
-            tracing::info!("the clock is {offset} ms ahead of the ledger's (below 0: behind)");
+            tracing::info!("this machine's clock minus the ledger's: {offset} ms");
         }
         // The embedded ledger is on this machine: there is no other clock to go by.
         Ok(None) if !shared => {}
