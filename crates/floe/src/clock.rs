@@ -1,4 +1,4 @@
-//! The steady clock: wall and monotonic readings go in, one time that never goes back comes out.
+//! The steady clock: wall and monotonic readings go in, one time that never goes back behind an ID comes out.
 //!
 //! | the wall clock | the steady clock |
 //! |---|---|
