@@ -100,6 +100,9 @@ pub(crate) struct Serve {
     /// Listen on addresses that are not loopback although nobody has to show a token
     #[arg(long)]
     pub(crate) insecure: bool,
+    /// Mint whatever the ledger's clock shows, also where this machine's is more than ten seconds off it
+    #[arg(long)]
+    pub(crate) ignore_ledger_clock: bool,
     /// How log lines are written to stderr
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
@@ -153,6 +156,9 @@ pub(crate) struct Mint {
     /// Which worker ids to take: auto, a number, a range such as 512..1023, or datacenter=3
     #[arg(long, value_name = "WORKER", allow_negative_numbers = true, conflicts_with = "server")]
     pub(crate) worker: Option<String>,
+    /// Mint whatever the ledger's clock shows, also where this machine's is more than ten seconds off it
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) ignore_ledger_clock: bool,
     #[command(flatten)]
     pub(crate) shape: Shape,
     #[command(flatten)]

@@ -44,16 +44,18 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     }
     let first = place::is_new(&config);
     let ledger = place::open_or_make(&config)?;
-    let floe = Floe::builder()
+    let mut builder = Floe::builder()
         .window(config.window_on(ledger.is_shared()))
         .keep(false)
         // Replicas with a ledger each are kept apart by their worker ids: those hold for commands as well.
         .worker(config.worker.clone())
         .max_wait(PATIENCE)
         .max_hold(config.clock.max_hold)
-        .rollback_wait(config.clock.wait)
-        .open(ledger)
-        .map_err(Failure::new)?;
+        .rollback_wait(config.clock.wait);
+    if arguments.ignore_ledger_clock || !config.clock.check_ledger {
+        builder = builder.ignore_ledger_clock();
+    }
+    let floe = builder.open(ledger).map_err(Failure::new)?;
     let stored = floe.stored(name).map_err(Failure::new)?;
     let new = stored.is_none();
     let definition = arguments.shape.settle(name, stored, configured)?;

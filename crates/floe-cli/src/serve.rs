@@ -13,6 +13,7 @@ pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
     set(&mut config, "worker", arguments.worker.as_deref())?;
     set(&mut config, "window", arguments.window.as_deref())?;
     config.insecure |= arguments.insecure;
+    config.clock.check_ledger &= !arguments.ignore_ledger_clock;
     match arguments.log_format {
         None => {}
         Some(LogFormat::Text) => config.log.format = floe_server::LogFormat::Text,

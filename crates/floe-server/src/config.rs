@@ -70,6 +70,9 @@ pub struct ClockSettings {
     pub max_hold: Duration,
     /// How long a call waits for a clock that went back, before anything else.
     pub wait: Duration,
+    /// Whether snowflake names mint only while this machine's clock is within ten seconds of the ledger's, where the
+    /// ledger has one.
+    pub check_ledger: bool,
 }
 
 /// What bounds every wait, buffer, batch and count.
@@ -152,7 +155,7 @@ impl Default for Limits {
 
 impl Default for ClockSettings {
     fn default() -> Self {
-        Self { max_hold: Duration::from_secs(3600), wait: Duration::from_millis(5) }
+        Self { max_hold: Duration::from_secs(3600), wait: Duration::from_millis(5), check_ledger: true }
     }
 }
 
@@ -311,6 +314,8 @@ impl Config {
             let clock = &mut self.clock;
             section.set("max_hold", &mut clock.max_hold, duration_within(Duration::ZERO..=day * 366));
             section.set("wait", &mut clock.wait, duration_within(Duration::ZERO..=Duration::from_secs(60)));
+            const LEDGER: &[(&str, bool)] = &[("check", true), ("ignore", false)];
+            section.set("ledger", &mut clock.check_ledger, reader::one_of(LEDGER));
         });
         section.table("log", |section| {
             const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];

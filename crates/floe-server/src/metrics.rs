@@ -256,7 +256,11 @@ impl FromStatus {
             held,
         )?;
         let help = "Whether the clock is refused (1) and nothing is minted by it";
-        gauge(encoder, "clock_refused", help, i64::from(clock.refused.is_some()))
+        gauge(encoder, "clock_refused", help, i64::from(clock.refused.is_some()))?;
+        let help = "Wall clock minus the ledger's clock, where that is known";
+        clock
+            .ledger_offset_ms
+            .map_or(Ok(()), |offset| gauge(encoder, "ledger_clock_offset_milliseconds", help, offset))
     }
 
     fn slots(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
@@ -376,6 +380,8 @@ mod tests {
             wall: UnixMillis::new(1_000),
             state,
             refused: None,
+            ledger_offset_ms: None,
+            apart: None,
         };
         assert_eq!(behind_ms(&clock(ClockState::Level)), 0);
         assert_eq!(behind_ms(&clock(ClockState::Holding(40))), 40);

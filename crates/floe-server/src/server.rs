@@ -5,11 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe::Floe;
+use floe::{Definition, Floe, OpenError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::config::{Config, ConfigError, NameRule};
+use crate::config::{Config, ConfigError, NameRule, NameSettings};
 use crate::listener::Listeners;
 use crate::metrics::Metrics;
 use crate::service::Service;
@@ -66,6 +66,8 @@ pub async fn run(
     let addresses = listeners.addresses().map_err(|error| ServeError::Listen(error.to_string()))?;
     let opened = Arc::clone(&config);
     let (floe, shared) = blocking(move || open(&opened)).await??;
+    let (checked, settings) = (floe.clone(), Arc::clone(&config));
+    blocking(move || check_clock(&checked, &settings, shared)).await??;
     metrics.observe(&floe);
     let status = floe.status();
     let service = Service::new(&config, !shared, floe, metrics);
@@ -198,8 +200,44 @@ fn open(config: &Config) -> Result<(Floe, bool), ServeError> {
     if let Some(instance) = &config.instance {
         builder = builder.instance(instance.clone());
     }
+    if !config.clock.check_ledger {
+        builder = builder.ignore_ledger_clock();
+    }
     let floe = builder.open(ledger).map_err(|error| ServeError::Open(error.to_string()))?;
     Ok((floe, shared))
+}
+
+/// Compares this machine's clock with the ledger's, where names mint by it.
+///
+/// # Errors
+/// `Open` where they do not agree.
+fn check_clock(floe: &Floe, config: &Config, shared: bool) -> Result<(), ServeError> {
+    let by_clock = |name: &NameSettings| matches!(name.definition, Definition::Snowflake { .. });
+    if !config.names.iter().any(by_clock) {
+        return Ok(());
+    }
+    if !config.clock.check_ledger {
+        tracing::warn!("the ledger's clock is ignored (clock.ledger = \"ignore\")");
+        return Ok(());
+    }
+    heed(floe.check_clock(), shared)
+}
+
+fn heed(checked: Result<Option<i64>, OpenError>, shared: bool) -> Result<(), ServeError> {
+    match checked {
+        Ok(Some(offset)) => {
+            tracing::info!("this machine's clock minus the ledger's: {offset} ms");
+        }
+        // The embedded ledger is on this machine: there is no other clock to go by.
+        Ok(None) if !shared => {}
+        Ok(None) => tracing::info!(
+            "the ledger has no clock of its own, so nothing shows whether this machine's is right"
+        ),
+        Err(error @ OpenError::Clock(_)) => return Err(ServeError::Open(error.to_string())),
+        // The node asks again before it reserves anything.
+        Err(error) => tracing::warn!("the ledger does not say what its clock shows yet: {error}"),
+    }
+    Ok(())
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ServeError> {
@@ -321,6 +359,19 @@ mod tests {
         assert!(greeted(&of("[[name]]\nname = 'u-*'\nkind = 'counter'")).contains("/v1/mint/u-1\n"));
         let none = greeted(&of(""));
         assert!(none.contains("names        none") && !none.contains("/v1/mint/"), "{none}");
+    }
+
+    #[test]
+    fn only_clocks_that_disagree_keep_a_server_from_starting() {
+        for fine in [
+            Ok(None),
+            Ok(Some(-9_000)),
+            Err(OpenError::Ledger(floe::LedgerError::Unavailable("gone".to_owned()))),
+        ] {
+            heed(fine, true).unwrap();
+        }
+        let apart = heed(Err(OpenError::Clock("an hour ahead".to_owned())), true).unwrap_err();
+        assert!(matches!(&apart, ServeError::Open(text) if text == "an hour ahead"), "{apart}");
     }
 
     #[tokio::test]

@@ -173,11 +173,21 @@ impl Service {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Waits until something says that the ledger may not be used any more.
+    /// Waits until something says that the ledger may not be used any more. Meanwhile the log is told of a clock that
+    /// is off.
     pub(crate) async fn stopped(&self) -> String {
+        let mut clock_was_off = false;
         loop {
             let notified = self.stopped.notified();
-            if let floe::State::Stopped(cause) = self.floe.status().state {
+            let status = self.floe.status();
+            let trouble = report::clock_trouble(&status);
+            match &trouble {
+                Some(trouble) if !clock_was_off => tracing::warn!("{trouble}"),
+                None if clock_was_off => tracing::info!("nothing is wrong with the clock any more"),
+                _ => {}
+            }
+            clock_was_off = trouble.is_some();
+            if let floe::State::Stopped(cause) = status.state {
                 return cause;
             }
             // A server that nobody asks for IDs finds out as well.

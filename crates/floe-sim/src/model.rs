@@ -46,6 +46,8 @@ pub struct Fleet {
     pub worker_bits: u32,
     /// Whether slots of floe's are held while nobody mints.
     pub keep: bool,
+    /// How many milliseconds the store's own clock is off the true time; `None` where it has none.
+    pub store_clock: Option<i64>,
 }
 
 /// Someone wants IDs.

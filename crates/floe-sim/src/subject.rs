@@ -16,7 +16,7 @@ mod books;
 mod names;
 mod process;
 
-use books::{LedgerBook, LifeBook, Mark, Marks};
+use books::{LedgerBook, LifeBook, Mark, Marks, Wants};
 use process::{Birth, Effects, How, Input, Running};
 
 /// What a caller waits at most.
@@ -31,6 +31,8 @@ pub struct Subject {
     memory: Memory,
     /// Whether memory will be copied.
     journaling: bool,
+    /// What the right clock showed at true time 0, in milliseconds since 1970.
+    begin_ms: i64,
     settled_from: Micros,
     /// Asks whose thread stood still between its look at the clock and its draw.
     preempted: BTreeSet<u64>,
@@ -74,7 +76,16 @@ pub struct Store {
     marks: Marks,
 }
 
-type Answer = Option<Result<Reply, LedgerError>>;
+/// What the ledger answers.
+#[derive(Clone)]
+pub enum Answer {
+    /// To a reservation.
+    Reserved(Result<Reply, LedgerError>),
+    /// What its clock shows.
+    Clock(Option<UnixMillis>),
+    /// A tail was taken back, or was not.
+    Over,
+}
 
 impl Subject {
     /// floe for one scenario.
@@ -85,6 +96,7 @@ impl Subject {
             ledger: LedgerBook::default(),
             memory: Memory::default(),
             journaling: scenario.faults.iter().any(|fault| copies(&fault.what)),
+            begin_ms: scenario.begin_ms,
             settled_from: scenario.heal + SETTLED,
             preempted: BTreeSet::new(),
             waits: BTreeMap::new(),
@@ -142,6 +154,9 @@ impl Subject {
             {
                 machine.violation(format!("asks for numbers of day {} at {steady}", reserve.floor >> 40));
             }
+            if let Err(words) = self.check_clock(process, &call.op) {
+                machine.violation(words);
+            }
             if let Err(words) = process.book.asks(machine.next_request(), call.id, &call.op) {
                 machine.violation(words);
             }
@@ -177,6 +192,28 @@ impl Subject {
         }
     }
 
+    /// No window is asked for before the ledger has said what its clock shows, nor by a clock that is far ahead of it.
+    ///
+    /// # Errors
+    /// By how much.
+    fn check_clock(&self, process: &Process, op: &Op) -> Result<(), String> {
+        match op {
+            Op::Reserve(reserve) if matches!(Mark::of(&reserve.key), Some(Mark::Slot { .. })) => {
+                // A node with a fixed worker id goes on from its own mark, wherever that is.
+                let bound = if process.setup.fixed { u64::MAX } else { AHEAD_OF_LEDGER_MS };
+                match process.book.ahead_of_ledger(reserve.floor) {
+                    None => Err(format!("asks for {} before it knows the ledger's clock", reserve.key)),
+                    Some(ahead) if ahead > bound => Err(format!(
+                        "asks for {} from {} on, {ahead} ms ahead of the ledger's clock",
+                        reserve.key, reserve.floor
+                    )),
+                    Some(_) => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What is wrong about an error that a caller got, if anything is.
     fn check_error(
         &self,
@@ -188,12 +225,18 @@ impl Subject {
         life: Life,
     ) -> Option<String> {
         // What a copy that cannot know shares with its original is not to be had in peace.
-        if process.stopping || refused || self.ledger.is_copy(life) {
+        if process.stopping || self.ledger.is_copy(life) {
             return None;
         }
         let label = names::NAMES[ask.name].label;
         let bits = names::bits(ask.name, &self.fleet);
         let settled = ask.asked_at >= self.settled_from && self.in_contract;
+        if refused {
+            // The ledger's clock shows which of two times is the wrong one.
+            let known = settled && self.fleet.store_clock.is_some() && bits.is_some();
+            return known
+                .then(|| format!("{label} was refused although the clock had been set right: {error}"));
+        }
         // A thread that stood still may come with a time from before everything was dropped.
         let prompt = !self.preempted.contains(&ask.id);
         let held = bits.filter(|bits| prompt && process.book.has_window(bits, steady));
@@ -223,6 +266,9 @@ impl Subject {
                 "{label} was refused although nothing had gone wrong for {} s: {error}",
                 SETTLED / SECOND
             )),
+            (MintError::Stopped(why), _) if settled && why.contains("the clock of the ledger") => {
+                Some(format!("{label} was refused although the clock had been right for a while: {why}"))
+            }
             (MintError::Stopped(why), _)
                 if self.in_contract
                     && !process.copied
@@ -296,6 +342,7 @@ impl Subject {
 /// A node looks at its slots once in so long while all are taken.
 const PROBED_AGAIN_MS: u64 = 1_500;
 const MAX_HOLD_MS: u64 = 3_600_000;
+const AHEAD_OF_LEDGER_MS: u64 = 10_000;
 const DAY_MS: u64 = 86_400_000;
 /// A process asks its ledger more often than this within a second only where it does not wait.
 const MOST_CALLS: u32 = 400;
@@ -323,7 +370,7 @@ impl Model for Subject {
         Store { memory: store.memory.backup(), marks: self.ledger.marks() }
     }
 
-    fn execute(&mut self, store: &mut Store, from: Life, request: &Request, _now: Micros) -> Answer {
+    fn execute(&mut self, store: &mut Store, from: Life, request: &Request, now: Micros) -> Answer {
         match &request.op {
             Op::Reserve(reserve) | Op::Count(reserve) => {
                 let reply = store.memory.reserve(reserve);
@@ -336,12 +383,17 @@ impl Model for Subject {
                         request.window_ms,
                     );
                 }
-                Some(reply)
+                Answer::Reserved(reply)
+            }
+            Op::Clock => {
+                let millis = i64::try_from(now / 1_000).unwrap_or(i64::MAX);
+                let shows = |off| UnixMillis::new(self.begin_ms).plus(millis).plus(off);
+                Answer::Clock(self.fleet.store_clock.map(shows))
             }
             Op::GiveBack { key, token, from } => {
                 let took = store.memory.give_back(key, *token, *from).unwrap_or(false);
                 self.ledger.given_back(key, *token, *from, took);
-                None
+                Answer::Over
             }
         }
     }
@@ -426,18 +478,22 @@ impl Model for Subject {
     ) {
         let Some(asked) = process.book.asked(number) else { return };
         let call = asked.call;
-        let input = match (asked.reserves, answer) {
-            (None, _) | (_, Ok(None)) => Input::Over(call),
-            (_, Ok(Some(reply))) => Input::Answer(call, reply),
-            (_, Err(Silence)) => {
-                Input::Answer(call, Err(LedgerError::Unavailable("the ledger does not answer".to_owned())))
-            }
+        let silent = || LedgerError::Unavailable("the ledger does not answer".to_owned());
+        let input = match (asked.wants, answer) {
+            (_, Ok(Answer::Reserved(reply))) => Input::Answer(call, reply),
+            (_, Ok(Answer::Clock(said))) => Input::Clock(call, Ok(said)),
+            (Wants::Mark(_), Err(Silence)) => Input::Answer(call, Err(silent())),
+            (Wants::Clock, Err(Silence)) => Input::Clock(call, Err(silent())),
+            (Wants::Nothing, Err(Silence)) | (_, Ok(Answer::Over)) => Input::Over(call),
         };
         let reply = match &input {
             Input::Answer(_, Ok(reply)) => Some(reply),
             _ => None,
         };
         process.book.look(machine.now, machine.ran);
+        if let Input::Clock(_, Ok(said)) = &input {
+            process.book.hears_clock(number, *said);
+        }
         if let Some((mark, range)) = process.book.hears(number, reply) {
             machine.note(|| Note::Holds {
                 what: mark.to_string(),

@@ -118,7 +118,8 @@ impl Table {
         writeln!(
             text,
             "\nfloe refuses where it cannot be sure: a node that sees that the store went backwards stops the name until \
-             someone raises its marks, and no more nodes mint than there are worker ids for them."
+             someone raises its marks, no more nodes mint than there are worker ids for them, and in the half of the \
+             histories in which the store has a clock, no node whose own is over ten seconds off it."
         )?;
         self.others(text)
     }

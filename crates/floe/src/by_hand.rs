@@ -91,6 +91,11 @@ impl Hand {
         self.shared.node().handle_answer(id, answer, &self.shared.clock);
     }
 
+    /// Hands in what the ledger said of its clock. An answer to a call that was answered already changes nothing.
+    pub fn answer_clock(&self, id: u64, answer: Result<Option<UnixMillis>, LedgerError>) {
+        self.shared.node().handle_clock(id, answer, &self.shared.clock);
+    }
+
     /// Says that a call to give back is over, however it went.
     pub fn over(&self, id: u64) {
         self.shared.node().handle_over(id);
@@ -103,7 +108,7 @@ impl Hand {
     pub fn check(reply: Reply, call: &Call) -> Result<Reply, LedgerError> {
         match &call.op {
             Op::Reserve(request) | Op::Count(request) => sound(reply, request),
-            Op::GiveBack { .. } => Ok(reply),
+            Op::Clock | Op::GiveBack { .. } => Ok(reply),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The steady clock: wall and monotonic readings go in, one time that never goes back comes out.
+//! The steady clock: wall and monotonic readings go in, one time that never goes back behind an ID comes out.
 //!
 //! | the wall clock | the steady clock |
 //! |---|---|
@@ -10,16 +10,30 @@
 //! | jumps ahead by up to 10 s | follows at once |
 //! | jumps ahead further | goes on at the monotonic rate, and follows once wall and monotonic have run level for 30 s |
 //!
+//! Where the ledger has a clock, what that showed is an argument as the readings are ([`Steady::hear`]), carried on by
+//! the monotonic clock:
+//!
+//! | the ledger's clock | the steady clock |
+//! |---|---|
+//! | agrees with a wall clock that jumped ahead | follows at once |
+//! | disagrees with the wall clock | goes on at the monotonic rate, and converges to it neither way |
+//! | agrees with the wall clock, and the steady one is ahead | goes back, where nothing was minted by it, and stands |
+//!
+//! Such an answer counts within the era in which it was asked for: a clock that has moved may be one that slept.
+//!
 //! A wall clock that moves over 1 s against the monotonic one is also what a process sees that was restored from a
 //! snapshot or cloned: it begins a new **era**, in which nothing that was reserved before is used.
 
 use std::sync::OnceLock;
 use std::thread::Thread;
 
+pub(crate) use ledger_time::Heard;
+
 use crate::mutation::mutate;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::{MonoMillis, Reading, UnixMillis};
 
+mod ledger_time;
 pub(crate) mod system;
 #[cfg(test)]
 mod tests;
@@ -44,12 +58,16 @@ impl Default for ClockPolicy {
 pub enum ClockState {
     /// Equal.
     Level,
-    /// The wall clock is this many milliseconds behind, few enough to wait for.
+    /// The wall clock is this many milliseconds behind, and is waited for: they are few, or the ledger's clock says that
+    /// it is right.
     Waiting(u64),
     /// The wall clock is this many milliseconds behind; the steady clock goes on without it.
     Holding(u64),
     /// The wall clock jumped this many milliseconds ahead and is not believed yet.
     Doubting(u64),
+    /// The wall clock is this many milliseconds ahead, and the ledger's clock says that it is wrong; the steady clock
+    /// goes on without it.
+    Contradicted(u64),
     /// The wall clock is this many milliseconds behind, more than is held through. Nothing is minted.
     Refused(u64),
     /// The wall clock is outside 1970 to 2500. Nothing is minted.
@@ -116,6 +134,13 @@ pub(crate) struct Steady {
     short: u64,
     /// Since when, and at which distance of wall and monotonic clock, a jump has been doubted.
     doubted: Option<(MonoMillis, i64)>,
+    /// What the ledger has said about its clock in this era.
+    heard: Heard,
+    /// The last time at which the ledger's clock had nothing to say against this one: windows are reserved only then,
+    /// so nothing that was minted is later.
+    agreed: UnixMillis,
+    /// How far ahead of its own reckoning the time is because it went on from a predecessor's mark.
+    lead_ms: i64,
 }
 
 impl Steady {
@@ -129,6 +154,9 @@ impl Steady {
             slewed: 0,
             short: 0,
             doubted: None,
+            heard: Heard::Nothing,
+            agreed: UnixMillis::EPOCH,
+            lead_ms: 0,
         };
         if !sane(first.wall) {
             steady.time = UnixMillis::EPOCH;
@@ -156,6 +184,19 @@ impl Steady {
             // It has been insane from the start: there is nothing to hold on to.
             self.time = wall;
         }
+        if !self.goes_back(reading) {
+            self.follow(reading, elapsed, stands);
+        }
+        if wall <= self.time {
+            self.lead_ms = self.lead_ms.min(self.time.since(wall));
+        }
+        if self.is_agreed() {
+            self.agreed = self.time;
+        }
+    }
+
+    fn follow(&mut self, reading: Reading, elapsed: u64, stands: bool) {
+        let wall = reading.wall;
         if mutate!(wall < self.time, HoldIgnored => false) {
             self.doubted = None;
             self.behind(wall, elapsed, stands);
@@ -168,13 +209,59 @@ impl Steady {
         }
         let level = self.time.plus(i64::try_from(elapsed).unwrap_or(i64::MAX));
         let ahead = u64::try_from(wall.since(level)).unwrap_or(0);
-        if ahead <= FOLLOWED_MS || self.has_run_level(reading) {
-            self.doubted = None;
-            self.time = wall;
+        let known = self.heard.time().is_some();
+        if ahead > FOLLOWED_MS && self.is_contradicted(wall) {
+            (self.time, self.doubted) = (level, None);
+            self.state = ClockState::Contradicted(ahead);
+        } else if ahead <= FOLLOWED_MS || known || self.has_run_level(reading) {
+            (self.time, self.doubted) = (wall, None);
             self.state = ClockState::Level;
         } else {
             self.time = level;
             self.state = ClockState::Doubting(ahead);
+        }
+    }
+
+    /// Whether the ledger's clock says that the wall clock is wrong.
+    fn is_contradicted(&self, wall: UnixMillis) -> bool {
+        self.heard.time().is_some_and(|ledger| ledger.apart(wall, self.last.mono).is_some())
+    }
+
+    /// Where the ledger's clock says that this one is ahead, and the wall clock agrees with the ledger's, the wall
+    /// clock was wrong and has been set right. The time goes back, as far as nothing can have been minted by it, in a
+    /// new era, and stands still there until it is believed again. Otherwise a node that was started an hour ahead
+    /// would hold that hour for most of a day.
+    fn goes_back(&mut self, Reading { wall, mono }: Reading) -> bool {
+        let Some(ledger) = self.heard.time() else { return false };
+        let ahead = ledger.apart(self.own(), mono) > Some(0) && ledger.apart(wall, mono).is_none();
+        if !mutate!(ahead, AheadForEver => false) {
+            return false;
+        }
+        let right = wall.max(self.agreed);
+        self.era += u64::from(right < self.time);
+        (self.time, self.doubted, self.slewed) = (right.min(self.time), None, 0);
+        let behind = u64::try_from(self.time.since(wall)).unwrap_or(0);
+        self.state = if behind > 0 { ClockState::Waiting(behind) } else { ClockState::Level };
+        true
+    }
+
+    /// The time less what a predecessor's mark has added to it: that is no reckoning of this machine's.
+    fn own(&self) -> UnixMillis {
+        self.time.plus(-self.lead_ms)
+    }
+
+    fn is_agreed(&self) -> bool {
+        match self.heard {
+            Heard::Nothing => false,
+            Heard::NoClock(_) => true,
+            Heard::Time(ledger) => ledger.apart(self.own(), self.last.mono).is_none(),
+        }
+    }
+
+    /// Takes in what the ledger has said about its clock, where that was asked for in this era.
+    pub(crate) fn hear(&mut self, heard: Heard, era: u64) {
+        if era == self.era {
+            self.heard = heard;
         }
     }
 
@@ -197,7 +284,8 @@ impl Steady {
         if behind <= self.policy.wait_ms && !stands {
             self.state = ClockState::Waiting(behind);
         } else if behind <= max_hold_ms {
-            self.slewed += elapsed;
+            // Towards a wall clock that is known to be wrong it does not converge.
+            self.slewed += if self.is_contradicted(wall) { 0 } else { elapsed };
             let lost = (self.slewed / SLEW).min(elapsed);
             self.slewed -= lost * SLEW;
             let held = self.time.plus(i64::try_from(elapsed - lost).unwrap_or(i64::MAX));
@@ -228,6 +316,7 @@ impl Steady {
     /// Begins a new era by hand.
     pub(crate) fn invalidate(&mut self) {
         self.era += 1;
+        self.heard = mutate!(Heard::Nothing, LedgerTimeKept => self.heard);
     }
 
     /// Goes on from `mark`, where this process's predecessor may have minted up to it. False if that is further ahead
@@ -236,6 +325,7 @@ impl Steady {
         let ahead = u64::try_from(mark.since(self.last.wall)).unwrap_or(0);
         let allowed = ahead <= self.policy.max_hold_ms;
         if allowed {
+            self.lead_ms = self.lead_ms.saturating_add(mark.since(self.time).max(0));
             self.time = self.time.max(mark);
         }
         allowed
@@ -247,6 +337,8 @@ impl Steady {
             mono: self.last.mono,
             wall: self.last.wall,
             state: self.state,
+            own: self.own(),
+            heard: self.heard,
         }
     }
 }
@@ -262,9 +354,23 @@ pub(crate) struct Now {
     pub(crate) mono: MonoMillis,
     pub(crate) wall: UnixMillis,
     pub(crate) state: ClockState,
+    /// The steady time less what a predecessor's mark has added to it.
+    own: UnixMillis,
+    pub(crate) heard: Heard,
 }
 
 impl Now {
+    /// How far the steady clock is ahead of the ledger's in milliseconds, below 0 where it is behind, if that is more
+    /// than they may be apart.
+    pub(crate) fn apart(&self) -> Option<i64> {
+        self.heard.time()?.apart(self.own, self.mono)
+    }
+
+    /// How far the wall clock is ahead of the ledger's, where that is known.
+    pub(crate) fn ledger_offset_ms(&self) -> Option<i64> {
+        Some(self.heard.time()?.offset(self.wall, self.mono))
+    }
+
     /// Why nothing may be minted, if so.
     pub(crate) fn refusal(&self) -> Option<String> {
         match self.state {
@@ -385,6 +491,13 @@ impl Clock {
     pub(crate) fn invalidate(&self) {
         lock(&self.steady).invalidate();
         self.look();
+    }
+
+    /// Takes in the ledger's answer to a question about its clock that was put at `asked` in `era`, and looks.
+    pub(crate) fn hear(&self, said: Option<UnixMillis>, asked: MonoMillis, era: u64) -> Now {
+        let answered = self.look().mono;
+        lock(&self.steady).hear(Heard::new(said, asked, answered), era);
+        self.look()
     }
 
     /// See [`Steady::start_at`].

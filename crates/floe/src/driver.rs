@@ -220,9 +220,7 @@ impl Shared {
         let watch = Stopwatch::start();
         let reserve = |request: &Reserve, ask: fn(&dyn Ledger, &Reserve) -> Result<Reply, LedgerError>| {
             let answer = catch_unwind(AssertUnwindSafe(|| ask(&*self.ledger, request)));
-            let answer = answer.unwrap_or_else(|panic| {
-                Err(LedgerError::Unavailable(format!("the ledger's own code failed: {}", words(&*panic))))
-            });
+            let answer = answer.unwrap_or_else(|panic| Err(failed(&*panic)));
             self.calls.record(&answer, watch.micros());
             let answer = answer.and_then(|reply| sound(reply, request));
             self.node().handle_answer(id, answer, &self.clock);
@@ -230,6 +228,11 @@ impl Shared {
         match op {
             Op::Reserve(request) => reserve(&request, |ledger, request| ledger.reserve(request)),
             Op::Count(request) => reserve(&request, |ledger, request| ledger.count(request)),
+            Op::Clock => {
+                let clock = AssertUnwindSafe(|| self.ledger.clock());
+                let answer = catch_unwind(clock).unwrap_or_else(|panic| Err(failed(&*panic)));
+                self.node().handle_clock(id, answer, &self.clock);
+            }
             Op::GiveBack { key, token, from } => {
                 // An unknown outcome, or none, costs at most the tail.
                 let give_back = AssertUnwindSafe(|| self.ledger.give_back(&key, token, from));
@@ -264,6 +267,10 @@ pub(crate) fn sound(reply: Reply, Reserve { floor, count, .. }: &Reserve) -> Res
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words")
+}
+
+fn failed(panic: &(dyn Any + Send)) -> LedgerError {
+    LedgerError::Unavailable(format!("the ledger's own code failed: {}", words(panic)))
 }
 
 fn own_error(panic: &(dyn Any + Send)) -> String {

@@ -84,6 +84,9 @@ pub enum OpenError {
     /// A setting that cannot be; the text says which and what it may be.
     #[error("{0}")]
     Setting(String),
+    /// This machine's clock and the ledger's do not agree; the text says by how much, and the way out.
+    #[error("{0}")]
+    Clock(String),
     /// The operating system gave no thread or no randomness.
     #[error("{0}")]
     System(String),

@@ -63,6 +63,7 @@ pub struct Builder {
     instance: String,
     max_wait: Duration,
     clock: ClockPolicy,
+    check_clock: bool,
 }
 
 impl Default for Builder {
@@ -74,6 +75,7 @@ impl Default for Builder {
             instance: String::new(),
             max_wait: Duration::from_secs(1),
             clock: ClockPolicy::default(),
+            check_clock: true,
         }
     }
 }
@@ -121,6 +123,14 @@ impl Builder {
     #[must_use]
     pub fn rollback_wait(self, wait: Duration) -> Self {
         Self { clock: ClockPolicy { wait_ms: millis(wait), ..self.clock }, ..self }
+    }
+
+    /// Reserves windows whatever the ledger's clock shows. Otherwise snowflake names mint only while this machine's
+    /// clock is within ten seconds of it, where the ledger has one. IDs are unique either way; a clock that is ahead
+    /// leaves slots that nobody can use until that time has come, and IDs that sort behind all others until then.
+    #[must_use]
+    pub fn ignore_ledger_clock(self) -> Self {
+        Self { check_clock: false, ..self }
     }
 
     /// Opens a floe on `ledger`. Nothing is reserved before the first mint, or with [`keep`](Self::keep) before the first
@@ -184,7 +194,10 @@ impl Builder {
         }
         let realm_id = ledger.realm_id()?;
         let keep = self.keep.unwrap_or(shared_ledger);
-        let node = Node::new(NodeSettings { window_ms, keep, owner, is_gone, entropy });
+        let (check_clock, described) = (self.check_clock, ledger.describe());
+        let settings =
+            NodeSettings { window_ms, keep, check_clock, ledger: described, owner, is_gone, entropy };
+        let node = Node::new(settings);
         let signal = Arc::default();
         let shared = Shared::new(clock, ledger, node, signal, millis(self.max_wait), window_ms);
         let shared = Arc::new(shared);
@@ -325,6 +338,28 @@ impl Floe {
     /// The ledger, for the operator's reads.
     pub fn ledger(&self) -> &dyn Ledger {
         &*self.inner.shared.ledger
+    }
+
+    /// Asks for the ledger's clock now, which is otherwise done before the first window is reserved, so that a process
+    /// whose clock is wrong can say so when it starts. How far this machine's clock is ahead of the ledger's, in
+    /// milliseconds; `None` where the ledger has no clock, or is not to be asked.
+    ///
+    /// # Errors
+    /// `Clock` where the two are further apart than ten seconds, beyond what the length of the call may explain;
+    /// `Ledger`.
+    pub fn check_clock(&self) -> Result<Option<i64>, OpenError> {
+        let shared = &self.inner.shared;
+        if !shared.node().desk().settings.check_clock {
+            return Ok(None);
+        }
+        let asked = shared.clock.look();
+        let said = shared.ledger.clock()?;
+        let now = shared.clock.hear(said, asked.mono, asked.stamp.era());
+        shared.signal.raise();
+        match shared.node().desk().apart(&now) {
+            Some(apart) => Err(OpenError::Clock(apart)),
+            None => Ok(now.ledger_offset_ms()),
+        }
     }
 
     /// Drops every window and segment, in all generators and minters, before the next ID; see
@@ -484,7 +519,8 @@ impl Floe {
         let names: Vec<_> = lock(&self.inner.names).values().cloned().collect();
         let mut names: Vec<_> = names.iter().map(|handle| status_of(handle, now.stamp, shared)).collect();
         names.sort_by(|a, b| a.name.cmp(&b.name));
-        let node = shared.node();
+        let mut node = shared.node();
+        let apart = node.desk().apart(&now);
         let slots = node.groups.iter().map(|group| {
             let window = group.window();
             let left = window.map_or(0, |(_, end)| u64::try_from(end.since(steady)).unwrap_or(0));
@@ -500,7 +536,14 @@ impl Floe {
             realm_id: self.inner.realm_id.clone(),
             ledger: shared.ledger.describe(),
             state: node.stopped().map_or(State::Running, |cause| State::Stopped(cause.to_owned())),
-            clock: ClockStatus { steady, wall: now.wall, state: now.state, refused: now.refusal() },
+            clock: ClockStatus {
+                steady,
+                wall: now.wall,
+                state: now.state,
+                refused: now.refusal(),
+                ledger_offset_ms: now.ledger_offset_ms(),
+                apart,
+            },
             slots: slots.collect(),
             names,
             calls: shared.ledger_calls(),

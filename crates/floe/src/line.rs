@@ -13,8 +13,13 @@ use crate::wait::Bell;
 /// Why a line has nothing to mint from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
-    Unavailable { since: UnixMillis, cause: String },
+    Unavailable {
+        since: UnixMillis,
+        cause: String,
+    },
     Exhausted(String),
+    /// This machine's clock and the ledger's do not agree. It passes when they do.
+    ClockApart(String),
     Stopped(String),
 }
 
@@ -23,7 +28,7 @@ impl From<Trouble> for MintError {
         match trouble {
             Trouble::Unavailable { since, cause } => Self::Unavailable { since, cause },
             Trouble::Exhausted(cause) => Self::Exhausted(cause),
-            Trouble::Stopped(cause) => Self::Stopped(cause),
+            Trouble::ClockApart(cause) | Trouble::Stopped(cause) => Self::Stopped(cause),
         }
     }
 }

@@ -85,6 +85,12 @@ mod switch {
         MaxHoldIgnored = "max-hold-ignored",
         /// The steady clock follows the wall clock back.
         HoldIgnored = "hold-ignored",
+        /// What the ledger's clock showed is carried on although the wall clock has moved since.
+        LedgerTimeKept = "ledger-time-kept",
+        /// A steady clock that is ahead of the ledger's stays so after the wall clock was set right.
+        AheadForEver = "ahead-for-ever",
+        /// Slots are reserved whatever the ledger's clock shows.
+        LedgerClockIgnored = "ledger-clock-ignored",
 
         /// Slots are reserved from their mark on, whatever the time is.
         FloorIgnored = "floor-ignored",

@@ -16,8 +16,10 @@ use crate::mutation::mutate;
 use crate::name::Name;
 use crate::owner::Owner;
 use crate::time::{MonoMillis, UnixMillis};
+use ledger_clock::LedgerClock;
 
 mod group;
+mod ledger_clock;
 mod numbers;
 mod tally;
 #[cfg(test)]
@@ -35,6 +37,8 @@ pub enum Op {
     Reserve(Reserve),
     /// To reserve for the callers of a counter.
     Count(Reserve),
+    /// What its own clock shows.
+    Clock,
     /// To take a tail back.
     GiveBack {
         /// Of which mark.
@@ -62,6 +66,10 @@ pub(crate) struct NodeSettings {
     pub(crate) window_ms: u64,
     /// Whether windows are renewed while nobody mints.
     pub(crate) keep: bool,
+    /// Whether windows are reserved only while this machine's clock agrees with the ledger's.
+    pub(crate) check_clock: bool,
+    /// The ledger in one line.
+    pub(crate) ledger: String,
     /// Who it is, for the owner notes.
     pub(crate) owner: Owner,
     /// Whether the owner of a note can no longer mint: it was this instance's earlier life.
@@ -93,6 +101,7 @@ pub(crate) struct Desk {
     last_call: u64,
     /// Since when the ledger has not answered, and its own words.
     down: Option<(UnixMillis, String)>,
+    ledger_clock: LedgerClock,
 }
 
 /// Whom an answer concerns.
@@ -101,6 +110,7 @@ pub(crate) enum Purpose {
     Group(usize),
     Refill(usize),
     Tally(Name),
+    Clock,
     GiveBack,
 }
 
@@ -173,8 +183,9 @@ impl Pause {
 impl Node {
     pub(crate) fn new(settings: NodeSettings) -> Self {
         let (calls, asked) = (VecDeque::new(), HashMap::new());
+        let ledger_clock = LedgerClock::default();
         Self {
-            desk: Desk { settings, calls, asked, last_call: 0, down: None },
+            desk: Desk { settings, calls, asked, last_call: 0, down: None, ledger_clock },
             groups: Vec::new(),
             refills: Vec::new(),
             tallies: HashMap::new(),
@@ -233,6 +244,11 @@ impl Node {
             self.era = now.stamp.era();
             self.busy_refills.extend(0..self.refills.len());
         }
+        self.desk.pursue_clock(&now);
+        if now.refusal().is_some() && self.groups.iter().any(Group::is_used) {
+            // The ledger's clock may know that it is right again.
+            self.desk.ask_clock(&now);
+        }
         for (index, group) in self.groups.iter_mut().enumerate() {
             group.step(index, &mut self.desk, &now);
         }
@@ -276,7 +292,7 @@ impl Node {
                     tally.handle(id, answer, &mut self.desk, &now);
                 }
             }
-            Purpose::GiveBack => {}
+            Purpose::Clock | Purpose::GiveBack => {}
         }
     }
 
@@ -294,7 +310,7 @@ impl Node {
         let groups = self.groups.iter().filter_map(|group| group.deadline(&self.desk.settings, now));
         let refills = self.busy_refills.iter().filter_map(|&index| self.refills[index].deadline());
         let tallies = self.busy_tallies.iter().filter_map(|name| self.tallies.get(name)?.deadline());
-        groups.chain(refills).chain(tallies).min()
+        groups.chain(refills).chain(tallies).chain(self.desk.clock_deadline()).min()
     }
 
     /// Uniqueness is at stake: nothing is minted from here on.

@@ -48,6 +48,11 @@ pub struct ClockStatus {
     pub state: ClockState,
     /// Why nothing is minted on account of the clock.
     pub refused: Option<String>,
+    /// How far the wall clock is ahead of the ledger's in milliseconds, below 0 where it is behind; `None` where that
+    /// is not known.
+    pub ledger_offset_ms: Option<i64>,
+    /// Why no more windows are reserved on account of the ledger's clock.
+    pub apart: Option<String>,
 }
 
 impl ClockStatus {
@@ -111,6 +116,8 @@ pub enum NameState {
     },
     /// Bits, numbers or slots are used up; the text says which.
     Exhausted(String),
+    /// This machine's clock and the ledger's do not agree; the text says by how much. It mints when they do.
+    ClockApart(String),
     /// Uniqueness is at stake; the text says why.
     Stopped(String),
 }
@@ -120,9 +127,14 @@ impl NameState {
         match trouble {
             None => Self::Ready,
             // The ledger is gone, and nobody notices yet.
-            Some(Trouble::Unavailable { .. } | Trouble::Exhausted(_)) if left > 0 => Self::Ready,
+            Some(Trouble::Unavailable { .. } | Trouble::Exhausted(_) | Trouble::ClockApart(_))
+                if left > 0 =>
+            {
+                Self::Ready
+            }
             Some(Trouble::Unavailable { since, cause }) => Self::Unavailable { since, cause },
             Some(Trouble::Exhausted(cause)) => Self::Exhausted(cause),
+            Some(Trouble::ClockApart(cause)) => Self::ClockApart(cause),
             Some(Trouble::Stopped(cause)) => Self::Stopped(cause),
         }
     }

@@ -62,6 +62,9 @@ worker = "auto"
 max_hold = "{max_hold}"
 # How long a call waits for a clock that went back, before anything else.
 wait = "{wait}"
+# "check": snowflake names mint only while this machine's clock is within 10 s of the ledger's, where the ledger has one
+# (SQLite has none). "ignore" leaves that out; IDs are unique either way.
+ledger = "{clock_ledger}"
 
 [log]
 # "text" for people, "json" for machines.
@@ -140,6 +143,7 @@ drain_timeout = "{drain_timeout}"
         insecure = config.insecure,
         max_hold = show_duration(clock.max_hold),
         wait = show_duration(clock.wait),
+        clock_ledger = if clock.check_ledger { "check" } else { "ignore" },
         level = log.level,
         max_batch = limits.max_batch,
         max_names = limits.max_names,

@@ -153,11 +153,19 @@ fn every_setting_stands_in_the_defaults() {
 fn an_unknown_setting_is_named_with_its_place_and_the_nearest_one() {
     complains("windwo = \"3s\"", &["floe.toml:2:1: unknown setting `windwo`", "did you mean `window`?"]);
     complains("[limits]\nmax_batsh = 1", &["floe.toml:3:1:", "`limits.max_batsh`", "`max_batch`"]);
-    complains("[clock]\nxyzzy = 1", &["`clock.xyzzy`", "the settings here are max_hold, wait"]);
+    complains("[clock]\nxyzzy = 1", &["`clock.xyzzy`", "the settings here are max_hold, wait, ledger"]);
     complains(
         "[[name]]\nname = \"a\"\nkind = \"counter\"\ndigit = 3",
         &["floe.toml:5:1:", "`[[name]] digit`", "`digits`"],
     );
+}
+
+#[test]
+fn the_ledgers_clock_is_checked_unless_it_is_to_be_ignored() {
+    let checks = |clock: &str| parse(&format!("realm = \"r\"\n{clock}")).unwrap().clock.check_ledger;
+    assert!(checks("") && checks("clock = { ledger = \"check\" }"));
+    assert!(!checks("clock = { ledger = \"ignore\" }"));
+    complains("[clock]\nledger = \"no\"", &["clock.ledger", "one of \"check\", \"ignore\""]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use floe::ledger::{Key, LedgerError, Record};
-use floe::{Definition, Kind, NameState, NameStatus, State, UnixMillis};
+use floe::{ClockState, Definition, Kind, NameState, NameStatus, State, UnixMillis};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -31,7 +31,7 @@ pub(crate) struct NameReport {
     pub horizon: Option<String>,
     /// IDs minted here since this server started.
     pub minted: u64,
-    /// `ready`, `unavailable`, `exhausted`, `stopped`, or `closed` (bound in the ledger,
+    /// `ready`, `unavailable`, `exhausted`, `clock apart`, `stopped`, or `closed` (bound in the ledger,
     /// not asked for here yet).
     pub state: &'static str,
     /// Why the state is what it is, where there is more to say.
@@ -289,7 +289,7 @@ fn barren(status: &floe::Status) -> Option<String> {
         match name.state {
             NameState::Ready => !ledger_gone || name.left > 0 || in_window,
             NameState::Unavailable { .. } => in_window,
-            NameState::Exhausted(_) | NameState::Stopped(_) => false,
+            NameState::Exhausted(_) | NameState::ClockApart(_) | NameState::Stopped(_) => false,
         }
     };
     if status.names.iter().any(serves) {
@@ -304,6 +304,19 @@ fn barren(status: &floe::Status) -> Option<String> {
     Some(format!("no name can be minted from; `{}` is {cause}", first.name))
 }
 
+/// What an operator should know of the clock while it mints, or as soon as it does not.
+pub(super) fn clock_trouble(status: &floe::Status) -> Option<String> {
+    let clock = &status.clock;
+    let jumped = |ahead: u64, why: &str| format!("the wall clock jumped {ahead} ms ahead, and {why}");
+    match clock.state {
+        ClockState::Doubting(ahead) => Some(jumped(ahead, "is not followed yet")),
+        ClockState::Contradicted(ahead) => {
+            Some(jumped(ahead, "the ledger's clock says that it is wrong: set it right; it is not followed"))
+        }
+        _ => clock.apart.clone(),
+    }
+}
+
 /// Whether a name is stopped for good, as is not the case while merely the clock is refused.
 pub(super) fn is_stopped(status: &floe::Status, name: &floe::Name) -> bool {
     let stopped = |found: &NameStatus| found.name == *name && matches!(found.state, NameState::Stopped(_));
@@ -315,6 +328,7 @@ fn word(state: &NameState) -> &'static str {
         NameState::Ready => "ready",
         NameState::Unavailable { .. } => "unavailable",
         NameState::Exhausted(_) => "exhausted",
+        NameState::ClockApart(_) => "clock apart",
         NameState::Stopped(_) => "stopped",
     }
 }
@@ -323,7 +337,9 @@ fn trouble(state: &NameState) -> Option<String> {
     match state {
         NameState::Ready => None,
         NameState::Unavailable { since, cause } => Some(format!("unavailable since {since}: {cause}")),
-        NameState::Exhausted(cause) | NameState::Stopped(cause) => Some(cause.clone()),
+        NameState::Exhausted(cause) | NameState::ClockApart(cause) | NameState::Stopped(cause) => {
+            Some(cause.clone())
+        }
     }
 }
 
@@ -400,6 +416,21 @@ mod tests {
         assert_eq!(barren(&moved), None);
         moved.clock.refused = Some("went back".to_owned());
         assert_eq!(why(&moved), "the clock is refused: went back");
+    }
+
+    #[test]
+    fn a_clock_that_the_ledgers_contradicts_is_told_of() {
+        let orders = &Definition::Snowflake { layout: Layout::TWITTER, own: false };
+        let apart = NameState::ClockApart("an hour ahead".to_owned());
+        let mut off = status(&[(orders, apart, 0)]);
+        assert_eq!(clock_trouble(&off), None);
+        let why = barren(&off).unwrap_or_else(|| panic!("it is ready"));
+        assert!(why.contains("`name-0` is clock apart: an hour ahead"), "{why}");
+        assert!(!is_stopped(&off, &off.names[0].name), "it passes");
+        off.clock.apart = Some("an hour ahead".to_owned());
+        assert_eq!(clock_trouble(&off).as_deref(), Some("an hour ahead"));
+        off.clock.state = ClockState::Contradicted(12_000);
+        assert!(clock_trouble(&off).is_some_and(|words| words.contains("12000 ms ahead")));
     }
 
     #[test]

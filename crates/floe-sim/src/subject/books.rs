@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use floe::Reading;
 use floe::by_hand::Op;
 use floe::ledger::{Key, Reply, Reserve, Token};
+use floe::{MonoMillis, Reading, UnixMillis};
 
 use super::names::{self, AHEAD_MS, Bits, COUNT, INVOICE, NAMES, TICKETS};
 use crate::model::{Fleet, Life, Micros};
@@ -239,6 +239,9 @@ pub(super) struct LifeBook {
     ran: Micros,
     /// How often its wall clock moved against the monotonic one.
     moves: u32,
+    /// What the ledger said of its clock last (nothing, where it has none), when that was asked, and how often its own
+    /// clock had moved then.
+    ledger_clock: Option<(Option<UnixMillis>, MonoMillis, u32)>,
 }
 
 #[derive(Clone)]
@@ -254,10 +257,21 @@ struct Owned {
 pub(super) struct Asked {
     number: u64,
     pub(super) call: u64,
-    /// What it wants to reserve of; `None` where it gives back.
-    pub(super) reserves: Option<Mark>,
+    pub(super) wants: Wants,
+    at: MonoMillis,
     moves: u32,
     open: bool,
+}
+
+/// What a process wants of the ledger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wants {
+    /// To reserve of this mark.
+    Mark(Mark),
+    /// To know what its clock shows.
+    Clock,
+    /// Nothing: it gives back.
+    Nothing,
 }
 
 /// The clock moves so far at the least where a process has to notice that it was copied.
@@ -277,6 +291,7 @@ impl LifeBook {
             last: first,
             ran: 0,
             moves: 0,
+            ledger_clock: None,
         }
     }
 
@@ -301,11 +316,15 @@ impl LifeBook {
         if self.asked.len() >= MOST_ASKED {
             self.asked.pop_front();
         }
-        let reserves = match op {
-            Op::Reserve(request) | Op::Count(request) => Mark::of(&request.key),
-            Op::GiveBack { .. } => None,
+        let wants = match op {
+            Op::Reserve(request) | Op::Count(request) => {
+                Mark::of(&request.key).map_or(Wants::Nothing, Wants::Mark)
+            }
+            Op::Clock => Wants::Clock,
+            Op::GiveBack { .. } => Wants::Nothing,
         };
-        self.asked.push_back(Asked { number, call, reserves, moves: self.moves, open: true });
+        let (at, moves) = (self.last.mono, self.moves);
+        self.asked.push_back(Asked { number, call, wants, at, moves, open: true });
         let Op::GiveBack { key, from, .. } = op else { return Ok(()) };
         let Some(mark) = Mark::of(key) else { return Ok(()) };
         for owned in self.owned.iter_mut().filter(|owned| owned.mark == mark) {
@@ -333,7 +352,7 @@ impl LifeBook {
         if !std::mem::take(&mut asked.open) {
             return None;
         }
-        let (Some(mark), Some(Reply::Got { start, end, previous_mark })) = (asked.reserves, reply) else {
+        let (Wants::Mark(mark), Some(Reply::Got { start, end, previous_mark })) = (asked.wants, reply) else {
             return None;
         };
         let asked_in = asked.moves;
@@ -350,6 +369,24 @@ impl LifeBook {
             _ => self.owned.push(Owned { mark, range: range.clone(), since, moves: asked_in }),
         }
         Some((mark, range))
+    }
+
+    /// The process hears what the ledger's clock showed.
+    pub(super) fn hears_clock(&mut self, number: u64, said: Option<UnixMillis>) {
+        let asked = self.asked.iter_mut().rev().find(|asked| asked.number == number);
+        let Some(asked) = asked else { return };
+        // What was asked before the clock moved is of no use, and neither is an answer that comes again.
+        if std::mem::take(&mut asked.open) && asked.moves == self.moves {
+            self.ledger_clock = Some((said, asked.at, asked.moves));
+        }
+    }
+
+    /// How far `time` is ahead of the latest that the ledger's clock may show; `None` where the process cannot know,
+    /// because it has not asked since its own clock moved.
+    pub(super) fn ahead_of_ledger(&self, time: u64) -> Option<u64> {
+        let (said, asked, _) = self.ledger_clock.filter(|(.., moves)| *moves == self.moves)?;
+        let Some(said) = said.and_then(UnixMillis::position) else { return Some(0) };
+        Some(time.saturating_sub(said + self.last.mono.since(asked)))
     }
 
     /// A caller is given an ID of `mark`, from `span`.

@@ -26,6 +26,8 @@ pub(super) enum Input {
     Wake,
     /// The ledger has answered, or has not.
     Answer(u64, Result<Reply, LedgerError>),
+    /// The ledger has said what its clock shows, or has not.
+    Clock(u64, Result<Option<UnixMillis>, LedgerError>),
     /// A call to give back is over.
     Over(u64),
     /// Somebody wants IDs.
@@ -214,6 +216,7 @@ impl Running {
                 due = false;
             }
             Input::Answer(id, answer) => self.hand.answer(id, answer),
+            Input::Clock(id, answer) => self.hand.answer_clock(id, answer),
             Input::Over(id) => self.hand.over(id),
             Input::Leave(ask) => {
                 self.waiting.retain(|waiting| waiting.ask.id != ask);

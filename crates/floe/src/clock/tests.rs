@@ -245,6 +245,73 @@ fn thirty_seconds_run_level_begin_anew_with_every_jump() {
     assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
 }
 
+/// The ledger says now that its clock shows this.
+fn hear(desk: &mut Desk, said: i64) {
+    let now = MonoMillis::new(desk.mono);
+    let era = desk.era();
+    desk.steady.hear(Heard::new(Some(UnixMillis::new(said)), now, now), era);
+    desk.idle(0);
+}
+
+#[test]
+fn a_jump_that_the_ledgers_clock_agrees_with_is_followed_at_once() {
+    for off in [10_000, -10_000] {
+        let mut desk = Desk::new();
+        desk.step(HOUR);
+        assert_eq!(desk.state(), ClockState::Doubting(HOUR.unsigned_abs()));
+        hear(&mut desk, START + HOUR + off);
+        assert_eq!((desk.offset(), desk.state(), desk.era()), (0, ClockState::Level, 1));
+    }
+}
+
+#[test]
+fn a_jump_that_the_ledgers_clock_disagrees_with_is_not_followed_for_as_long_as_they_do() {
+    for off in [10_001, -10_001] {
+        let mut desk = Desk::new();
+        desk.step(HOUR);
+        hear(&mut desk, START + HOUR + off);
+        desk.run(10 * 60 * SECOND);
+        assert_eq!(desk.time(), START + 10 * 60 * SECOND, "it goes on at the monotonic rate");
+        assert_eq!(desk.state(), ClockState::Contradicted(HOUR.unsigned_abs()));
+        let now = desk.wall;
+        hear(&mut desk, now);
+        assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+    }
+}
+
+#[test]
+fn a_rollback_that_the_ledgers_clock_disagrees_with_is_held_through_at_the_whole_rate() {
+    let mut desk = Desk::new();
+    desk.step(-HOUR / 2);
+    hear(&mut desk, START);
+    desk.run(10 * 60 * SECOND);
+    assert_eq!(desk.time(), START + 10 * 60 * SECOND);
+    assert_eq!(desk.state(), ClockState::Holding(HOUR.unsigned_abs() / 2));
+}
+
+#[test]
+fn what_the_ledger_said_before_a_jump_says_nothing_about_it() {
+    let mut desk = Desk::new();
+    hear(&mut desk, START);
+    desk.step(HOUR);
+    assert_eq!(desk.state(), ClockState::Doubting(HOUR.unsigned_abs()));
+    // Nor does what it is asked before and answers after.
+    desk.steady.hear(Heard::new(Some(UnixMillis::new(START)), MonoMillis::new(0), MonoMillis::new(0)), 0);
+    desk.run(30 * SECOND);
+    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level), "as without a ledger's clock");
+}
+
+#[test]
+fn a_ledger_without_a_clock_leaves_a_jump_to_the_thirty_seconds() {
+    let mut desk = Desk::new();
+    desk.step(HOUR);
+    desk.steady.hear(Heard::new(None, MonoMillis::new(0), MonoMillis::new(0)), 1);
+    desk.run(29_900);
+    assert_eq!(desk.state(), ClockState::Doubting(HOUR.unsigned_abs()));
+    desk.run(100);
+    assert_eq!(desk.state(), ClockState::Level);
+}
+
 #[test]
 fn a_move_of_over_a_second_begins_an_era_either_way() {
     for (millis, eras) in [(1_001, 1), (-1_001, 1), (1_000, 0), (-1_000, 0), (HOUR, 1), (-HOUR * 24, 1)] {
@@ -350,6 +417,8 @@ enum Event {
     Set(i64),
     Invalidate,
     StartAt(i64),
+    /// The ledger says that its clock is so far from the right time, or that it has none.
+    Hear(Option<i64>),
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -363,6 +432,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => (0..LAST_SANE).prop_map(Event::Set),
         1 => Just(Event::Invalidate),
         1 => (START - HOUR..START + 2 * HOUR).prop_map(Event::StartAt),
+        2 => prop::option::of(-30_000_i64..30_000).prop_map(Event::Hear),
+        1 => (-3 * HOUR..3 * HOUR).prop_map(|ahead| Event::Hear(Some(ahead))),
     ];
     prop::collection::vec(event, 1..60)
 }
@@ -371,7 +442,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn it_never_goes_back_whatever_the_clocks_say(
+    fn it_goes_back_only_where_the_ledgers_clock_shows_that_it_was_wrong_whatever_the_clocks_say(
         wait_ms in 0_u64..50,
         max_hold_ms in 0_u64..10_000_000,
         first in prop_oneof![3 => Just(START), 1 => any::<i64>()],
@@ -380,6 +451,8 @@ proptest! {
         let (mut wall, mut mono) = (first, 0_u64);
         let mut steady = Steady::new(ClockPolicy { wait_ms, max_hold_ms }, reading(wall, mono));
         let mut last = steady.now().stamp;
+        // The last time at which nothing spoke against it: whatever was minted was minted up to then.
+        let mut agreed = UnixMillis::EPOCH;
         for event in events {
             match event {
                 Event::Run(millis) => {
@@ -392,11 +465,26 @@ proptest! {
                 Event::StartAt(mark) => {
                     steady.start_at(UnixMillis::new(mark));
                 }
+                Event::Hear(ahead) => {
+                    let now = MonoMillis::new(mono);
+                    let right = START + i64::try_from(mono).unwrap();
+                    let said = ahead.map(|ahead| UnixMillis::new(right + ahead));
+                    let era = steady.now().stamp.era();
+                    steady.hear(Heard::new(said, now, now), era);
+                }
             }
+            let era = steady.now().stamp.era();
             steady.observe(reading(wall, mono));
             let now = steady.now();
-            prop_assert!(now.stamp.time() >= last.time() && now.stamp.era() >= last.era(), "{:?}", now);
-            prop_assert!(now.stamp >= last);
+            prop_assert!(now.stamp >= last, "a stamp is later, of this era or of a later one");
+            if now.stamp.time() < last.time() {
+                prop_assert!(now.stamp.era() > era && now.heard.time().is_some());
+                prop_assert!(now.stamp.time() >= agreed, "{:?}", now);
+                prop_assert_eq!(now.stamp.time(), agreed.max(UnixMillis::new(wall)));
+            }
+            if now.heard != Heard::Nothing && now.apart().is_none() {
+                agreed = now.stamp.time();
+            }
             // It is never held further from the wall clock than the policy says.
             if now.refusal().is_none() {
                 let behind = now.stamp.time().since(UnixMillis::new(wall));

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::ledger_clock::Gate;
 use super::{Desk, NodeSettings, Op, Pause, Purpose, went_back};
 use crate::clock::{Clock, Now};
 use crate::layout::Workers;
@@ -37,6 +38,8 @@ pub(crate) struct Group {
     pause: Pause,
     era: u64,
     wanted: bool,
+    /// Nothing is reserved before the ledger has said what its clock shows.
+    awaits_clock: bool,
     trouble: Option<Trouble>,
 }
 
@@ -88,6 +91,7 @@ impl Group {
             pause: Pause::default(),
             era: 0,
             wanted: false,
+            awaits_clock: false,
             trouble: None,
         }
     }
@@ -158,11 +162,38 @@ impl Group {
             stream.line.cursor.close();
         }
         (self.held, self.acquiring, self.pause, self.era) = (None, None, Pause::default(), now.stamp.era());
+        self.awaits_clock = false;
+    }
+
+    /// Whether any name mints here.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.streams.is_empty()
+    }
+
+    /// Whether a window may be reserved as far as the clocks are concerned. Whoever waits is told why not.
+    fn may_reserve(&mut self, desk: &mut Desk, now: &Now) -> bool {
+        let gate = desk.gate(now);
+        self.awaits_clock = matches!(gate, Gate::Awaited);
+        if let Gate::Apart(text) = gate {
+            self.wanted = false;
+            self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
+            self.set_trouble(Some(Trouble::ClockApart(text)));
+            return false;
+        }
+        !self.awaits_clock
+    }
+
+    /// The ledger has not said what its clock shows.
+    pub(crate) fn clock_silent(&mut self, trouble: &Trouble) {
+        if self.awaits_clock {
+            self.set_trouble(Some(trouble.clone()));
+        }
     }
 
     /// Whether the ledger's answer is awaited.
     fn is_asking(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| held.renewing.is_some())
+        self.awaits_clock
+            || self.held.as_ref().is_some_and(|held| held.renewing.is_some())
             || self.acquiring.as_ref().is_some_and(|acquiring| acquiring.call.is_some())
     }
 
@@ -172,6 +203,9 @@ impl Group {
     }
 
     fn renew(&mut self, index: usize, desk: &mut Desk, now: &Now) {
+        if !self.may_reserve(desk, now) {
+            return;
+        }
         let Some(held) = &mut self.held else { return };
         let retried = mutate!(held.unanswered.take(), RetryWithFreshToken => None);
         let token = retried.unwrap_or_else(|| desk.token());
@@ -189,11 +223,12 @@ impl Group {
     }
 
     fn acquire(&mut self, index: usize, desk: &mut Desk, now: &Now) {
-        let count = self.workers.len();
-        let acquiring = self.acquiring.get_or_insert_with(|| Acquiring::new(count, desk));
-        if acquiring.call.is_some() {
+        let asked = self.acquiring.as_ref().is_some_and(|acquiring| acquiring.call.is_some());
+        if asked || !self.may_reserve(desk, now) {
             return;
         }
+        let count = self.workers.len();
+        let acquiring = self.acquiring.get_or_insert_with(|| Acquiring::new(count, desk));
         let Some((worker, max_mark)) = acquiring.next(&self.workers, self.held.as_ref(), desk, now) else {
             let free = acquiring.refused.iter().map(|&(_, mark)| mark).min();
             self.acquiring = None;
@@ -398,6 +433,7 @@ impl Group {
         }
         let window = settings.window_ms;
         match &self.held {
+            _ if self.awaits_clock => None,
             Some(held) if !held.lost => {
                 let left = held.end.saturating_sub(now.stamp.millis());
                 let half = left.saturating_sub(if self.wanted { window } else { window / 2 });

@@ -23,6 +23,7 @@ mod dated;
 mod fixed;
 mod fleet;
 mod horizon;
+mod ledger_clock;
 mod numbers;
 mod slots;
 mod windows;
@@ -69,6 +70,15 @@ struct Rig {
     signal: Arc<Signal>,
     /// Asked and not answered.
     calls: VecDeque<Call>,
+    ledger_clock: LedgersClock,
+}
+
+/// The ledger's own clock. It runs with the monotonic clock of the machine.
+enum LedgersClock {
+    /// So many milliseconds from the time that the machine's clock showed at first; `None` where there is none.
+    AtOnce(Option<i64>),
+    /// Questions wait in `calls`, as others do.
+    ByHand,
 }
 
 /// What a mint came to.
@@ -98,6 +108,8 @@ impl Rig {
         let settings = NodeSettings {
             window_ms,
             keep,
+            check_clock: true,
+            ledger: "memory:".to_owned(),
             owner: owner("here", u32::try_from(seed % 1_000).unwrap()),
             is_gone: Box::new(|owner| owner.host == "gone"),
             entropy: Box::new(move || {
@@ -118,6 +130,7 @@ impl Rig {
             ledger: ledger.clone(),
             signal: Arc::default(),
             calls: VecDeque::new(),
+            ledger_clock: LedgersClock::AtOnce(None),
         }
     }
 
@@ -179,8 +192,20 @@ impl Rig {
 
     fn collect(&mut self) {
         while let Some(call) = self.node.poll_call() {
-            self.calls.push_back(call);
+            match (&call.op, &self.ledger_clock) {
+                (Op::Clock, LedgersClock::AtOnce(ahead)) => {
+                    let said = ahead.map(|ahead| self.right_time().plus(ahead));
+                    self.node.handle_clock(call.id, Ok(said), &self.clock);
+                }
+                _ => self.calls.push_back(call),
+            }
         }
+    }
+
+    /// What the machine's clock would show if nobody had set it.
+    fn right_time(&self) -> UnixMillis {
+        let ran = self.hands.read().mono.since(MonoMillis::new(5_000));
+        UnixMillis::new(BEGIN).plus(i64::try_from(ran).unwrap())
     }
 
     /// The next question.
@@ -218,6 +243,7 @@ impl Rig {
                 self.ledger.give_back(key, *token, *from).unwrap();
                 None
             }
+            Op::Clock => panic!("the ledger's clock is answered by hand"),
         }
     }
 

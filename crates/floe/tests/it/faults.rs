@@ -113,6 +113,64 @@ fn a_ledger_that_goes_away_costs_nothing_before_the_window_is_over() {
 }
 
 #[test]
+fn a_machine_an_hour_ahead_of_its_ledger_mints_what_needs_no_clock_until_it_is_set_right() {
+    let ledger = Faulty::new(Mode::Fine);
+    ledger.set_clock(-3_600_000);
+    let floe = hasty(100).open(ledger.clone()).unwrap();
+    let names = Names::on(&floe);
+    let [orders, others @ ..] = names.mint();
+    let Err(MintError::Stopped(why)) = orders else { panic!("{orders:?}") };
+    assert!(why.contains("s ahead of the clock of the ledger (faulty:)"), "{why}");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!(ledger.list(Key::SLOTS, "", 10), Ok(Vec::new()), "nothing was asked of any slot");
+    let status = floe.status();
+    assert!(status.clock.apart.is_some() && status.clock.refused.is_none());
+    let offset = status.clock.ledger_offset_ms.unwrap();
+    assert!((offset - 3_600_000).abs() < 5_000, "{offset}");
+    assert!(matches!(status.names[2].state, NameState::ClockApart(_)), "{:?}", status.names[2]);
+    assert!(matches!(floe.check_clock(), Err(OpenError::Clock(_))));
+    // Another process on the same ledger has been told to ignore it.
+    let careless = hasty(100).ignore_ledger_clock().open(ledger.clone()).unwrap();
+    let before = ledger.clock_calls();
+    assert_eq!(careless.check_clock(), Ok(None));
+    Names::on(&careless).mint_all();
+    assert_eq!(ledger.clock_calls(), before);
+    careless.close();
+
+    ledger.set_clock(500);
+    let offset = floe.check_clock().unwrap().unwrap();
+    assert!((offset + 500).abs() < 5_000, "{offset}");
+    within(Duration::from_secs(10), || names.orders.mint().is_ok());
+    assert_eq!(floe.status().clock.apart, None);
+}
+
+#[test]
+fn a_ledger_is_asked_for_its_clock_once_however_many_windows_there_are() {
+    let ledger = Faulty::new(Mode::Fine);
+    ledger.set_clock(0);
+    let floe = hasty(100).max_wait(Duration::from_secs(20)).open(ledger.clone()).unwrap();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let calls = ledger.calls();
+    while ledger.calls() < calls + 5 {
+        orders.mint().unwrap();
+    }
+    assert_eq!(ledger.clock_calls(), 1);
+}
+
+#[test]
+fn a_ledger_that_does_not_say_what_its_clock_shows_is_unavailable() {
+    let ledger = Faulty::new(Mode::Fine);
+    let floe = hasty(3_000).open(ledger.clone()).unwrap();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    ledger.set(Mode::Gone);
+    assert!(matches!(floe.check_clock(), Err(OpenError::Ledger(_))));
+    let minted = orders.mint();
+    assert!(matches!(&minted, Err(MintError::Unavailable { .. })), "{minted:?}");
+    ledger.set(Mode::Fine);
+    within(Duration::from_secs(1), || orders.mint().is_ok());
+}
+
+#[test]
 fn a_ledger_that_is_not_itself_any_more_stops_every_kind() {
     let ledger = Faulty::new(Mode::Fine);
     let floe = hasty(30_000).open(ledger.clone()).unwrap();
@@ -236,6 +294,8 @@ fn closing_with_calls_in_flight_answers_all_of_them() {
     let ledger = Faulty::new(Mode::Fine);
     let floe = Floe::builder().max_wait(Duration::from_secs(60)).open(ledger.clone()).unwrap();
     let names = Names::on(&floe);
+    // Asked beforehand, so that reservations are what is held.
+    assert_eq!(floe.check_clock(), Ok(None));
     ledger.set(Mode::Held);
     thread::scope(|scope| {
         let calls = [

@@ -29,6 +29,8 @@ pub(crate) struct Faulty {
     store: Arc<Mutex<Memory>>,
     mode: Arc<(Mutex<Mode>, Condvar)>,
     calls: Arc<AtomicU64>,
+    /// How far its clock is ahead of this machine's, if it has one, and how often it was asked for it.
+    clock: Arc<Mutex<(Option<i64>, u64)>>,
 }
 
 impl Faulty {
@@ -37,12 +39,23 @@ impl Faulty {
             store: Arc::default(),
             mode: Arc::new((Mutex::new(mode), Condvar::new())),
             calls: Arc::default(),
+            clock: Arc::default(),
         }
     }
 
     pub(crate) fn set(&self, mode: Mode) {
         *self.mode.0.lock().unwrap() = mode;
         self.mode.1.notify_all();
+    }
+
+    /// It has a clock, so many milliseconds ahead of this machine's.
+    pub(crate) fn set_clock(&self, ahead: i64) {
+        self.clock.lock().unwrap().0 = Some(ahead);
+    }
+
+    /// How many times it was asked for its clock.
+    pub(crate) fn clock_calls(&self) -> u64 {
+        self.clock.lock().unwrap().1
     }
 
     /// How many times it was asked to reserve.
@@ -153,7 +166,11 @@ impl Ledger for Faulty {
     }
 
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
-        self.store().clock()
+        self.heed()?;
+        let mut clock = self.clock.lock().unwrap();
+        clock.1 += 1;
+        let now = UnixMillis::new(jiff::Timestamp::now().as_millisecond());
+        Ok(clock.0.map(|ahead| now.plus(ahead)))
     }
 
     fn realm_id(&self) -> Result<String, LedgerError> {

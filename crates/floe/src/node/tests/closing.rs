@@ -8,7 +8,7 @@ fn give_backs(rig: &mut Rig) -> Vec<(Key, Token, u64)> {
     calls
         .filter_map(|call| match call.op {
             Op::GiveBack { key, token, from } => Some((key, token, from)),
-            Op::Reserve(_) | Op::Count(_) => None,
+            Op::Reserve(_) | Op::Count(_) | Op::Clock => None,
         })
         .collect()
 }

@@ -20,7 +20,7 @@ fn nothing_is_reserved_before_somebody_mints() {
     rig.step();
     assert!(rig.calls.is_empty() && rig.node.deadline(&rig.clock.look()).is_none());
     assert_eq!(rig.mint(&stream), Mint::Empty(None));
-    assert_eq!(rig.call().id, 1);
+    rig.reserve();
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! The check of this machine's clock against the ledger's own: when the ledger is asked, and whether a window may be
+//! reserved by what it said.
+//!
+//! Uniqueness does not hang on it: marks see to that. It keeps a clock that is hours off from leaving marks and IDs
+//! there that everybody has to live with until that time has come.
+
+use super::{Desk, Op, Pause, Purpose};
+use crate::clock::{ClockState, Heard, Now};
+use crate::ledger::LedgerError;
+use crate::line::Trouble;
+use crate::mutation::mutate;
+use crate::time::{MonoMillis, UnixMillis};
+
+/// So old an answer is still right to within what two clocks drift; then the ledger is asked again, and nobody waits.
+const REFRESH_MS: u64 = 5 * 60_000;
+/// How soon it is asked again while the clocks do not agree.
+const AGAIN_MS: u64 = 5_000;
+
+/// What a node knows of its questions about the ledger's clock. What the answers said is the steady clock's to know.
+#[derive(Default)]
+pub(super) struct LedgerClock {
+    asked: Option<Asked>,
+    /// Somebody waits for an answer.
+    awaited: bool,
+    pause: Pause,
+}
+
+struct Asked {
+    call: u64,
+    at: MonoMillis,
+    era: u64,
+}
+
+/// Whether a window may be reserved.
+pub(super) enum Gate {
+    Open,
+    /// Not before the ledger has said what its clock shows. The node steps again then.
+    Awaited,
+    /// The clocks do not agree; the text says by how much, and the way out.
+    Apart(String),
+}
+
+impl Desk {
+    /// Whether a window may be reserved by this clock. In every era the ledger's clock is asked first; from then on
+    /// its answer is carried on, and nobody waits.
+    pub(super) fn gate(&mut self, now: &Now) -> Gate {
+        if !self.settings.check_clock {
+            return Gate::Open;
+        }
+        self.ask_clock(now);
+        if now.heard == Heard::Nothing {
+            self.ledger_clock.awaited = true;
+            return Gate::Awaited;
+        }
+        match mutate!(self.apart(now), LedgerClockIgnored => None) {
+            None => Gate::Open,
+            Some(text) => Gate::Apart(text),
+        }
+    }
+
+    /// Asks for the ledger's clock, if that is due.
+    pub(super) fn ask_clock(&mut self, now: &Now) {
+        let doubtful = matches!(now.state, ClockState::Contradicted(_) | ClockState::Refused(_));
+        let differ = now.heard.time().is_some() && doubtful || now.apart().is_some();
+        let enough = if differ { AGAIN_MS } else { REFRESH_MS };
+        let fresh = now.heard.age(now.mono).is_some_and(|age| age < enough);
+        let era = now.stamp.era();
+        // A question from before the clock moved is of no use: its answer may be as old as the machine slept.
+        let asked = self.ledger_clock.asked.as_ref().is_some_and(|asked| asked.era == era);
+        if !self.settings.check_clock || fresh || asked || !self.ledger_clock.pause.is_over(now.mono) {
+            return;
+        }
+        let call = self.ask(Purpose::Clock, Op::Clock);
+        self.ledger_clock.asked = Some(Asked { call, at: now.mono, era });
+    }
+
+    /// Asks again where somebody waits.
+    pub(super) fn pursue_clock(&mut self, now: &Now) {
+        if self.ledger_clock.awaited {
+            self.ask_clock(now);
+        }
+    }
+
+    /// When to look again whether it is to be asked.
+    pub(super) fn clock_deadline(&self) -> Option<MonoMillis> {
+        let LedgerClock { asked, awaited, pause } = &self.ledger_clock;
+        (*awaited && asked.is_none()).then(|| pause.until()).flatten()
+    }
+
+    /// When, and in which era, question `call` was put; `None` where it has been overtaken by another.
+    pub(super) fn clock_asked(&mut self, call: u64) -> Option<(MonoMillis, u64)> {
+        let asked = self.ledger_clock.asked.take_if(|asked| asked.call == call)?;
+        Some((asked.at, asked.era))
+    }
+
+    /// The ledger has said something.
+    pub(super) fn clock_heard(&mut self) {
+        (self.ledger_clock.awaited, self.ledger_clock.pause) = (false, Pause::default());
+    }
+
+    /// The ledger has not said anything: what to tell those who wait.
+    pub(super) fn clock_silent(&mut self, error: &LedgerError, now: &Now) -> Trouble {
+        let mut pause = self.ledger_clock.pause;
+        let trouble = self.unavailable(error.to_string(), now, &mut pause);
+        self.ledger_clock.pause = pause;
+        trouble
+    }
+
+    /// Why no window is reserved by this clock, if so.
+    pub(crate) fn apart(&self, now: &Now) -> Option<String> {
+        let by = now.apart()?;
+        let (seconds, millis) = (by.unsigned_abs() / 1_000, by.unsigned_abs() % 1_000);
+        let side = if by > 0 { "ahead of" } else { "behind" };
+        // The wall clock is right again, and the steady one stands where it was when it minted last.
+        let right = now.heard.time().is_some_and(|ledger| ledger.apart(now.wall, now.mono).is_none());
+        let out = match right {
+            true => "it has minted by that time, and waits until it has come; start this process again",
+            false => "set right the one that is wrong",
+        };
+        Some(format!(
+            "this machine's clock is {seconds}.{millis:03} s {side} the clock of the ledger ({}): {out}, or mint all the same with clock.ledger = \"ignore\" (--ignore-ledger-clock)",
+            self.settings.ledger
+        ))
+    }
+}
+
+impl super::Node {
+    /// Takes in the answer to a question about the ledger's clock.
+    pub(crate) fn handle_clock(
+        &mut self,
+        id: u64,
+        answer: Result<Option<UnixMillis>, LedgerError>,
+        clock: &crate::clock::Clock,
+    ) {
+        if self.desk.asked.remove(&id).is_none() {
+            return;
+        }
+        let asked = self.desk.clock_asked(id);
+        if self.stopped.is_some() {
+            return;
+        }
+        match answer {
+            Err(LedgerError::Unfit(cause)) => return self.stop(&cause),
+            Err(error) => {
+                let trouble = self.desk.clock_silent(&error, &clock.look());
+                self.groups.iter_mut().for_each(|group| group.clock_silent(&trouble));
+                return;
+            }
+            Ok(said) => {
+                self.desk.down = None;
+                if let Some((at, era)) = asked {
+                    clock.hear(said, at, era);
+                    self.desk.clock_heard();
+                }
+            }
+        }
+        self.step(clock);
+    }
+}

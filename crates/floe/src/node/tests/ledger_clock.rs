@@ -1,0 +1,382 @@
+//! The clock check against the ledger's own clock (design: "Clock check").
+
+use super::*;
+use crate::clock::ClockState;
+
+const SECOND: i64 = 1_000;
+const HOUR: i64 = 3_600 * SECOND;
+
+/// A node whose ledger's clock is `ahead` of what this machine's showed at first.
+fn rig(ahead: i64) -> (Rig, Arc<Stream>) {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    rig.ledger_clock = LedgersClock::AtOnce(Some(ahead));
+    let stream = rig.twitter();
+    (rig, stream)
+}
+
+fn by_hand() -> (Rig, Arc<Stream>) {
+    let (mut rig, stream) = rig(0);
+    rig.ledger_clock = LedgersClock::ByHand;
+    (rig, stream)
+}
+
+/// The question about the ledger's clock that waits.
+fn question(rig: &mut Rig) -> u64 {
+    match rig.call() {
+        Call { id, op: Op::Clock } => id,
+        other => panic!("{other:?} is no question about a clock"),
+    }
+}
+
+fn say(rig: &mut Rig, id: u64, said: i64) {
+    rig.node.handle_clock(id, Ok(Some(UnixMillis::new(said))), &rig.clock);
+    rig.collect();
+}
+
+/// Why nothing is minted.
+#[track_caller]
+fn stopped(rig: &mut Rig, stream: &Stream) -> String {
+    rig.mint(stream);
+    rig.settle();
+    match rig.mint(stream) {
+        Mint::Empty(Some(MintError::Stopped(text))) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn time_of(mint: &Mint) -> UnixMillis {
+    match mint {
+        Mint::Got { position, .. } => Layout::TWITTER.time_of(Layout::TWITTER.tick_of(*position)),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn state(rig: &Rig) -> ClockState {
+    rig.clock.look().state
+}
+
+#[test]
+fn a_node_an_hour_off_reserves_nothing_and_says_by_how_much() {
+    for (ahead, side) in [(HOUR, "3600.000 s behind"), (-HOUR, "3600.000 s ahead of")] {
+        let (mut rig, stream) = rig(ahead);
+        let text = stopped(&mut rig, &stream);
+        for part in [side, "the ledger (memory:)", "clock.ledger = \"ignore\"", "--ignore-ledger-clock"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(rig.ledger.list("s/", "", 10), Ok(Vec::new()), "nothing was asked of any slot");
+    }
+}
+
+#[test]
+fn ten_seconds_are_allowed_either_way() {
+    for (ahead, allowed) in [(10_000, true), (-10_000, true), (10_001, false), (-10_001, false)] {
+        let (mut rig, stream) = rig(ahead);
+        rig.mint(&stream);
+        rig.settle();
+        assert_eq!(matches!(rig.mint(&stream), Mint::Got { .. }), allowed, "{ahead}");
+    }
+}
+
+#[test]
+fn a_node_that_is_told_to_ignore_the_ledgers_clock_does_not_ask_for_it() {
+    let (mut rig, stream) = by_hand();
+    rig.node.desk().settings.check_clock = false;
+    rig.mint_in(&stream);
+    rig.hands.set(HOUR);
+    rig.mint_in(&stream);
+}
+
+#[test]
+fn names_without_a_slot_do_not_wait_for_the_ledgers_clock() {
+    let (mut rig, stream) = by_hand();
+    let numbers = rig.segment("tickets", STEPS);
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    assert_eq!(rig.numbers_after_settling(&numbers, 1), 0);
+    assert_eq!(rig.mint(&stream), Mint::Empty(None), "a snowflake does");
+    say(&mut rig, asked, BEGIN);
+    rig.settle();
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+}
+
+#[test]
+fn only_what_the_length_of_the_call_cannot_explain_is_counted() {
+    for (said, allowed) in [
+        (BEGIN - 10_000, true),
+        (BEGIN - 10_001, false),
+        // It may have been read at the end of thirty seconds as well as at their beginning.
+        (BEGIN + 40_000, true),
+        (BEGIN + 40_001, false),
+    ] {
+        let (mut rig, stream) = by_hand();
+        rig.mint(&stream);
+        let asked = question(&mut rig);
+        rig.hands.pass(30_000);
+        say(&mut rig, asked, said);
+        rig.settle();
+        assert_eq!(matches!(rig.mint(&stream), Mint::Got { .. }), allowed, "{}", said - BEGIN);
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_right_serves_again() {
+    // Two hours are more than is held through.
+    for ahead in [HOUR, -HOUR, 2 * HOUR, -2 * HOUR] {
+        let (mut rig, stream) = rig(ahead);
+        stopped(&mut rig, &stream);
+        rig.hands.pass(1_000);
+        rig.hands.set(ahead);
+        rig.mint_in(&stream);
+        assert_eq!(time_of(&rig.mint(&stream)), UnixMillis::new(BEGIN + SECOND + ahead), "{ahead}");
+        assert_eq!(state(&rig), ClockState::Level);
+    }
+}
+
+#[test]
+fn a_ledger_whose_clock_is_set_right_is_asked_again_at_a_bounded_pace() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    say(&mut rig, asked, BEGIN - HOUR);
+    assert!(rig.calls.is_empty());
+    // Somebody comes every hundred milliseconds.
+    let mut questions = 0;
+    for _ in 0..200 {
+        rig.mint(&stream);
+        rig.step();
+        while let Some(call) = rig.calls.pop_front() {
+            if call.op != Op::Clock {
+                rig.serve(call);
+                continue;
+            }
+            questions += 1;
+            let wrong = if questions > 1 { 0 } else { HOUR };
+            let said = rig.right_time().get() - wrong;
+            say(&mut rig, call.id, said);
+        }
+        if matches!(rig.mint(&stream), Mint::Got { .. }) {
+            break;
+        }
+        rig.hands.pass(100);
+    }
+    assert_eq!(questions, 2, "one every five seconds");
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+}
+
+#[test]
+fn a_slot_costs_one_trip_once_the_clock_is_known() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    say(&mut rig, asked, BEGIN);
+    // Each slot is lost to somebody else, and another one is taken, for less than five minutes.
+    for _ in 0..20 {
+        let (id, request) = rig.reserve();
+        let answer = rig.ledger.reserve(&request);
+        rig.answer(id, answer);
+        assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+        assert!(rig.calls.is_empty(), "no other question");
+        let mark = rig.mark(&request.key);
+        rig.other(&request.key, mark, WINDOW, None);
+        rig.hands.pass(WINDOW + 11_000);
+        rig.mint(&stream);
+        let (id, renewal) = rig.reserve();
+        assert_eq!(renewal.key, request.key);
+        let refused = rig.ledger.reserve(&renewal);
+        assert!(matches!(refused, Ok(Reply::Refused { .. })));
+        rig.answer(id, refused);
+        rig.mint(&stream);
+    }
+}
+
+#[test]
+fn the_ledgers_clock_is_asked_again_after_five_minutes_and_nobody_waits() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    say(&mut rig, asked, BEGIN);
+    rig.settle();
+    rig.hands.pass(299_999);
+    rig.mint(&stream);
+    rig.reserve();
+    assert!(rig.calls.is_empty(), "not yet");
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    say(&mut rig, asked, BEGIN);
+    rig.settle();
+    rig.hands.pass(300_000);
+    assert_eq!(rig.node.deadline(&rig.clock.look()), None, "nobody mints, so nobody asks");
+    rig.mint(&stream);
+    question(&mut rig);
+    let (id, request) = rig.reserve();
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }), "without that answer");
+}
+
+#[test]
+fn a_machine_that_slept_takes_the_new_time_at_once_and_finds_slots() {
+    for with_clock in [true, false] {
+        let mut rig = Rig::new(&Memory::default(), 1);
+        rig.ledger_clock = LedgersClock::AtOnce(with_clock.then_some(0));
+        let stream = rig.snowflake(&Layout::TWITTER, Workers::range(10, 0..=1).unwrap());
+        rig.mint_in(&stream);
+        // Others have used both slots while it slept for three hours.
+        for worker in 0..=1 {
+            rig.other(&Key::slot(10, worker), rig.now() + 3_600_000, WINDOW, None);
+        }
+        rig.hands.set(3 * HOUR);
+        rig.ledger_clock = LedgersClock::AtOnce(with_clock.then_some(3 * HOUR));
+        rig.mint(&stream);
+        rig.settle();
+        let mint = rig.mint(&stream);
+        if with_clock {
+            assert_eq!(time_of(&mint), UnixMillis::new(BEGIN + 3 * HOUR));
+            assert_eq!(state(&rig), ClockState::Level);
+        } else {
+            // Without a ledger's clock it has to wait until it believes its own.
+            assert!(matches!(mint, Mint::Empty(Some(MintError::Exhausted(_)))), "{mint:?}");
+        }
+    }
+}
+
+#[test]
+fn a_jump_that_the_ledgers_clock_contradicts_is_not_followed_however_long_it_lasts() {
+    let (mut rig, stream) = rig(0);
+    rig.mint_in(&stream);
+    rig.hands.set(3 * HOUR);
+    for _ in 0..1_200 {
+        rig.hands.pass(100);
+        rig.mint_in(&stream);
+    }
+    assert_eq!(time_of(&rig.mint(&stream)), UnixMillis::new(BEGIN + 120 * SECOND));
+    assert_eq!(state(&rig), ClockState::Contradicted(3 * HOUR.unsigned_abs()));
+    rig.hands.set(-3 * HOUR);
+    rig.mint_in(&stream);
+    assert_eq!((rig.now(), state(&rig)), ((BEGIN + 120 * SECOND).unsigned_abs(), ClockState::Level));
+}
+
+#[test]
+fn what_was_asked_before_the_clock_moved_is_asked_again() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let before = question(&mut rig);
+    // The machine sleeps for an hour, and then the answer from before arrives.
+    rig.hands.set(HOUR);
+    let after = question(&mut rig);
+    say(&mut rig, before, BEGIN);
+    assert!(rig.calls.is_empty(), "nothing is reserved by it");
+    say(&mut rig, after, BEGIN + HOUR);
+    rig.settle();
+    assert_eq!(time_of(&rig.mint(&stream)), UnixMillis::new(BEGIN + HOUR));
+}
+
+#[test]
+fn a_node_whose_clock_drifts_off_mints_to_the_end_of_its_window() {
+    let (mut rig, stream) = rig(0);
+    rig.mint_in(&stream);
+    // Five minutes later the ledger's clock has fallen behind by twenty seconds.
+    rig.hands.pass(300_000);
+    rig.mint_in(&stream);
+    rig.ledger_clock = LedgersClock::AtOnce(Some(-20_000));
+    rig.hands.pass(300_000);
+    // The answer that it has is carried on once more, while the new one is on its way.
+    rig.mint_in(&stream);
+    let end = rig.node.groups[0].window().unwrap().1;
+    rig.hands.pass(WINDOW - 1);
+    rig.mint(&stream);
+    rig.settle();
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }), "its window lasts");
+    assert_eq!(rig.node.groups[0].window().unwrap().1, end, "and gets no successor");
+    rig.hands.pass(1);
+    assert!(stopped(&mut rig, &stream).contains("20.000 s ahead of"));
+    // It is set right: the time is behind what was minted, and order holds.
+    let last = rig.clock.look().stamp.time();
+    rig.hands.set(-20_000);
+    rig.mint(&stream);
+    rig.settle();
+    for _ in 0..30_000 {
+        if let Mint::Got { .. } = rig.mint(&stream) {
+            break;
+        }
+        rig.hands.pass(1);
+        rig.settle();
+    }
+    assert!(time_of(&rig.mint(&stream)) >= last.plus(-1));
+    assert!(rig.hands.read().wall.since(last) < 2_000, "{:?}", rig.hands.read());
+}
+
+#[test]
+fn a_clock_that_was_ahead_goes_back_no_further_than_it_was_believed() {
+    let (mut rig, stream) = rig(-9_000);
+    rig.mint_in(&stream);
+    let first = rig.mint(&stream);
+    // Another nine seconds, which is a step that is followed, are too many.
+    rig.hands.set(9_000);
+    assert!(stopped(&mut rig, &stream).contains("18.000 s ahead of"));
+    rig.hands.set(-18_000);
+    rig.mint_in(&stream);
+    let second = rig.mint(&stream);
+    assert!(time_of(&second) >= time_of(&first) && second != first);
+    assert_eq!(rig.now(), BEGIN.unsigned_abs());
+}
+
+#[test]
+fn a_ledger_that_does_not_say_its_time_is_unavailable_and_asked_until_it_does() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    for round in 0..20 {
+        let asked = question(&mut rig);
+        let gone = LedgerError::Unavailable("gone".to_owned());
+        rig.node.handle_clock(asked, Err(gone), &rig.clock);
+        rig.step();
+        assert!(rig.calls.is_empty(), "not before a pause");
+        let mint = rig.mint(&stream);
+        assert!(matches!(mint, Mint::Empty(Some(MintError::Unavailable { .. }))), "{mint:?}");
+        let now = rig.clock.look();
+        let pause = rig.node.deadline(&now).expect("it asks again by itself").since(now.mono);
+        assert!((12..=400).contains(&pause), "round {round}: {pause}");
+        rig.hands.pass(pause);
+    }
+    let asked = question(&mut rig);
+    let right = rig.right_time().get();
+    say(&mut rig, asked, right);
+    rig.settle();
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+}
+
+#[test]
+fn a_ledger_that_is_not_fit_says_so_here_as_well() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    rig.node.handle_clock(asked, Err(LedgerError::Unfit("replaced".to_owned())), &rig.clock);
+    assert_eq!(rig.node.stopped(), Some("replaced"));
+}
+
+#[test]
+fn a_fixed_worker_goes_on_from_its_own_mark_which_is_no_clocks_fault() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    rig.ledger_clock = LedgersClock::AtOnce(Some(0));
+    let stream = rig.snowflake(&Layout::TWITTER, Workers::one(10, 7).unwrap());
+    let gone = owner("gone", 4).to_string();
+    let mark = rig.other(&Key::slot(10, 7), rig.now(), 900_000, Some(&gone));
+    rig.mint_in(&stream);
+    assert_eq!(time_of(&rig.mint(&stream)), UnixMillis::from_position(mark));
+    // And through the renewals of an hour, while it holds.
+    for _ in 0..3_600 {
+        rig.hands.pass(1_000);
+        rig.mint_in(&stream);
+    }
+    // The lead is no less while the wall clock shows nonsense.
+    rig.hands.set(10_000 * HOUR);
+    rig.mint_in(&stream);
+    rig.hands.set(-10_000 * HOUR);
+    rig.mint_in(&stream);
+    // A clock that is wrong besides is found out.
+    rig.hands.set(9_000);
+    rig.mint_in(&stream);
+    rig.hands.set(9_000);
+    assert!(stopped(&mut rig, &stream).contains("18.000 s ahead of"));
+}
