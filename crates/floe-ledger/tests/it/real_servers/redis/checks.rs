@@ -125,6 +125,14 @@ fn a_wrong_password_user_or_database_is_named() {
 }
 
 #[test]
+fn a_server_that_repeats_what_it_does_not_know_tells_no_password() {
+    let server = Redis::start(&["--rename-command", "AUTH", ""]);
+    let error = refused(&format!("redis://floe:s3cret@127.0.0.1:{}", server.port()));
+    says(&error, &["unknown command 'AUTH'"]);
+    assert!(!error.to_string().contains("s3cret"), "{error}");
+}
+
+#[test]
 fn a_server_that_does_not_let_floe_look_is_refused() {
     let server = Redis::start(&[]);
     server.cli(&["ACL", "SETUSER", "default", "-config"]);
