@@ -43,8 +43,8 @@ pub(super) struct Link {
     pub(super) keys: Arc<Keys>,
 }
 
-/// The task that reads and writes the socket. It ends when the server closes the connection. One that waits for a
-/// server that is frozen would wait on, so it goes with its connection.
+/// The task that reads and writes the socket. It ends when the server closes the connection. Nothing promises that it
+/// ends without its connection while requests wait for their answers, so it is made to.
 struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {

@@ -1,14 +1,16 @@
 //! What Redis alone may do to a ledger.
 
+use std::fs;
+use std::sync::atomic::AtomicUsize;
 use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::{Key, Ledger, LedgerError};
+use floe::ledger::{Key, Ledger, LedgerError, Reserve};
 use floe_testbed::Redis;
 
 use super::open;
-use crate::real_servers::faults::timed;
+use crate::real_servers::faults::{range, timed};
 use crate::{ask, got, orders, says};
 
 /// How often the server was asked to run a script by its hash, and by its text.
@@ -93,7 +95,7 @@ fn a_record_that_something_ate_is_missed() {
     got(&*ledger, &ask(5));
     server.cli(&["DEL", "floe:{test}:m:n/orders"]);
     assert_eq!(ledger.list("", "", 9), Ok(Vec::new()));
-    let request = floe::ledger::Reserve { create: false, ..ask(1) };
+    let request = Reserve { create: false, ..ask(1) };
     assert_eq!(ledger.reserve(&request), Err(LedgerError::Missing(orders())));
     // Nor is it made anew for those who may make records: somebody's range would be in it.
     let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("made anew") };
@@ -153,8 +155,8 @@ fn a_server_that_takes_no_writes_is_unavailable_and_says_why() {
 }
 
 /// A request for a record that is not there yet.
-fn fresh() -> floe::ledger::Reserve {
-    floe::ledger::Reserve { key: Key::slot(10, 9), ..ask(1) }
+fn fresh() -> Reserve {
+    Reserve { key: Key::slot(10, 9), ..ask(1) }
 }
 
 #[test]
@@ -214,4 +216,20 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     assert!((2..=4).contains(&count()), "{}", count());
     drop(ledger);
     while count() != 0 {}
+}
+
+#[test]
+fn calls_that_were_given_up_leave_no_connection_behind() {
+    let server = Redis::start(&[]);
+    let ledger = open(&format!("{}?max_wait=100ms", server.url()));
+    got(&*ledger, &ask(1));
+    server.freeze();
+    for _ in 0..6 {
+        assert!(matches!(ledger.reserve(&ask(1)), Err(LedgerError::Unavailable(_))));
+    }
+    // The kernel's list: the other end's port, and 01 for a connection that is open at this end.
+    let remote = format!(":{:04X} 01 ", server.port());
+    while fs::read_to_string("/proc/net/tcp").unwrap().contains(&remote) {}
+    server.thaw();
+    range(&*ledger, &ask(1), &AtomicUsize::new(0));
 }
