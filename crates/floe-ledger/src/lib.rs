@@ -8,6 +8,7 @@
 //! | `memory:` | (always there) | nobody; a restart forgets it |
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
 //! | `postgres://…` | `postgres` | whoever reaches the database |
+//! | `redis://…`, `rediss://…` | `redis` | whoever reaches the server |
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -27,6 +28,8 @@ use floe::ledger::{Ledger, LedgerError, Memory};
 
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "redis")]
+pub mod redis;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(feature = "sqlite")]
@@ -34,6 +37,9 @@ pub mod sqlite;
 
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
+
+#[cfg(feature = "redis")]
+pub use self::redis::Redis;
 
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, open_dir};
@@ -48,6 +54,8 @@ pub const SCHEMES: &[&str] = &[
     "sqlite:PATH",
     #[cfg(feature = "postgres")]
     "postgres://…",
+    #[cfg(feature = "redis")]
+    "redis://…",
 ];
 
 /// Schemes of ledgers that floe is to have, and that this version or build has not.
@@ -60,7 +68,9 @@ const NOT_HERE: &[&str] = &[
     "postgresql",
     "mysql",
     "mariadb",
+    #[cfg(not(feature = "redis"))]
     "redis",
+    #[cfg(not(feature = "redis"))]
     "rediss",
     "etcd",
     "zookeeper",
@@ -86,6 +96,7 @@ pub enum OpenError {
 /// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`, after which
 ///   options may stand: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
 /// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
+/// - `redis://user:password@host:port/database` is a Redis or Valkey server; see [`redis`](mod@redis) and [`Redis::open`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
@@ -101,6 +112,8 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
         "sqlite" => sqlite::open_url(rest, realm),
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => postgres::open_url(url, realm),
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" => redis::open_url(url, realm),
         _ if NOT_HERE.contains(&scheme) => Err(OpenError::Asked(format!(
             "this build of floe has no ledger on {scheme}: use one of {}",
             SCHEMES.join(", ")

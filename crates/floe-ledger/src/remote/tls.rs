@@ -13,6 +13,9 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 use super::options::takes;
 use crate::OpenError;
 
+/// In place of a file of roots: those that the system trusts, as libpq has it. A file of that name is `./system`.
+pub(crate) const SYSTEM: &str = "system";
+
 /// What of the server's certificate is checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verify {
@@ -42,6 +45,12 @@ pub(crate) fn asked_for(mode: &str, roots: Option<String>) -> Result<(Use, Verif
         ("disable", _) => (Use::Never, Verify::Nothing),
         ("prefer", None) => (Use::WherePossible, Verify::Nothing),
         ("require", None) => (Use::Always, Verify::Nothing),
+        // libpq's rule: everybody has a certificate from one of the system's roots, for some host.
+        ("require" | "verify-ca", Some(roots)) if roots == Path::new(SYSTEM) => {
+            return Err(OpenError::Asked(format!(
+                "sslrootcert=system with sslmode={mode} would trust anybody: say sslmode=verify-full"
+            )));
+        }
         // libpq's rule: with a root, `require` checks the chain.
         ("require" | "verify-ca", Some(roots)) => (Use::Always, Verify::Chain(roots)),
         ("verify-full", Some(roots)) => (Use::Always, Verify::Full(roots)),
@@ -52,8 +61,8 @@ pub(crate) fn asked_for(mode: &str, roots: Option<String>) -> Result<(Use, Verif
         }
         ("verify-ca" | "verify-full", None) => {
             return Err(OpenError::Asked(format!(
-                "sslmode={mode} needs sslrootcert=FILE, the certificates to trust (those of the system are in \
-                 /etc/ssl/certs/ca-certificates.crt on Debian)"
+                "sslmode={mode} needs sslrootcert=FILE, the certificates to trust, or sslmode=verify-full \
+                 sslrootcert=system"
             )));
         }
         (mode, _) => {
@@ -94,6 +103,9 @@ fn roots(file: &Path) -> Result<RootCertStore, OpenError> {
             file.display()
         ))
     };
+    if file == Path::new(SYSTEM) {
+        return roots_of_the_system();
+    }
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(file).map_err(|error| failed(&error))? {
         let certificate = certificate.map_err(|error| failed(&error))?;
@@ -101,6 +113,22 @@ fn roots(file: &Path) -> Result<RootCertStore, OpenError> {
     }
     if roots.is_empty() {
         return Err(failed(&"it holds no certificate"));
+    }
+    Ok(roots)
+}
+
+/// Those that a system has and rustls cannot read are left out, as its other programs do: what counts is whether one
+/// of the others has signed the server's certificate.
+fn roots_of_the_system() -> Result<RootCertStore, OpenError> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let why = found.errors.first().map_or(String::new(), |error| format!(" ({error})"));
+        return Err(OpenError::Asked(format!(
+            "sslrootcert=system: this system has no certificates to trust{why}: install them (on Debian: \
+             ca-certificates), or name a file of PEM certificates"
+        )));
     }
     Ok(roots)
 }

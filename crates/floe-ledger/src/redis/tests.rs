@@ -1,0 +1,159 @@
+//! URLs and the environment, without a server.
+
+use std::fs;
+use std::time::Duration;
+
+use super::checks::{check_state, facts};
+use super::keys::Keys;
+use super::url::Settings;
+use crate::OpenError;
+use crate::remote::tls::Verify;
+
+fn parse(url: &str, auth: Option<&str>) -> Result<Settings, OpenError> {
+    Settings::parse(url, &|variable| auth.filter(|_| variable == "REDISCLI_AUTH").map(str::to_owned))
+}
+
+#[track_caller]
+fn refused(url: &str) -> String {
+    match parse(url, None) {
+        Err(error) => error.to_string(),
+        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+    }
+}
+
+#[test]
+fn what_is_shown_has_no_credentials() {
+    for (url, shown) in [
+        ("redis://floe:secret@db", "redis://db:6379/0"),
+        ("redis://floe:s%40c%2Fr%3Fet@db:6000/3?max_wait=1s", "redis://db:6000/3"),
+        ("rediss://:secret@db/?sslmode=require", "rediss://db:6379/0"),
+        ("redis://secret@[::1]:7/15", "redis://[::1]:7/15"),
+        ("redis://[::1]", "redis://[::1]:6379/0"),
+    ] {
+        assert_eq!(parse(url, None).unwrap().shown, shown);
+    }
+}
+
+#[test]
+fn credentials_come_from_the_url_the_environment_or_a_file() {
+    let of = |url: &str, auth| {
+        let settings = parse(url, auth).unwrap();
+        (settings.user, settings.password)
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(of("redis://floe:s%40c%3Aret@db", Some("no")), (some("floe"), some("s@c:ret")));
+    assert_eq!(of("redis://:secret@db", None), (None, some("secret")));
+    assert_eq!(of("redis://floe@db", Some("theirs")), (some("floe"), some("theirs")));
+    assert_eq!(of("redis://floe@db", None), (some("floe"), None));
+    assert_eq!(of("redis://db", Some("theirs")), (None, some("theirs")));
+
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "in a file\n").unwrap();
+    let url = format!("redis://floe@db?password_file={}", file.path().display());
+    assert_eq!(of(&url, Some("theirs")), (some("floe"), some("in a file")));
+    let text = refused(&url.replace("floe@", "floe:secret@"));
+    assert!(text.contains("take one of them out") && !text.contains("secret"), "{text}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(refused(&url).contains("chmod 600"));
+    }
+}
+
+#[test]
+fn options_bound_what_they_say() {
+    let bounds = |options: &str| {
+        let bounds = parse(&format!("redis://db?{options}"), None).unwrap().bounds;
+        (bounds.max_wait, bounds.connect)
+    };
+    assert_eq!(bounds(""), (Duration::from_secs(5), Duration::from_secs(3)));
+    assert_eq!(bounds("max_wait=10s&connect_timeout=7"), (Duration::from_secs(10), Duration::from_secs(7)));
+    assert_eq!(bounds("max_wait=500ms"), (Duration::from_millis(500), Duration::from_millis(500)));
+    assert!(parse("redis://db?unsafe=allow", None).unwrap().allow_unsafe);
+    assert!(!parse("redis://db?unsafe=refuse", None).unwrap().allow_unsafe);
+}
+
+#[test]
+fn tls_checks_everything_unless_told_otherwise() {
+    let verify = |url: &str| parse(url, None).unwrap().verify;
+    assert_eq!(verify("redis://db"), None);
+    assert_eq!(verify("redis://db?sslmode=disable"), None);
+    assert_eq!(verify("rediss://db"), Some(Verify::Full("system".into())));
+    assert_eq!(verify("rediss://db?sslrootcert=/ca.pem"), Some(Verify::Full("/ca.pem".into())));
+    assert_eq!(verify("rediss://db?sslmode=require"), Some(Verify::Nothing));
+    assert_eq!(
+        verify("rediss://db?sslmode=verify-ca&sslrootcert=/ca.pem"),
+        Some(Verify::Chain("/ca.pem".into()))
+    );
+}
+
+#[test]
+fn what_cannot_be_right_is_refused_and_no_password_repeated() {
+    for (url, part) in [
+        ("redis:db", "no URL of a Redis server"),
+        ("redis://floe:secret@db:port", "no URL of a Redis server"),
+        ("redis://floe:sec/ret@db", "%2F for /"),
+        ("redis://floe:sec?ret@db", "%3F for ?"),
+        ("redis://floe:sec#ret@db", "%23 for #"),
+        ("redis://floe:sec%ffret@db", "no URL of a Redis server"),
+        ("redis://floe:secret@", "names no host"),
+        ("redis:///0", "names no host"),
+        ("redis://floe:secret@a:1,b:2/0", "names several hosts"),
+        ("redis://floe:secret@db/ids", "write a number"),
+        ("redis://floe:secret@db/-1", "write a number"),
+        ("redis://floe:secret@db?timeout=1", "no option `timeout`: it has max_wait, connect_timeout"),
+        ("redis://db?max_wait=soon", "500ms or 10s"),
+        ("redis://db?connect_timeout=0", "from 1 to 3600"),
+        ("redis://db?connect_timeout=3s", "whole seconds"),
+        ("redis://db?unsafe=yes", "allow or refuse"),
+        ("redis://db?sslmode=verify-full", "write rediss://"),
+        ("redis://db?sslrootcert=/ca.pem", "write rediss://"),
+        ("rediss://db?sslmode=disable", "with rediss://"),
+        ("rediss://db?sslmode=prefer", "with rediss://"),
+        ("rediss://db?sslmode=allow", "verify-full"),
+        ("rediss://db?sslmode=verify-ca", "sslrootcert=FILE"),
+        ("rediss://db?sslmode=verify-ca&sslrootcert=system", "sslmode=verify-full"),
+    ] {
+        let text = refused(url);
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+        assert!(!text.contains("sec") || !url.contains("sec") || text.contains("seconds"), "{text}");
+    }
+}
+
+#[test]
+fn no_realm_meets_the_keys_of_another() {
+    assert_eq!(Keys::of("shop").record_of("n/orders"), "floe:{shop}:m:n/orders");
+    // The slot of a cluster is that of the text between the first brace and the next closing one.
+    for realm in ["}", "a}:m:n", "{", "{}", "a%7D", "s"] {
+        let key = Keys::of(realm).realm;
+        let tag = key.split_once('{').unwrap().1.split_once('}').unwrap();
+        assert!(!tag.0.is_empty() && tag.1.is_empty(), "{key}");
+    }
+    assert_ne!(Keys::of("a}").realm, Keys::of("a%7D").realm);
+}
+
+#[test]
+fn a_server_that_cannot_be_right_or_is_not_ready_is_named() {
+    let sound = "redis_version:7.0.15\r\nredis_mode:standalone\r\nloading:0\r\nrole:master\r\naof_enabled:1\r\n\
+                 aof_last_write_status:ok\r\n";
+    for (from, to, verdict) in [
+        ("7.0.15", "6.2.0", None),
+        ("7.0.15", "10.1.0", None),
+        ("7.0.15", "6.0.16", Some("floe needs 6.2 or newer")),
+        ("redis_version:7.0.15", "", Some("floe needs 6.2 or newer")),
+        ("standalone", "sentinel", Some("name the master that it watches")),
+        ("loading:0", "loading:1", Some("is still reading its files")),
+        ("role:master", "role:slave", Some("is a replica")),
+        ("role:master", "", Some("is a replica")),
+        ("status:ok", "status:err", Some("make room on its disk")),
+    ] {
+        let outcome = check_state(&facts(&sound.replace(from, to)), "redis://db:6379/0");
+        let text = outcome.err().map(|trouble| format!("{trouble:?}"));
+        match (verdict, &text) {
+            (None, None) => {}
+            (Some(part), Some(text)) if text.contains(part) => {}
+            _ => panic!("{to}: {text:?}"),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! From Redis's errors to the ledger's, each with its cause and the way out.
+
+use floe::ledger::LedgerError;
+use redis::{ErrorKind, RedisError};
+
+use super::url::Settings;
+use crate::OpenError;
+use crate::remote::realm::is_damaged;
+
+/// While the ledger is opened, a wrong user, password, database or node is what the user asked for.
+pub(super) fn at_open(error: &RedisError, settings: &Settings) -> OpenError {
+    let cause = cause(error);
+    if is_denied(&cause) {
+        return LedgerError::Unfit(sentence(error, settings)).into();
+    }
+    let asked = is_access(&cause) || cause.contains("DB index") || error.redirect_node().is_some();
+    if asked { OpenError::Asked(sentence(error, settings)) } else { at_work(error, settings).into() }
+}
+
+/// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
+pub(super) fn at_work(error: &RedisError, settings: &Settings) -> LedgerError {
+    let cause = cause(error);
+    if cause.contains("WRONGTYPE") {
+        return is_damaged(&settings.shown, &format!("a key of another type ({cause})"));
+    }
+    if error.kind() == ErrorKind::UnexpectedReturnType || error.kind() == ErrorKind::Parse {
+        return is_damaged(&settings.shown, &format!("an answer that is not text ({cause})"));
+    }
+    LedgerError::Unavailable(sentence(error, settings))
+}
+
+/// The error in Redis's own words, without the arguments of the caller, among which may be a password.
+pub(super) fn cause(error: &RedisError) -> String {
+    let text = match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        _ => error.to_string(),
+    };
+    text.split(", with args beginning with").next().unwrap_or_default().to_owned()
+}
+
+fn sentence(error: &RedisError, settings: &Settings) -> String {
+    let cause = cause(error);
+    format!("{}: {cause}; {}", settings.shown, way_out(error, &cause, settings))
+}
+
+/// A command or a key that the user may not use. Newer servers say it otherwise inside a script.
+pub(super) fn is_denied(cause: &str) -> bool {
+    cause.contains("NOPERM") || cause.contains("The user executing the script can't")
+}
+
+/// The wrong user or password.
+fn is_access(cause: &str) -> bool {
+    ["WRONGPASS", "NOAUTH", "AUTH"].iter().any(|word| cause.contains(word))
+}
+
+/// What to do about it. Older servers put the code of an error inside a script into its text.
+fn way_out(error: &RedisError, cause: &str, settings: &Settings) -> String {
+    if let Some((node, _)) = error.redirect_node() {
+        return format!("the keys of this realm are on the node {node} of the cluster: name it in the URL");
+    }
+    if is_access(cause) {
+        let user = settings.user.as_deref().unwrap_or("default");
+        return format!(
+            "look at the user {user} and the password (in the URL, in REDISCLI_AUTH or in password_file=FILE)"
+        );
+    }
+    if is_denied(cause) {
+        return "grant the user what docs/ledgers.md lists".to_owned();
+    }
+    let fixed = [
+        ("DB index", "name a database that the server has, or none for 0"),
+        ("READONLY", "it is a replica now: name the master"),
+        ("OOM", "raise maxmemory, or take something else out of the server"),
+        ("MISCONF", "it cannot write to its disk: look at its log, and make room"),
+        ("NOREPLICAS", "min-replicas-to-write asks for more replicas than are there"),
+        ("BUSY", "somebody's script runs on it for long: wait, or SCRIPT KILL"),
+        ("max number of clients", "a floe takes at most four connections: raise maxclients"),
+    ];
+    let known = fixed.into_iter().find(|(word, _)| cause.contains(word)).map(|(_, way_out)| way_out);
+    known.unwrap_or("look whether the server runs and what its log says; floe tries again").to_owned()
+}
