@@ -8,6 +8,7 @@
 //! | `memory:` | (always there) | nobody; a restart forgets it |
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
 //! | `postgres://…` | `postgres` | whoever reaches the database |
+//! | `etcd://…` | `etcd` | whoever reaches the cluster |
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -25,6 +26,8 @@ use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError, Memory};
 
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "remote")]
@@ -32,6 +35,8 @@ mod remote;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+#[cfg(feature = "etcd")]
+pub use etcd::Etcd;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 
@@ -48,6 +53,8 @@ pub const SCHEMES: &[&str] = &[
     "sqlite:PATH",
     #[cfg(feature = "postgres")]
     "postgres://…",
+    #[cfg(feature = "etcd")]
+    "etcd://…",
 ];
 
 /// Schemes of ledgers that floe is to have, and that this version or build has not.
@@ -62,6 +69,7 @@ const NOT_HERE: &[&str] = &[
     "mariadb",
     "redis",
     "rediss",
+    #[cfg(not(feature = "etcd"))]
     "etcd",
     "zookeeper",
 ];
@@ -86,6 +94,7 @@ pub enum OpenError {
 /// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`, after which
 ///   options may stand: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
 /// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
+/// - `etcd://host:port,host:port/prefix` is a cluster; see [`etcd`] and [`Etcd::open`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
@@ -101,6 +110,8 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
         "sqlite" => sqlite::open_url(rest, realm),
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => postgres::open_url(url, realm),
+        #[cfg(feature = "etcd")]
+        "etcd" => etcd::open_url(url, realm),
         _ if NOT_HERE.contains(&scheme) => Err(OpenError::Asked(format!(
             "this build of floe has no ledger on {scheme}: use one of {}",
             SCHEMES.join(", ")
