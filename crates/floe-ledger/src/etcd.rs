@@ -70,8 +70,10 @@ impl Etcd {
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
         let place = Arc::new(Place::new(&settings.prefix, realm));
+        let max_wait = settings.bounds.max_wait;
         let cluster = Cluster::new(settings, realm, Arc::clone(&place))?;
-        Ok(Self { remote: Remote::open("floe-etcd", cluster)?, place, keys: Keys::default() })
+        let remote = Remote::open("floe-etcd", cluster)?;
+        Ok(Self { remote, place, keys: Keys::new(max_wait) })
     }
 }
 

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
+use tokio::time::Instant;
 
 use super::connect::Cluster;
 use super::link::Link;
@@ -115,13 +116,20 @@ impl Etcd {
         step: impl Fn(Option<&Mark>) -> Step<T> + Send + Sync + 'static,
     ) -> Result<T, LedgerError> {
         let (place, place_of_mark) = (Arc::clone(&self.place), self.place.mark(key));
-        self.remote.call_in_turn(self.keys.turn(key), move |link, seen| {
+        self.remote.call_in_turn(self.keys.turn(key), move |link, turn| {
             Box::pin(async move {
-                let mut is_current = false;
+                let (begin, mut looks) = (Instant::now(), 0_u32);
                 loop {
-                    match attempt(link, &place, &place_of_mark, seen, is_current, &step).await? {
-                        ControlFlow::Break(answer) => return Ok(answer),
-                        ControlFlow::Continue(()) => is_current = true,
+                    let is_current = looks > 0;
+                    match attempt(link, &place, &place_of_mark, &mut turn.seen, is_current, &step).await? {
+                        ControlFlow::Continue(()) => looks += 1,
+                        ControlFlow::Break(answer) => {
+                            // The first look corrects a guess. Who had to look again lost to somebody.
+                            if looks > 1 {
+                                turn.give_way(begin);
+                            }
+                            return Ok(answer);
+                        }
                     }
                 }
             })

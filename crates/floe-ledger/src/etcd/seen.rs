@@ -3,16 +3,26 @@
 //! Calls of one process on one key would only race each other, and who loses has to ask again: they queue up instead.
 //! Whoever comes next begins with what the one before has seen, and so needs one round trip as long as no other
 //! process moves the mark.
+//!
+//! Processes do race each other, and of those that do one wins each time. The losers go on at once: whoever waits
+//! longer tries with a record that is older, and loses to those who come back to back. It is the winner who **gives
+//! way**, for a random time in proportion to that of its race: the busier a key, the fewer are after it at once, and
+//! those who have waited come before those who have just won. Whoever comes less often than that never waits.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::time::Duration;
 
 use floe::ledger::{Key, Mark};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::{Instant, sleep_until};
 
 /// How many keys are remembered. One takes about 2 KiB where its owner note is as long as it may be.
 const LIMIT: usize = 4096;
+
+/// How many times as long as it raced a winner gives way at most.
+const GIVES_WAY: u32 = 16;
 
 /// A key as it was when it was last seen. It may have changed since: it is good for a guess, and never for an answer.
 /// The default is one that is not there.
@@ -26,20 +36,54 @@ pub(super) struct Seen {
     pub(super) mark: Option<Mark>,
 }
 
-/// All keys on which calls were made.
+/// What is known of a key, for the call whose turn it is.
 #[derive(Default)]
-pub(super) struct Keys(Lock<HashMap<Key, Arc<Mutex<Seen>>>>);
+pub(super) struct Turn {
+    pub(super) seen: Seen,
+    gives_way_until: Option<Instant>,
+    /// The longest that it gives way.
+    longest: Duration,
+}
+
+impl Turn {
+    /// A race for the key, that began at `begin`, was won after at least one defeat.
+    pub(super) fn give_way(&mut self, begin: Instant) {
+        let now = Instant::now();
+        let most = (now - begin).saturating_mul(GIVES_WAY).min(self.longest);
+        let part = getrandom::u32().unwrap_or(0) % 1024;
+        self.gives_way_until = Some(now + most / 1024 * part);
+    }
+}
+
+/// All keys on which calls were made.
+pub(super) struct Keys {
+    turns: Lock<HashMap<Key, Arc<Mutex<Turn>>>>,
+    max_wait: Duration,
+}
 
 impl Keys {
+    /// For calls that take at most `max_wait`.
+    pub(super) fn new(max_wait: Duration) -> Self {
+        Self { turns: Lock::default(), max_wait }
+    }
+
     /// Waits for the turn on `key`, which is had in the order of these calls and lasts until the guard is dropped.
-    pub(super) fn turn(&self, key: &Key) -> impl Future<Output = OwnedMutexGuard<Seen>> + Send + 'static {
-        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if keys.len() >= LIMIT && !keys.contains_key(key) {
+    pub(super) fn turn(&self, key: &Key) -> impl Future<Output = OwnedMutexGuard<Turn>> + Send + 'static {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if turns.len() >= LIMIT && !turns.contains_key(key) {
             // What nobody uses or waits for is forgotten, and costs a round trip when it is used again.
-            keys.retain(|_, seen| Arc::strong_count(seen) > 1);
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         }
-        let seen = Arc::clone(keys.entry(key.clone()).or_default());
-        drop(keys);
-        seen.lock_owned()
+        // A small part of a call, so that giving way does not make it late.
+        let fresh = || Arc::new(Mutex::new(Turn { longest: self.max_wait / 16, ..Turn::default() }));
+        let turn = Arc::clone(turns.entry(key.clone()).or_insert_with(fresh));
+        drop(turns);
+        async {
+            let mut turn = turn.lock_owned().await;
+            if let Some(moment) = turn.gives_way_until.take() {
+                sleep_until(moment).await;
+            }
+            turn
+        }
     }
 }
