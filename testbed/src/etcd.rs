@@ -52,7 +52,8 @@ impl Etcd {
         let Cluster { peer, members, state, readiness } = cluster.clone();
         let start = move |home: &Home, port: u16| {
             let mut command = home.command(&program("etcd", "FLOE_ETCD", &[], "etcd-server"));
-            let (client, others) = (format!("{scheme}://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer}"));
+            let (client, others) =
+                (format!("{scheme}://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer}"));
             command.args(["--data-dir=data", "--logger=zap", "--log-level=warn"]);
             // The check would keep a second member from joining until the first two have known each other for a while.
             command.args(["--strict-reconfig-check=false", &format!("--name=n{peer}")]);

@@ -41,7 +41,9 @@ impl Cluster {
         let mut link = Link::connect(endpoint, self.tls.as_ref(), login.as_ref(), history).await?;
         let status = link.call(&StatusRequest {}).await?;
         if status.is_learner {
-            return Err(Fault::broken(endpoint, &"it is a learner, which has no say in the cluster yet").into());
+            return Err(
+                Fault::broken(endpoint, &"it is a learner, which has no say in the cluster yet").into()
+            );
         }
         let mut remarks = Vec::new();
         match judge(&status.version) {
@@ -204,7 +206,9 @@ pub(super) fn judge(version: &str) -> Verdict {
         return Verdict::Unfit(format!("its version `{version}` is none of etcd's"));
     };
     match (major, minor, patch) {
-        (..3, ..) | (3, ..4, _) => Verdict::Unfit(format!("it is etcd {version}, and floe needs 3.4 or newer")),
+        (..3, ..) | (3, ..4, _) => {
+            Verdict::Unfit(format!("it is etcd {version}, and floe needs 3.4 or newer"))
+        }
         (3, 4, ..22) | (3, 5, ..6) => Verdict::Unsafe(format!(
             "it is etcd {version}, which can lose what it has acknowledged, or hold it on one member and not on another"
         )),

@@ -142,7 +142,8 @@ impl Link {
             Err(fault) if fault.says("authentication is not enabled") => return Ok(()),
             answer => answer?.token,
         };
-        let mut token = HeaderValue::from_str(&token).map_err(|error| Fault::broken(&self.endpoint, &error))?;
+        let mut token =
+            HeaderValue::from_str(&token).map_err(|error| Fault::broken(&self.endpoint, &error))?;
         token.set_sensitive(true);
         self.token = Some(token);
         Ok(())

@@ -63,7 +63,8 @@ impl Ledger for Etcd {
 
     fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
         let (place, name, definition) = (Arc::clone(&self.place), name.clone(), definition.to_owned());
-        self.remote.call(move |link| Box::pin(async move { bind(link, &place, &name, definition, marked).await }))
+        self.remote
+            .call(move |link| Box::pin(async move { bind(link, &place, &name, definition, marked).await }))
     }
 
     fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
@@ -118,16 +119,14 @@ impl Etcd {
         let (place, place_of_mark) = (Arc::clone(&self.place), self.place.mark(key));
         self.remote.call_in_turn(self.keys.turn(key), move |link, turn| {
             Box::pin(async move {
-                let (begin, mut looks) = (Instant::now(), 0_u32);
+                let (begin, knew, mut looks) = (Instant::now(), turn.seen.mark.is_some(), 0_u32);
                 loop {
                     let is_current = looks > 0;
                     match attempt(link, &place, &place_of_mark, &mut turn.seen, is_current, &step).await? {
                         ControlFlow::Continue(()) => looks += 1,
                         ControlFlow::Break(answer) => {
-                            // The first look corrects a guess. Who had to look again lost to somebody.
-                            if looks > 1 {
-                                turn.give_way(begin);
-                            }
+                            // The first look at a key that was not known says nothing of others.
+                            turn.ends(begin, looks > u32::from(!knew));
                             return Ok(answer);
                         }
                     }
@@ -218,7 +217,9 @@ async fn bind(
         return Ok(definition);
     }
     let mut found = outcome.found();
-    let (Some(stored), Some(realm)) = (found.next(), found.next()) else { return Err(link.nonsense().into()) };
+    let (Some(stored), Some(realm)) = (found.next(), found.next()) else {
+        return Err(link.nonsense().into());
+    };
     check_realm(link, realm)?;
     match stored {
         Some(stored) => text(link, stored),

@@ -5,9 +5,11 @@
 //! process moves the mark.
 //!
 //! Processes do race each other, and of those that do one wins each time. The losers go on at once: whoever waits
-//! longer tries with a record that is older, and loses to those who come back to back. It is the winner who **gives
-//! way**, for a random time in proportion to that of its race: the busier a key, the fewer are after it at once, and
-//! those who have waited come before those who have just won. Whoever comes less often than that never waits.
+//! tries with a record that is older, and loses to those who come back to back. It is the winner who **gives way**
+//! before it comes again, for a random time in proportion to what its call took. It does so as long as others come in
+//! between, and for some calls beyond, since who comes back to back does not notice those who lose to it. So the busier
+//! a key, the fewer are after it at once, and those who have waited come before those who have just won. Whoever
+//! comes less often than that, or is alone, never waits.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -21,8 +23,8 @@ use tokio::time::{Instant, sleep_until};
 /// How many keys are remembered. One takes about 2 KiB where its owner note is as long as it may be.
 const LIMIT: usize = 4096;
 
-/// How many times as long as it raced a winner gives way at most.
-const GIVES_WAY: u32 = 16;
+/// How many times as long as a call took in which others came in between, the next one gives way at most.
+const GIVES_WAY: u32 = 2;
 
 /// A key as it was when it was last seen. It may have changed since: it is good for a guess, and never for an answer.
 /// The default is one that is not there.
@@ -40,18 +42,25 @@ pub(super) struct Seen {
 #[derive(Default)]
 pub(super) struct Turn {
     pub(super) seen: Seen,
-    gives_way_until: Option<Instant>,
-    /// The longest that it gives way.
-    longest: Duration,
+    /// How long the next call gives way at most, and until when it does.
+    most: Duration,
+    until: Option<Instant>,
+    /// The bound of the former.
+    bound: Duration,
 }
 
 impl Turn {
-    /// A race for the key, that began at `begin`, was won after at least one defeat.
-    pub(super) fn give_way(&mut self, begin: Instant) {
+    /// A call that began at `begin` was answered; others came in between, or nobody did.
+    pub(super) fn ends(&mut self, begin: Instant, others: bool) {
         let now = Instant::now();
-        let most = (now - begin).saturating_mul(GIVES_WAY).min(self.longest);
+        let took = now - begin;
+        self.most = if others { took.saturating_mul(GIVES_WAY).min(self.bound) } else { self.most / 8 * 7 };
+        // Less than a round trip is nothing.
+        if self.most < took / 2 {
+            self.most = Duration::ZERO;
+        }
         let part = getrandom::u32().unwrap_or(0) % 1024;
-        self.gives_way_until = Some(now + most / 1024 * part);
+        self.until = (!self.most.is_zero()).then(|| now + self.most / 1024 * part);
     }
 }
 
@@ -75,12 +84,12 @@ impl Keys {
             turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         }
         // A small part of a call, so that giving way does not make it late.
-        let fresh = || Arc::new(Mutex::new(Turn { longest: self.max_wait / 16, ..Turn::default() }));
+        let fresh = || Arc::new(Mutex::new(Turn { bound: self.max_wait / 16, ..Turn::default() }));
         let turn = Arc::clone(turns.entry(key.clone()).or_insert_with(fresh));
         drop(turns);
         async {
             let mut turn = turn.lock_owned().await;
-            if let Some(moment) = turn.gives_way_until.take() {
+            if let Some(moment) = turn.until.take() {
                 sleep_until(moment).await;
             }
             turn

@@ -126,7 +126,8 @@ fn a_certificate_that_cannot_be_used_is_named() {
 #[test]
 fn a_record_is_text_and_is_read_as_it_was_written() {
     let token = Token::from_bytes([0xab; 16]);
-    let whole = Mark { previous: 1, start: 2, mark: MAX_MARK, token, note: Some("a note=b\n 订单".to_owned()) };
+    let whole =
+        Mark { previous: 1, start: 2, mark: MAX_MARK, token, note: Some("a note=b\n 订单".to_owned()) };
     let text = "mark=9223372036854775807 start=2 previous=1 token=abababababababababababababababab note=a note=b\n 订单";
     assert_eq!(String::from_utf8(write(&whole)).unwrap(), text);
     for record in [

@@ -70,7 +70,10 @@ impl Fault {
                 "look at the user and the password (in the URL, ETCDCTL_USER, ETCDCTL_PASSWORD or the password file)",
             ),
             ("user name is empty", "name a user (in the URL or in ETCDCTL_USER) and its password"),
-            ("permission denied", "grant the user to read and write the keys under the prefix (docs/ledgers.md)"),
+            (
+                "permission denied",
+                "grant the user to read and write the keys under the prefix (docs/ledgers.md)",
+            ),
             (
                 "database space exceeded",
                 "its database is at its quota: compact it, defragment it, disarm the alarm (etcdctl compact, defrag, alarm \

@@ -125,7 +125,11 @@ impl Settings {
         let own = match (certificate, key_file) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
-            _ => return Err(OpenError::Asked("sslcert and sslkey need each other: name both files".to_owned())),
+            _ => {
+                return Err(OpenError::Asked(
+                    "sslcert and sslkey need each other: name both files".to_owned(),
+                ));
+            }
         };
         let tls = tls_of(mode.as_deref(), roots, own)?;
         let login = login(user, password_file.as_deref(), environment)?;
@@ -213,7 +217,9 @@ fn login(
         None => match environment("ETCDCTL_USER") {
             None if password_file.is_none() => return Ok(None),
             None => {
-                return Err(OpenError::Asked("a password_file needs a user: etcd://user@host/prefix".to_owned()));
+                return Err(OpenError::Asked(
+                    "a password_file needs a user: etcd://user@host/prefix".to_owned(),
+                ));
             }
             Some(user) => match user.split_once(':') {
                 Some((name, password)) => (name.to_owned(), Some(password.to_owned())),
@@ -223,7 +229,9 @@ fn login(
     };
     let password = match (password_file, password) {
         (Some(_), Some(_)) if user.is_some_and(|user| user.contains(':')) => {
-            return Err(OpenError::Asked("the URL has a password and a password_file: leave one out".to_owned()));
+            return Err(OpenError::Asked(
+                "the URL has a password and a password_file: leave one out".to_owned(),
+            ));
         }
         (Some(file), _) => Some(options::password_from(file)?),
         (None, password) => password.or_else(|| environment("ETCDCTL_PASSWORD")),

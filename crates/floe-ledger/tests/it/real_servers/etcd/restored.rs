@@ -31,7 +31,9 @@ fn a_revision_that_goes_back_stops_the_ledger() {
     copy(&server, "data", "backup");
     assert_eq!(got(&*ledger, &ask(5)), (5, 10), "a restart by itself is nothing");
     copy(&server, "backup", "data");
-    let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(5)) else { panic!("a range was handed out again") };
+    let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(5)) else {
+        panic!("a range was handed out again")
+    };
     says(&text, &["restored from a backup", "--unsafe-no-fsync", "marks raise"]);
     let Err(LedgerError::Unfit(_)) = ledger.list("", "", 1) else { panic!("it was read") };
 }

@@ -16,9 +16,8 @@ fn answered(server: &Etcd) -> u64 {
     stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
-    let of_kv = |line: &&str| {
-        line.starts_with("grpc_server_handled_total") && line.contains("\"etcdserverpb.KV\"")
-    };
+    let of_kv =
+        |line: &&str| line.starts_with("grpc_server_handled_total") && line.contains("\"etcdserverpb.KV\"");
     let counts = text.lines().filter(of_kv).map(|line| line.rsplit(' ').next().unwrap());
     counts.map(|count| count.parse::<u64>().unwrap()).sum()
 }
@@ -38,7 +37,9 @@ fn a_call_is_one_round_trip_unless_somebody_else_came_in_between() {
     let request = Reserve { key: slot.clone(), ..ask(5) };
     costs(&server, 1, || assert_eq!(got(&*ledger, &request), (0, 5)));
     costs(&server, 1, || assert_eq!(ledger.give_back(&slot, request.token, 3), Ok(true)));
-    costs(&server, 20, || (0..20).for_each(|_| drop(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) }))));
+    costs(&server, 20, || {
+        (0..20).for_each(|_| drop(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) })))
+    });
     // Who probes a slot for the first time takes it to be free.
     let before = revision(&server);
     let probe = Reserve { key: slot.clone(), max_mark: 5, ..ask(5) };

@@ -89,13 +89,16 @@ fn a_database_that_is_full_is_named_and_served_again_when_there_is_room() {
 
 /// This process's own connections to a port on loopback.
 fn connections(port: u16) -> usize {
-    let links = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    let links =
+        fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
     let sockets: HashSet<String> = links.filter_map(|link| link.to_str().map(str::to_owned)).collect();
     let table = fs::read_to_string("/proc/self/net/tcp").unwrap();
     let is_ours = |line: &&str| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let (remote, state, inode) = (fields[2], fields[3], fields[9]);
-        remote.ends_with(&format!(":{port:04X}")) && state == "01" && sockets.contains(&format!("socket:[{inode}]"))
+        remote.ends_with(&format!(":{port:04X}"))
+            && state == "01"
+            && sockets.contains(&format!("socket:[{inode}]"))
     };
     table.lines().skip(1).filter(is_ours).count()
 }
