@@ -1,4 +1,4 @@
-//! etcd, a cluster of one.
+//! etcd, a cluster of one that others may join.
 
 use std::ops::Deref;
 use std::process::Command;
@@ -6,54 +6,78 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::process::Signal;
 
-use crate::{Certificates, Home, Server, free_port, output, program, text};
+use crate::{Certificates, Home, Server, free_port, output, program};
 
-/// An etcd of one member.
+/// A member of a cluster, which is alone in it at first.
 pub struct Etcd(Server);
 
 impl Etcd {
     /// A server with these settings beside its defaults, as on the command line: `["--quota-backend-bytes=…"]`.
     pub fn start(settings: &[&str]) -> Self {
-        Self::start_in(Home::new("etcd"), "http", settings)
+        Self::start_in(Home::new("etcd"), "http", &Cluster::fresh(free_port()), settings)
     }
 
-    /// A server that takes TLS and nothing else, for `host`.
-    pub fn start_with_tls(host: &str) -> (Self, Certificates) {
+    /// A server that takes TLS and nothing else, for `host`, with these settings too. Its certificate is good for a
+    /// client as well.
+    pub fn start_with_tls(host: &str, settings: &[&str]) -> (Self, Certificates) {
         let home = Home::new("etcd");
         let certificates = Certificates::for_host(host, &home);
-        let settings = [
-            format!("--cert-file={}", text(&certificates.server)),
-            format!("--key-file={}", text(&certificates.key)),
-        ];
-        (Self::start_in(home, "https", &settings.each_ref().map(String::as_str)), certificates)
+        let files = ["--cert-file=server.pem", "--key-file=server.key"];
+        let settings: Vec<_> = files.iter().chain(settings).copied().collect();
+        (Self::start_in(home, "https", &Cluster::fresh(free_port()), &settings), certificates)
     }
 
-    fn start_in(home: Home, scheme: &'static str, settings: &[&str]) -> Self {
-        let settings: Arc<[String]> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+    /// One more member of its cluster.
+    pub fn join(&self) -> Self {
+        self.add(&[], "health")
+    }
+
+    /// One more that has no say in its cluster.
+    pub fn join_as_learner(&self) -> Self {
+        self.add(&["--learner"], "status")
+    }
+
+    fn add(&self, options: &[&str], readiness: &'static str) -> Self {
         let peer = free_port();
+        let (name, url) = (format!("n{peer}"), format!("--peer-urls=http://127.0.0.1:{peer}"));
+        let answer = self.control(&[&["member", "add", &name, &url], options].concat());
+        let members = answer.lines().find_map(|line| line.strip_prefix("ETCD_INITIAL_CLUSTER=")).unwrap();
+        let members = members.trim_matches('"').to_owned();
+        let cluster = Cluster { peer, members, state: "existing", readiness };
+        Self::start_in(Home::new("etcd"), "http", &cluster, &[])
+    }
+
+    fn start_in(home: Home, scheme: &'static str, cluster: &Cluster, settings: &[&str]) -> Self {
+        let settings: Arc<[String]> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let Cluster { peer, members, state, readiness } = cluster.clone();
         let start = move |home: &Home, port: u16| {
             let mut command = home.command(&program("etcd", "FLOE_ETCD", &[], "etcd-server"));
-            let (client, peer) = (format!("{scheme}://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer}"));
-            command.args(["--name=n", "--data-dir=data", "--logger=zap", "--log-level=warn"]);
+            let (client, others) =
+                (format!("{scheme}://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer}"));
+            command.args(["--data-dir=data", "--logger=zap", "--log-level=warn"]);
+            // The check would keep a second member from joining until the first two have known each other for a while.
+            command.args(["--strict-reconfig-check=false", &format!("--name=n{peer}")]);
+            command.arg(format!("--initial-cluster-state={state}"));
             command.args(["--heartbeat-interval=10", "--election-timeout=50"]);
             for (setting, url) in [
                 ("--listen-client-urls", &client),
                 ("--advertise-client-urls", &client),
-                ("--listen-peer-urls", &peer),
-                ("--initial-advertise-peer-urls", &peer),
+                ("--listen-peer-urls", &others),
+                ("--initial-advertise-peer-urls", &others),
             ] {
                 command.arg(format!("{setting}={url}"));
             }
-            command.arg(format!("--initial-cluster=n={peer}")).args(&*settings);
+            command.arg(format!("--initial-cluster={members}")).args(&*settings);
             command
         };
-        let signer = home.path().join("signer.pem");
+        let folder = home.path().to_owned();
         let ready = move |port: u16| {
             let mut control = control(port, scheme);
             if scheme == "https" {
-                control.args(["--cacert", text(&signer), "--insecure-skip-tls-verify"]);
+                control.current_dir(&folder).args(["--cacert=signer.pem", "--insecure-skip-tls-verify"]);
+                control.args(["--cert=server.pem", "--key=server.key"]);
             }
-            control.args(["endpoint", "health"]).output().unwrap().status.success()
+            control.args(["endpoint", readiness]).output().unwrap().status.success()
         };
         Self(Server::new(home, Signal::TERM, start, ready))
     }
@@ -73,6 +97,23 @@ impl Etcd {
     #[track_caller]
     pub fn control(&self, arguments: &[&str]) -> String {
         output(control(self.port(), "http").args(arguments))
+    }
+}
+
+/// Which cluster a member belongs to.
+#[derive(Clone)]
+struct Cluster {
+    peer: u16,
+    members: String,
+    state: &'static str,
+    /// What of its endpoint says that it is there.
+    readiness: &'static str,
+}
+
+impl Cluster {
+    fn fresh(peer: u16) -> Self {
+        let members = format!("n{peer}=http://127.0.0.1:{peer}");
+        Self { peer, members, state: "new", readiness: "health" }
     }
 }
 

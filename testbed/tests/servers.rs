@@ -45,8 +45,11 @@ fn real_servers_etcd() {
     let server = Etcd::start(&[]);
     assert_eq!(server.control(&["put", "a", "2"]), "OK");
     lives_and_dies(&server);
-    let (server, _certificates) = Etcd::start_with_tls("127.0.0.1");
+    let (server, _certificates) = Etcd::start_with_tls("127.0.0.1", &[]);
     lives_and_dies(&server);
+    let first = Etcd::start(&[]);
+    let (_second, _learner) = (first.join(), first.join_as_learner());
+    assert_eq!(first.control(&["member", "list"]).lines().count(), 3);
 }
 
 #[test]

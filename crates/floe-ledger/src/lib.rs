@@ -9,6 +9,7 @@
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
 //! | `postgres://…` | `postgres` | whoever reaches the database |
 //! | `redis://…`, `rediss://…` | `redis` | whoever reaches the server |
+//! | `etcd://…` | `etcd` | whoever reaches the cluster |
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -26,6 +27,8 @@ use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError, Memory};
 
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redis")]
@@ -35,6 +38,8 @@ mod remote;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+#[cfg(feature = "etcd")]
+pub use etcd::Etcd;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 
@@ -56,6 +61,8 @@ pub const SCHEMES: &[&str] = &[
     "postgres://…",
     #[cfg(feature = "redis")]
     "redis://…",
+    #[cfg(feature = "etcd")]
+    "etcd://…",
 ];
 
 /// Schemes of ledgers that floe is to have, and that this version or build has not.
@@ -72,6 +79,7 @@ const NOT_HERE: &[&str] = &[
     "redis",
     #[cfg(not(feature = "redis"))]
     "rediss",
+    #[cfg(not(feature = "etcd"))]
     "etcd",
     "zookeeper",
 ];
@@ -97,6 +105,7 @@ pub enum OpenError {
 ///   options may stand: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
 /// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
 /// - `redis://user:password@host:port/database` is a Redis or Valkey server; see [`redis`](mod@redis) and [`Redis::open`].
+/// - `etcd://host:port,host:port/prefix` is a cluster; see [`etcd`] and [`Etcd::open`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
@@ -114,6 +123,8 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
         "postgres" | "postgresql" => postgres::open_url(url, realm),
         #[cfg(feature = "redis")]
         "redis" | "rediss" => redis::open_url(url, realm),
+        #[cfg(feature = "etcd")]
+        "etcd" => etcd::open_url(url, realm),
         _ if NOT_HERE.contains(&scheme) => Err(OpenError::Asked(format!(
             "this build of floe has no ledger on {scheme}: use one of {}",
             SCHEMES.join(", ")

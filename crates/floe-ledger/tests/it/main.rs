@@ -7,7 +7,7 @@ mod files;
 mod opening;
 mod processes;
 mod readme;
-#[cfg(all(unix, any(feature = "postgres", feature = "redis")))]
+#[cfg(all(unix, feature = "remote"))]
 mod real_servers;
 mod sharing;
 

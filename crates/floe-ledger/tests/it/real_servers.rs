@@ -2,6 +2,8 @@
 //!
 //! Every test in here is left out by `scripts/test --skip-servers`, by the name of this module.
 
+#[cfg(feature = "etcd")]
+mod etcd;
 pub(crate) mod faults;
 #[cfg(feature = "postgres")]
 mod postgres;

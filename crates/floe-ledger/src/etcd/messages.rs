@@ -1,0 +1,223 @@
+//! The part of etcd's protocol that floe speaks: messages of `etcdserverpb` and `mvccpb`, with the fields that it reads
+//! or sets, under the numbers that etcd's `rpc.proto` and `kv.proto` give them.
+
+use prost::{Message, Oneof};
+
+/// A question and how it is asked.
+pub(super) trait Call: Message {
+    type Answer: Message + Default;
+    const PATH: &'static str;
+}
+
+impl Call for RangeRequest {
+    type Answer = RangeResponse;
+    const PATH: &'static str = "/etcdserverpb.KV/Range";
+}
+
+impl Call for TxnRequest {
+    type Answer = TxnResponse;
+    const PATH: &'static str = "/etcdserverpb.KV/Txn";
+}
+
+impl Call for StatusRequest {
+    type Answer = StatusResponse;
+    const PATH: &'static str = "/etcdserverpb.Maintenance/Status";
+}
+
+impl Call for AuthenticateRequest {
+    type Answer = AuthenticateResponse;
+    const PATH: &'static str = "/etcdserverpb.Auth/Authenticate";
+}
+
+/// What the cluster says of itself with every answer.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Header {
+    #[prost(uint64, tag = "1")]
+    pub(super) cluster_id: u64,
+    #[prost(int64, tag = "3")]
+    pub(super) revision: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct KeyValue {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) key: Vec<u8>,
+    #[prost(int64, tag = "3")]
+    pub(super) mod_revision: i64,
+    #[prost(bytes = "vec", tag = "5")]
+    pub(super) value: Vec<u8>,
+}
+
+/// Linearizable, since it does not ask for `serializable`; in byte order of the keys, which is the order of etcd's
+/// index (to ask for an order would make it read everything first).
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RangeRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) key: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(super) range_end: Vec<u8>,
+    #[prost(int64, tag = "3")]
+    pub(super) limit: i64,
+    #[prost(bool, tag = "8")]
+    pub(super) keys_only: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RangeResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<Header>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) kvs: Vec<KeyValue>,
+    /// Whether the limit has left some out.
+    #[prost(bool, tag = "3")]
+    pub(super) more: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct PutRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) key: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(super) value: Vec<u8>,
+}
+
+/// A condition. Its field `result` is left at 0: equal.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Compare {
+    #[prost(enumeration = "Target", tag = "2")]
+    pub(super) target: i32,
+    #[prost(bytes = "vec", tag = "3")]
+    pub(super) key: Vec<u8>,
+    #[prost(oneof = "Wanted", tags = "6, 7")]
+    pub(super) wanted: Option<Wanted>,
+}
+
+/// What of a key is compared. The default of the protocol, its count of versions, is not used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, prost::Enumeration)]
+#[repr(i32)]
+pub(super) enum Target {
+    Version = 0,
+    ModRevision = 2,
+    Value = 3,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(super) enum Wanted {
+    #[prost(int64, tag = "6")]
+    ModRevision(i64),
+    #[prost(bytes = "vec", tag = "7")]
+    Value(Vec<u8>),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Operation {
+    #[prost(oneof = "Request", tags = "1, 2, 4")]
+    pub(super) request: Option<Request>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(super) enum Request {
+    #[prost(message, tag = "1")]
+    Range(RangeRequest),
+    #[prost(message, tag = "2")]
+    Put(PutRequest),
+    #[prost(message, tag = "4")]
+    Txn(TxnRequest),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Outcome {
+    #[prost(oneof = "Response", tags = "1")]
+    pub(super) response: Option<Response>,
+}
+
+/// Of what the operations of a transaction answer, only what was read is of interest.
+#[derive(Clone, PartialEq, Oneof)]
+pub(super) enum Response {
+    #[prost(message, tag = "1")]
+    Range(RangeResponse),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TxnRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) compare: Vec<Compare>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) success: Vec<Operation>,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) failure: Vec<Operation>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TxnResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<Header>,
+    #[prost(bool, tag = "2")]
+    pub(super) succeeded: bool,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) responses: Vec<Outcome>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct StatusRequest {}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct StatusResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<Header>,
+    #[prost(string, tag = "2")]
+    pub(super) version: String,
+    #[prost(bool, tag = "10")]
+    pub(super) is_learner: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct AuthenticateRequest {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(string, tag = "2")]
+    pub(super) password: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct AuthenticateResponse {
+    #[prost(string, tag = "2")]
+    pub(super) token: String,
+}
+
+impl Compare {
+    /// The key was last written in `revision`; 0 where it is not there.
+    pub(super) fn revision(key: &[u8], revision: i64) -> Self {
+        let wanted = Some(Wanted::ModRevision(revision));
+        Self { target: Target::ModRevision.into(), key: key.to_vec(), wanted }
+    }
+
+    /// The key holds `value`. It is never true of a key that is not there.
+    pub(super) fn value(key: &[u8], value: &[u8]) -> Self {
+        Self { target: Target::Value.into(), key: key.to_vec(), wanted: Some(Wanted::Value(value.to_vec())) }
+    }
+}
+
+impl Operation {
+    pub(super) fn get(key: &[u8]) -> Self {
+        let request = RangeRequest { key: key.to_vec(), ..RangeRequest::default() };
+        Self { request: Some(Request::Range(request)) }
+    }
+
+    pub(super) fn put(key: &[u8], value: &[u8]) -> Self {
+        Self { request: Some(Request::Put(PutRequest { key: key.to_vec(), value: value.to_vec() })) }
+    }
+
+    pub(super) fn txn(request: TxnRequest) -> Self {
+        Self { request: Some(Request::Txn(request)) }
+    }
+}
+
+impl TxnResponse {
+    /// What the reads of a transaction found, one after the other, each of one key.
+    pub(super) fn found(self) -> impl Iterator<Item = Option<KeyValue>> {
+        self.responses.into_iter().filter_map(|outcome| match outcome.response? {
+            Response::Range(range) => Some(range.kvs.into_iter().next()),
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! URLs, records and releases, without a server.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::Duration;
+
+use floe::ledger::{MAX_MARK, Mark, Token};
+
+use super::connect::{Verdict, judge};
+use super::records::{Place, Span, read, write};
+use super::url::Settings;
+use crate::OpenError;
+
+fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
+    let environment: HashMap<_, _> = environment.iter().copied().collect();
+    Settings::parse(url, &|variable| environment.get(variable).map(|value| (*value).to_owned()))
+}
+
+#[track_caller]
+fn refused(url: &str, environment: &[(&str, &str)]) -> String {
+    match parse(url, environment) {
+        Err(error) => error.to_string(),
+        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+    }
+}
+
+/// The user and the password.
+#[track_caller]
+fn login(url: &str, environment: &[(&str, &str)]) -> Option<(String, String)> {
+    parse(url, environment).unwrap().login.map(|login| (login.name, login.password))
+}
+
+#[test]
+fn what_is_shown_has_no_credentials() {
+    for (url, shown) in [
+        ("etcd://h", "etcd://h:2379/floe"),
+        ("etcd://h1:2379,h2:1/shop/ids/?max_wait=1s", "etcd://h1:2379,h2:1/shop/ids"),
+        ("etcd://floe:s%40cret@h1,h2/", "etcd://h1:2379,h2:2379/floe"),
+        ("etcd://floe:se@cret@h1/a%2Db", "etcd://h1:2379/a-b"),
+        ("etcd://[::1]:7,[fe80::1]/x", "etcd://[::1]:7,[fe80::1]:2379/x"),
+        ("etcd://127.0.0.1:7/订单", "etcd://127.0.0.1:7/订单"),
+    ] {
+        assert_eq!(parse(url, &[]).unwrap().shown, shown);
+    }
+}
+
+#[test]
+fn what_cannot_be_right_is_refused_and_no_password_repeated() {
+    for (url, part) in [
+        ("etcd:h", "no URL of an etcd cluster"),
+        ("etcd://", "no URL of an etcd cluster"),
+        ("etcd:///floe", "no URL of an etcd cluster"),
+        ("etcd://h1,,h2", "no URL of an etcd cluster"),
+        ("etcd://floe:secret", "no URL of an etcd cluster"),
+        ("etcd://floe:sec/ret@h", "%2F for /"),
+        ("etcd://floe:sec?ret@h", "%3F for ?"),
+        ("etcd://h:70000", "no URL of an etcd cluster"),
+        ("etcd://[::1/x", "no URL of an etcd cluster"),
+        ("etcd://h/a%20b", "the prefix"),
+        ("etcd://h?max_wait=soon", "500ms or 10s"),
+        ("etcd://h?connect_timeout=1s", "a number of seconds"),
+        ("etcd://h?unsafe=yes", "allow or refuse"),
+        ("etcd://h?schema=a", "it has max_wait, connect_timeout, unsafe, password_file"),
+        ("etcd://h?sslmode=allow", "verify-full"),
+        ("etcd://h?sslmode=prefer", "say disable or verify-full"),
+        ("etcd://h?sslmode=verify-full", "sslrootcert=FILE"),
+        ("etcd://h?sslrootcert=ca.pem", "say sslmode=verify-full"),
+        ("etcd://h?sslcert=a&sslkey=b", "say sslmode=verify-full"),
+        ("etcd://h?sslcert=a&sslkey=b&sslmode=disable", "say sslmode=verify-full"),
+        ("etcd://h?sslcert=a&sslmode=require", "need each other"),
+        ("etcd://floe@h", "no password for the user floe"),
+        ("etcd://floe:@h", "no password for the user floe"),
+        ("etcd://floe:secret@h?password_file=a", "leave one out"),
+        ("etcd://h?password_file=a", "needs a user"),
+        ("etcd://floe@h?password_file=/nowhere", "/nowhere cannot be read"),
+    ] {
+        let text = refused(url, &[]);
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+        assert!(!text.contains("secret") && !text.contains("ret@"), "{text}");
+    }
+}
+
+#[test]
+fn options_are_read() {
+    let settings = parse("etcd://h?max_wait=2s&unsafe=allow&connect_timeout=9", &[]).unwrap();
+    assert!(settings.allow_unsafe && settings.tls.is_none());
+    assert_eq!(settings.bounds.max_wait, Duration::from_secs(2));
+    assert_eq!(settings.bounds.connect, Duration::from_secs(2), "no longer than a call");
+    let settings = parse("etcd://h?sslmode=require", &[]).unwrap();
+    assert!(settings.tls.is_some() && !settings.allow_unsafe);
+    assert_eq!(settings.bounds.connect, Duration::from_secs(3));
+}
+
+#[test]
+fn a_login_comes_from_the_url_then_a_file_then_the_environment() {
+    let pair = |name: &str, password: &str| Some((name.to_owned(), password.to_owned()));
+    let whole = [("ETCDCTL_USER", "root:pass:word"), ("ETCDCTL_PASSWORD", "other")];
+    assert_eq!(login("etcd://h", &[]), None);
+    assert_eq!(login("etcd://h", &whole), pair("root", "pass:word"));
+    assert_eq!(login("etcd://floe:a%3Ab@h", &whole), pair("floe", "a:b"));
+    assert_eq!(login("etcd://floe@h", &whole), pair("floe", "other"));
+    assert_eq!(login("etcd://h", &[("ETCDCTL_USER", "root"), ("ETCDCTL_PASSWORD", "p")]), pair("root", "p"));
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("password");
+    fs::write(&file, "from the file\n").unwrap();
+    let url = |user: &str| format!("etcd://{user}h?password_file={}", file.display());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(refused(&url("floe@"), &[]).contains("chmod 600"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    assert_eq!(login(&url("floe@"), &[]), pair("floe", "from the file"));
+    assert_eq!(login(&url(""), &whole), pair("root", "from the file"));
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_named() {
+    let url = "etcd://h?sslmode=require&sslcert=/nowhere.pem&sslkey=/nowhere.key";
+    let tls = parse(url, &[]).unwrap().tls.unwrap();
+    let text = tls.client().unwrap_err().to_string();
+    assert!(text.contains("sslcert: /nowhere.pem cannot be used"), "{text}");
+}
+
+#[test]
+fn a_record_is_text_and_is_read_as_it_was_written() {
+    let token = Token::from_bytes([0xab; 16]);
+    let whole =
+        Mark { previous: 1, start: 2, mark: MAX_MARK, token, note: Some("a note=b\n 订单".to_owned()) };
+    let text = "mark=9223372036854775807 start=2 previous=1 token=abababababababababababababababab note=a note=b\n 订单";
+    assert_eq!(String::from_utf8(write(&whole)).unwrap(), text);
+    for record in [
+        whole.clone(),
+        Mark { note: None, ..whole.clone() },
+        Mark { token: None, ..whole.clone() },
+        Mark { note: Some(String::new()), token: None, ..whole },
+        Mark::default(),
+    ] {
+        assert_eq!(read(&write(&record)), Some(record));
+    }
+}
+
+#[test]
+fn a_record_that_no_floe_has_written_is_not_read() {
+    for text in [
+        "",
+        "5",
+        "mark=5",
+        "mark=5 start=0",
+        "mark=-5 start=0 previous=0",
+        "mark=5 start=0 previous=0 ",
+        "mark=5 start=0 previous=0 owner=me",
+        "mark=5 start=0 previous=0 token=ab",
+        "mark=5 start=0 previous=0 token=00000000000000000000000000000000",
+        "mark=5 start=0 previous=0 token=+bababababababababababababababab",
+        "mark=5 start=6 previous=0",
+        "mark=5 start=4 previous=5",
+        "mark=9223372036854775808 start=0 previous=0",
+        "start=0 mark=5 previous=0",
+    ] {
+        assert_eq!(read(text.as_bytes()), None, "{text}");
+    }
+    assert_eq!(read(b"mark=5 start=0 previous=0 note=\xff"), None);
+}
+
+#[test]
+fn a_span_holds_what_begins_with_its_prefix_after_a_key() {
+    let place = Place::new("/floe", "shop");
+    let mut span = place.marks("n/");
+    assert_eq!(span.start, b"/floe/mark/shop/n/");
+    assert_eq!(span.end, b"/floe/mark/shop/n0");
+    span.after("n/a");
+    assert_eq!(span.start, b"/floe/mark/shop/n/a\0");
+    span.after("a");
+    assert_eq!(span.start, b"/floe/mark/shop/n/a\0", "it does not go back");
+    assert_eq!(span.rest(b"/floe/mark/shop/n/b"), Some("n/b".to_owned()));
+    let mut all = Span::below("/floe/realm/", "");
+    all.after("");
+    assert_eq!(all.start, b"/floe/realm/");
+}
+
+#[test]
+fn releases_that_lose_what_they_acknowledged_are_known() {
+    for version in ["3.4.22", "3.4.23", "3.5.6", "3.5.16+gitab12", "3.6.0", "3.6.0-rc.1", "4.0.0"] {
+        assert_eq!(judge(version), Verdict::Fit, "{version}");
+    }
+    for version in ["3.4.0", "3.4.21", "3.5.0", "3.5.0-alpha.0", "3.5.5"] {
+        assert!(matches!(judge(version), Verdict::Unsafe(_)), "{version}");
+    }
+    for version in ["3.3.27", "2.3.8", "0.4.9", "", "3.5", "x"] {
+        assert!(matches!(judge(version), Verdict::Unfit(_)), "{version}");
+    }
+}

@@ -1,0 +1,117 @@
+//! From etcd's errors to the ledger's, each with its cause and the way out.
+
+use std::fmt::Display;
+
+use floe::ledger::LedgerError;
+
+use super::Trouble;
+use super::url::Endpoint;
+use crate::OpenError;
+use crate::remote::realm::RAISE;
+
+/// gRPC's codes, where etcd's own words are not enough.
+const PERMISSION_DENIED: u32 = 7;
+const DATA_LOSS: u32 = 15;
+
+/// What a member answered instead of an answer, or what became of the connection to it.
+#[derive(Debug)]
+pub(super) struct Fault {
+    at: Endpoint,
+    /// gRPC's code; none where the connection itself failed.
+    code: Option<u32>,
+    text: String,
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Self::Store(fault)
+    }
+}
+
+impl Fault {
+    /// The member refused a call.
+    pub(super) fn refused(at: &Endpoint, code: u32, text: &str) -> Self {
+        Self { at: at.clone(), code: Some(code), text: text.to_owned() }
+    }
+
+    /// There is no connection any more, or none came about.
+    pub(super) fn broken(at: &Endpoint, error: &dyn Display) -> Self {
+        Self { at: at.clone(), code: None, text: error.to_string() }
+    }
+
+    pub(super) fn says(&self, words: &str) -> bool {
+        self.text.contains(words)
+    }
+
+    /// The token of this connection is not good any more.
+    pub(super) fn asks_for_a_login(&self) -> bool {
+        self.says("invalid auth token") || self.says("revision of auth store is old")
+    }
+
+    /// Whether the member is as it should be, and what was asked of it is not: another one would say the same.
+    pub(super) fn is_final(&self) -> bool {
+        self.is_access() || self.code == Some(PERMISSION_DENIED) || self.code == Some(DATA_LOSS)
+    }
+
+    /// The wrong password or user, or none.
+    fn is_access(&self) -> bool {
+        self.says("authentication failed") || self.says("user name is empty")
+    }
+
+    fn sentence(&self) -> String {
+        format!("etcd at {}: {}; {}", self.at, self.text, self.way_out())
+    }
+
+    /// What to do about the errors that have one answer.
+    fn way_out(&self) -> &'static str {
+        for (words, way_out) in [
+            (
+                "authentication failed",
+                "look at the user and the password (in the URL, ETCDCTL_USER, ETCDCTL_PASSWORD or the password file)",
+            ),
+            ("user name is empty", "name a user (in the URL or in ETCDCTL_USER) and its password"),
+            (
+                "permission denied",
+                "grant the user to read and write the keys under the prefix (docs/ledgers.md)",
+            ),
+            (
+                "database space exceeded",
+                "its database is at its quota: compact it, defragment it, disarm the alarm (etcdctl compact, defrag, alarm \
+                 disarm), and let it compact itself (--auto-compaction-retention) or raise --quota-backend-bytes",
+            ),
+            ("no leader", "its cluster has no majority: look which members run (etcdctl endpoint status)"),
+            ("learner", "name voting members, or promote it (etcdctl member promote)"),
+            ("too many requests", "it is behind with its work: look at its disk; floe tries again"),
+            ("request is too large", "raise --max-request-bytes"),
+            ("TLS: ", "look at sslmode and sslrootcert in the URL, and at the member's certificate"),
+        ] {
+            if self.says(words) {
+                return way_out;
+            }
+        }
+        "look whether the server runs and what its log says, and whether it speaks TLS (sslmode); floe tries again"
+    }
+}
+
+/// While the ledger is opened, a wrong name or password is what the user asked for.
+pub(super) fn at_open(fault: &Fault) -> OpenError {
+    if fault.is_access() {
+        return OpenError::Asked(fault.sentence());
+    }
+    if fault.code == Some(PERMISSION_DENIED) {
+        return LedgerError::Unfit(fault.sentence()).into();
+    }
+    at_work(fault).into()
+}
+
+/// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
+pub(super) fn at_work(fault: &Fault) -> LedgerError {
+    if fault.code == Some(DATA_LOSS) {
+        return LedgerError::Unfit(format!(
+            "etcd at {}: {}; its members do not agree on what they hold: repair it, or restore it from a backup, then \
+             {RAISE}",
+            fault.at, fault.text
+        ));
+    }
+    LedgerError::Unavailable(fault.sentence())
+}

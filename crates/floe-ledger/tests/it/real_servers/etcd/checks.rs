@@ -1,0 +1,165 @@
+//! What is looked at when a ledger is opened, and what it says.
+
+use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
+use floe_ledger::OpenError;
+
+use super::{Etcd, open, prefix, refused, url};
+use crate::{ask, got, orders, says};
+
+/// Lets in nobody but `root` and `floe`, who may do what docs/ledgers.md says.
+fn with_users(server: &Etcd) {
+    for command in [
+        "user add root:root",
+        "user grant-role root root",
+        "role add floe",
+        "role grant-permission floe readwrite --prefix /floe/",
+        "user add floe:right",
+        "user grant-role floe floe",
+        "user add stranger:right",
+        "auth enable",
+    ] {
+        server.control(&command.split(' ').collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_wrong_password_or_user_is_named_and_not_repeated() {
+    let server = Etcd::start(&[]);
+    let anybody = open(&server.url());
+    assert_eq!(got(&*anybody, &ask(1)), (0, 1));
+    // etcd asks for no password yet, and gets one all the same.
+    drop(open(&format!("etcd://floe:right@127.0.0.1:{}/floe", server.port())));
+    with_users(&server);
+    let at = |user: &str| format!("etcd://{user}127.0.0.1:{}/floe", server.port());
+    for user in ["floe:wr0ng@", "nobody:wr0ng@"] {
+        let wrong = refused(&at(user));
+        says(&wrong, &["authentication failed", "ETCDCTL_PASSWORD"]);
+        assert!(matches!(wrong, OpenError::Asked(_)) && !wrong.to_string().contains("wr0ng"), "{wrong}");
+    }
+    let nobody = refused(&at(""));
+    assert!(matches!(nobody, OpenError::Asked(_)), "{nobody:?}");
+    says(&nobody, &["user name is empty", "ETCDCTL_USER"]);
+    let stranger = refused(&at("stranger:right@"));
+    assert!(matches!(stranger, OpenError::Ledger(LedgerError::Unfit(_))), "{stranger:?}");
+    says(&stranger, &["permission denied", "docs/ledgers.md"]);
+
+    // Who was let in before is asked for a name now, which is no reason to stop for good.
+    let Err(LedgerError::Unavailable(text)) = anybody.reserve(&ask(1)) else { panic!("anybody may write") };
+    says(&text, &["user name is empty"]);
+    let ledger = open(&at("floe:right@"));
+    assert_eq!(got(&*ledger, &ask(1)), (1, 2));
+    assert_eq!(ledger.describe(), format!("etcd://127.0.0.1:{}/floe", server.port()));
+    assert!(ledger.is_shared());
+}
+
+#[test]
+fn a_token_that_etcd_has_forgotten_is_no_trouble() {
+    let server = Etcd::start(&[]);
+    with_users(&server);
+    let ledger = open(&format!("etcd://floe:right@127.0.0.1:{}/floe", server.port()));
+    assert_eq!(got(&*ledger, &ask(1)), (0, 1));
+    // It forgets them all, as it forgets each after five minutes without a call.
+    server.control(&["--user=root:root", "auth", "disable"]);
+    server.control(&["auth", "enable"]);
+    assert_eq!(got(&*ledger, &ask(1)), (1, 2));
+    server.control(&["--user=root:root", "user", "revoke-role", "floe", "floe"]);
+    let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(1)) else { panic!("a right too many") };
+    says(&text, &["permission denied"]);
+    server.control(&["--user=root:root", "user", "grant-role", "floe", "floe"]);
+    assert_eq!(got(&*ledger, &ask(1)), (2, 3));
+}
+
+#[test]
+fn nobody_listens() {
+    let port = floe_testbed::free_port();
+    let error = refused(&format!("etcd://floe:secret@127.0.0.1:{port}/ids"));
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    says(&error, &[&format!("127.0.0.1:{port}"), "refused", "whether the server runs"]);
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[test]
+fn keys_of_a_newer_floe_or_of_no_floe_are_refused() {
+    let (server, prefix) = (Etcd::shared(), prefix());
+    let url = url(server, &prefix, "");
+    let ledger = open(&url);
+    got(&*ledger, &ask(5));
+    for (value, parts) in [("2", ["newer floe", "version 2"]), ("x", ["the version `x`", "restore"])] {
+        server.control(&["put", &format!("{prefix}/version"), value]);
+        let error = refused(&url);
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+        says(&error, &parts);
+    }
+    let key = format!("{prefix}/mark/test/n/orders");
+    server.control(&["put", &key, "5"]);
+    let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("it was read") };
+    says(&text, &["`5`", &key, "restore"]);
+}
+
+#[test]
+fn who_names_no_realm_does_not_begin_a_second_one() {
+    let url = url(Etcd::shared(), &prefix(), "");
+    drop(open(&url));
+    let Err(error) = floe_ledger::open(&url, floe_ledger::DEFAULT_REALM) else {
+        panic!("a second realm began")
+    };
+    says(&error, &["has no realm default", "it has: test", "--realm"]);
+}
+
+#[test]
+fn an_operator_can_read_and_write_it_with_etcdctl() {
+    let (server, prefix) = (Etcd::shared(), prefix());
+    let ledger = open(&url(server, &prefix, ""));
+    assert_eq!(ledger.clock(), Ok(None));
+    let key = Key::slot(10, 7);
+    let note = Some("订单 'host' note=x".to_owned());
+    let request = Reserve { key: key.clone(), floor: (1 << 53) + 1, note: note.clone(), ..ask(1 << 53) };
+    got(&*ledger, &request);
+    assert_eq!(ledger.give_back(&key, request.token, (1 << 53) + 2), Ok(true));
+    ledger.bind(&floe::Name::new("orders").unwrap(), "kind=segment", true).unwrap();
+    let id = ledger.realm_id().unwrap();
+    let lines = [
+        &format!("{prefix}/definition/test/orders"),
+        "kind=segment",
+        &format!("{prefix}/mark/test/n/orders"),
+        "mark=0 start=0 previous=0",
+        &format!("{prefix}/mark/test/s/10/7"),
+        "mark=9007199254740994 start=9007199254740993 previous=0 note=订单 'host' note=x",
+        &format!("{prefix}/realm/test"),
+        &id,
+        &format!("{prefix}/version"),
+        "1",
+    ];
+    assert_eq!(server.control(&["get", "--prefix", &prefix]).lines().collect::<Vec<_>>(), lines);
+    let largest = "mark=9223372036854775807 start=0 previous=0 note=by hand";
+    server.control(&["put", &format!("{prefix}/mark/test/s/10/7"), largest]);
+    let refused = ledger.reserve(&Reserve { key, max_mark: 5, ..ask(1) });
+    assert_eq!(refused, Ok(Reply::Refused { mark: (1 << 63) - 1, note: Some("by hand".to_owned()) }));
+}
+
+#[test]
+fn compaction_changes_nothing() {
+    let server = Etcd::start(&[]);
+    let ledger = open(&server.url());
+    let request = ask(5);
+    assert_eq!(got(&*ledger, &request), (0, 5));
+    for end in 6..10 {
+        assert_eq!(got(&*ledger, &ask(1)), (end - 1, end));
+    }
+    server.control(&["compact", &super::restored::revision(&server).to_string()]);
+    server.control(&["defrag"]);
+    assert_eq!(got(&*ledger, &ask(1)), (9, 10));
+    assert_eq!(ledger.list("", "", 10).unwrap().len(), 1);
+}
+
+#[test]
+fn a_ledger_may_be_used_inside_an_async_runtime() {
+    let url = url(Etcd::shared(), &prefix(), "");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let ledger = open(&url);
+        assert_eq!(got(&*ledger, &ask(3)), (0, 3));
+        assert_eq!(ledger.give_back(&orders(), ask(1).token, 0), Ok(false));
+        drop(ledger);
+    });
+}

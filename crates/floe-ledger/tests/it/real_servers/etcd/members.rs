@@ -1,0 +1,76 @@
+//! Clusters of several members, and URLs that name them.
+
+use std::sync::atomic::AtomicUsize;
+
+use floe::ledger::{Ledger, LedgerError};
+use floe_ledger::OpenError;
+
+use super::{Etcd, open, refused};
+use crate::real_servers::faults::range;
+use crate::{ask, got, says};
+
+fn url(members: &[&Etcd], options: &str) -> String {
+    let members: Vec<_> = members.iter().map(|member| format!("127.0.0.1:{}", member.port())).collect();
+    format!("etcd://{}/floe?{options}", members.join(","))
+}
+
+#[test]
+fn each_member_of_three_may_be_killed() {
+    let first = Etcd::start(&[]);
+    let (second, third) = (first.join(), first.join());
+    let members = [&first, &second, &third];
+    let ledger = open(&url(&members, "max_wait=2s"));
+    let failures = AtomicUsize::new(0);
+    let mut end = 0;
+    for killed in members {
+        assert_eq!(range(&*ledger, &ask(5), &failures), (end, end + 5));
+        killed.kill();
+        let request = ask(5);
+        assert_eq!(range(&*ledger, &request, &failures), (end + 5, end + 10));
+        killed.run();
+        assert_eq!(range(&*ledger, &request, &failures), (end + 5, end + 10));
+        end += 10;
+    }
+}
+
+#[test]
+fn a_member_without_a_majority_is_passed_over() {
+    let lonely = Etcd::start(&[]);
+    lonely.join().kill();
+    let error = refused(&url(&[&lonely], ""));
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    let sound = Etcd::start(&[]);
+    // Wherever it begins: a few times.
+    for end in 1..6 {
+        let ledger = open(&url(&[&lonely, &sound], "max_wait=10s&connect_timeout=10"));
+        assert_eq!(got(&*ledger, &ask(1)), (end - 1, end));
+    }
+}
+
+#[test]
+fn a_learner_is_refused_and_passed_over() {
+    let member = Etcd::start(&[]);
+    let learner = member.join_as_learner();
+    says(&refused(&url(&[&learner], "")), &["is a learner", "member promote"]);
+    for end in 1..6 {
+        assert_eq!(got(&*open(&url(&[&learner, &member], "")), &ask(1)), (end - 1, end));
+    }
+}
+
+#[test]
+fn members_of_two_clusters_are_noticed() {
+    let (one, other) = (Etcd::start(&[]), Etcd::start(&[]));
+    let ledger = open(&url(&[&one, &other], "max_wait=1s"));
+    got(&*ledger, &ask(5));
+    let after_each = [&one, &other].map(|server| {
+        server.stop();
+        let outcome = ledger.reserve(&ask(1));
+        server.run();
+        outcome
+    });
+    let unfit = after_each.iter().find_map(|outcome| match outcome {
+        Err(LedgerError::Unfit(text)) => Some(text),
+        _ => None,
+    });
+    says(unfit.unwrap(), &["belongs to cluster", "one cluster"]);
+}

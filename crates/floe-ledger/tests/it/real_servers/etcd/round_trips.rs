@@ -1,0 +1,71 @@
+//! What a call costs, counted by the server.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+
+use floe::ledger::{Key, Ledger, Reply, Reserve};
+
+use super::restored::revision;
+use super::{Etcd, open};
+use crate::{ask, got};
+
+/// How many calls of KV the server has answered.
+fn answered(server: &Etcd) -> u64 {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let of_kv =
+        |line: &&str| line.starts_with("grpc_server_handled_total") && line.contains("\"etcdserverpb.KV\"");
+    let counts = text.lines().filter(of_kv).map(|line| line.rsplit(' ').next().unwrap());
+    counts.map(|count| count.parse::<u64>().unwrap()).sum()
+}
+
+#[track_caller]
+fn costs(server: &Etcd, round_trips: u64, call: impl FnOnce()) {
+    let before = answered(server);
+    call();
+    assert_eq!(answered(server) - before, round_trips);
+}
+
+#[test]
+fn a_call_is_one_round_trip_unless_somebody_else_came_in_between() {
+    let server = Etcd::start(&[]);
+    let (ledger, other) = (open(&server.url()), open(&server.url()));
+    let (slot, name) = (Key::slot(10, 1), floe::Name::new("tickets").unwrap());
+    let request = Reserve { key: slot.clone(), ..ask(5) };
+    costs(&server, 1, || assert_eq!(got(&*ledger, &request), (0, 5)));
+    costs(&server, 1, || assert_eq!(ledger.give_back(&slot, request.token, 3), Ok(true)));
+    costs(&server, 20, || {
+        (0..20).for_each(|_| drop(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) })))
+    });
+    // Who probes a slot for the first time takes it to be free.
+    let before = revision(&server);
+    let probe = Reserve { key: slot.clone(), max_mark: 5, ..ask(5) };
+    costs(&server, 1, || {
+        assert_eq!(other.reserve(&probe), Ok(Reply::Refused { mark: 103, note: None }));
+    });
+    assert_eq!(revision(&server), before, "nothing was written");
+    costs(&server, 1, || assert_eq!(got(&*other, &Reserve { key: slot.clone(), ..ask(5) }), (103, 108)));
+    costs(&server, 2, || assert_eq!(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) }), (108, 113)));
+    costs(&server, 1, || drop(ledger.bind(&name, "kind=segment", true).unwrap()));
+    costs(&server, 1, || drop(other.bind(&name, "kind=other", true).unwrap()));
+    let request = Reserve { key: Key::name(&name), create: false, ..ask(5) };
+    costs(&server, 2, || assert_eq!(got(&*ledger, &request), (0, 5)));
+    costs(&server, 1, || assert_eq!(got(&*ledger, &request), (0, 5)));
+}
+
+#[test]
+fn calls_of_one_process_wait_their_turn_instead_of_racing() {
+    let server = Etcd::start(&[]);
+    let ledger = open(&server.url());
+    costs(&server, 320, || {
+        thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| (0..20).for_each(|_| drop(got(&*ledger, &ask(1)))));
+            }
+        });
+    });
+    assert_eq!(got(&*ledger, &ask(1)), (320, 321));
+}

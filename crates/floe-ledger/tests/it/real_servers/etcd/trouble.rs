@@ -1,0 +1,120 @@
+//! What may happen to the keys and the database under a running ledger.
+
+use std::collections::HashSet;
+use std::fs;
+use std::thread;
+
+use floe::Name;
+use floe::ledger::{Ledger, LedgerError};
+use floe_testbed::Etcd;
+
+use super::{open, prefix, url};
+use crate::{ask, got, orders, says};
+
+#[test]
+fn a_realm_that_is_another_one_stops_the_ledger() {
+    let server = Etcd::start(&[]);
+    let ledger = open(&server.url());
+    got(&*ledger, &ask(5));
+    let name = Name::new("tickets").unwrap();
+    for (command, part) in [
+        ("put /floe/realm/test another", "is not the one that it was"),
+        ("del /floe/realm/test", "the realm"),
+        ("del --prefix /floe/", "is gone"),
+    ] {
+        server.control(&command.split(' ').collect::<Vec<_>>());
+        // On the connection that is there, and on a new one.
+        for outcome in [ledger.reserve(&ask(1)).map(drop), ledger.reserve(&ask(1)).map(drop)] {
+            let Err(LedgerError::Unfit(text)) = outcome else { panic!("after {command}: {outcome:?}") };
+            says(&text, &[part, "restore"]);
+        }
+    }
+    let bound = ledger.bind(&name, "kind=segment", true);
+    assert!(matches!(bound, Err(LedgerError::Unfit(_))), "{bound:?}");
+    assert_eq!(server.control(&["get", "--prefix", "/floe"]), "", "nothing was made again");
+}
+
+#[test]
+fn a_realm_that_changes_is_noticed_by_every_call_that_writes() {
+    let (server, prefix) = (Etcd::shared(), prefix());
+    let realm = format!("{prefix}/realm/test");
+    let request = ask(5);
+    let calls: [&dyn Fn(&dyn Ledger) -> Result<(), LedgerError>; 4] = [
+        &|ledger| ledger.reserve(&ask(1)).map(drop),
+        &|ledger| ledger.give_back(&orders(), request.token, 4).map(drop),
+        &|ledger| ledger.raise(&orders(), 1_000).map(drop),
+        &|ledger| ledger.bind(&Name::new("tickets").unwrap(), "kind=segment", true).map(drop),
+    ];
+    for call in calls {
+        let ledger = open(&url(server, &prefix, ""));
+        let id = ledger.realm_id().unwrap();
+        got(&*ledger, &request);
+        server.control(&["put", &realm, "another"]);
+        let outcome = call(&*ledger);
+        assert!(matches!(outcome, Err(LedgerError::Unfit(_))), "{outcome:?}");
+        server.control(&["put", &realm, &id]);
+        assert_eq!(got(&*ledger, &request), (0, 5), "nothing was written");
+    }
+}
+
+#[test]
+fn a_record_that_somebody_deleted_is_missing() {
+    let (server, prefix) = (Etcd::shared(), prefix());
+    let ledger = open(&url(server, &prefix, ""));
+    got(&*ledger, &ask(5));
+    server.control(&["del", &format!("{prefix}/mark/test/n/orders")]);
+    let request = floe::ledger::Reserve { create: false, ..ask(1) };
+    assert_eq!(ledger.reserve(&request), Err(LedgerError::Missing(orders())));
+}
+
+#[test]
+fn a_database_that_is_full_is_named_and_served_again_when_there_is_room() {
+    let server = Etcd::start(&["--quota-backend-bytes=2000000"]);
+    let ledger = open(&server.url());
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    let definition = "x".repeat(100_000);
+    let full = (0..100).find_map(|number| {
+        ledger.bind(&Name::new(&format!("name-{number}")).unwrap(), &definition, false).err()
+    });
+    let Some(LedgerError::Unavailable(text)) = full else { panic!("{full:?}") };
+    says(&text, &["database space exceeded", "etcdctl compact", "--quota-backend-bytes"]);
+    let request = ask(5);
+    assert!(matches!(ledger.reserve(&request), Err(LedgerError::Unavailable(_))));
+    server.control(&["del", "--prefix", "/floe/definition/"]);
+    server.control(&["compact", &super::restored::revision(&server).to_string()]);
+    server.control(&["defrag"]);
+    server.control(&["alarm", "disarm"]);
+    assert_eq!(got(&*ledger, &request), (5, 10));
+}
+
+/// This process's own connections to a port on loopback.
+fn connections(port: u16) -> usize {
+    let links =
+        fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    let sockets: HashSet<String> = links.filter_map(|link| link.to_str().map(str::to_owned)).collect();
+    let table = fs::read_to_string("/proc/self/net/tcp").unwrap();
+    let is_ours = |line: &&str| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let (remote, state, inode) = (fields[2], fields[3], fields[9]);
+        remote.ends_with(&format!(":{port:04X}"))
+            && state == "01"
+            && sockets.contains(&format!("socket:[{inode}]"))
+    };
+    table.lines().skip(1).filter(is_ours).count()
+}
+
+#[test]
+fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
+    let server = Etcd::start(&[]);
+    let ledger = open(&server.url());
+    thread::scope(|scope| {
+        for worker in 0..16 {
+            let (ledger, key) = (&ledger, floe::ledger::Key::slot(10, worker));
+            let request = move || floe::ledger::Reserve { key: key.clone(), ..ask(1) };
+            scope.spawn(move || (0..20).for_each(|_| drop(got(&**ledger, &request()))));
+        }
+    });
+    assert_eq!(connections(server.port()), 4);
+    drop(ledger);
+    while connections(server.port()) > 0 {}
+}
