@@ -8,6 +8,7 @@
 //! | `memory:` | (always there) | nobody; a restart forgets it |
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
 //! | `postgres://…` | `postgres` | whoever reaches the database |
+//! | `zookeeper://…` | `zookeeper` | whoever reaches the ensemble |
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -31,12 +32,16 @@ pub mod postgres;
 mod remote;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper;
 
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, open_dir};
+#[cfg(feature = "zookeeper")]
+pub use zookeeper::Zookeeper;
 
 /// The realm of those who name none.
 pub const DEFAULT_REALM: &str = "default";
@@ -48,6 +53,8 @@ pub const SCHEMES: &[&str] = &[
     "sqlite:PATH",
     #[cfg(feature = "postgres")]
     "postgres://…",
+    #[cfg(feature = "zookeeper")]
+    "zookeeper://…",
 ];
 
 /// Schemes of ledgers that floe is to have, and that this version or build has not.
@@ -63,6 +70,7 @@ const NOT_HERE: &[&str] = &[
     "redis",
     "rediss",
     "etcd",
+    #[cfg(not(feature = "zookeeper"))]
     "zookeeper",
 ];
 
@@ -86,6 +94,7 @@ pub enum OpenError {
 /// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`, after which
 ///   options may stand: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
 /// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
+/// - `zookeeper://user:password@host:port,host:port/path` is an ensemble; see [`zookeeper`] and [`Zookeeper::open`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
@@ -101,6 +110,8 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
         "sqlite" => sqlite::open_url(rest, realm),
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => postgres::open_url(url, realm),
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => zookeeper::open_url(url, realm),
         _ if NOT_HERE.contains(&scheme) => Err(OpenError::Asked(format!(
             "this build of floe has no ledger on {scheme}: use one of {}",
             SCHEMES.join(", ")

@@ -158,10 +158,21 @@ impl<C: Connect> Remote<C> {
         &self,
         work: impl for<'a> FnOnce(&'a mut C::Link) -> Work<'a, T, C::Error> + Send + 'static,
     ) -> Result<T, LedgerError> {
+        self.call_in_turn(std::future::ready(()), |link, ()| work(link))
+    }
+
+    /// The same once it is its `turn`, which lasts to the end of the call. Who waits for one keeps no connection from
+    /// the others.
+    pub(crate) fn call_in_turn<T: Send + 'static, G: Send + 'static>(
+        &self,
+        turn: impl Future<Output = G> + Send + 'static,
+        work: impl for<'a> FnOnce(&'a mut C::Link, &'a mut G) -> Work<'a, T, C::Error> + Send + 'static,
+    ) -> Result<T, LedgerError> {
         let pool = Arc::clone(&self.pool);
         let outcome = self.wait(async move {
+            let mut turn = turn.await;
             let mut lease = pool.lease().await?;
-            let outcome = work(lease.link()?).await;
+            let outcome = work(lease.link()?, &mut turn).await;
             if outcome.as_ref().err().is_none_or(Trouble::spares_the_link) {
                 lease.keep();
             }

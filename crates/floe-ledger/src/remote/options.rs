@@ -20,6 +20,12 @@ pub(crate) fn max_wait(key: &str, value: &str) -> Result<Duration, OpenError> {
     duration(value).ok_or_else(|| takes(key, value, "a time such as 500ms or 10s, from 100ms to 1h"))
 }
 
+/// `connect_timeout=3`: in whole seconds, as libpq has it.
+pub(crate) fn connect_timeout(key: &str, value: &str) -> Result<Duration, OpenError> {
+    let seconds = value.parse().ok().filter(|seconds| (1..=3_600).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| takes(key, value, "whole seconds from 1 to 3600"))
+}
+
 /// `unsafe=allow`: whether a server that may lose marks is taken all the same.
 pub(crate) fn allows_unsafe(key: &str, value: &str) -> Result<bool, OpenError> {
     match value {

@@ -5,3 +5,5 @@
 pub(crate) mod faults;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;

@@ -86,7 +86,7 @@ pub(crate) fn range(ledger: &dyn Ledger, request: &Reserve, failures: &AtomicUsi
 
 /// Asserts that ranges do not overlap, and returns where the last one ends.
 #[track_caller]
-fn disjoint(mut ranges: Vec<(u64, u64)>) -> u64 {
+pub(crate) fn disjoint(mut ranges: Vec<(u64, u64)>) -> u64 {
     ranges.sort_unstable();
     for pair in ranges.windows(2) {
         assert!(pair[0].1 <= pair[1].0, "{pair:?} overlap");

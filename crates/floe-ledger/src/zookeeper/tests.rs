@@ -1,0 +1,1 @@
+//! URLs, paths and records, without a server.
