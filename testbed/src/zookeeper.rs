@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{Certificates, Home, Server, free_port, output, program, text};
+use crate::{Certificates, Home, Server, free_port, listens, output, program, text};
 
 /// A server of ZooKeeper's.
 pub struct Zookeeper(Server);
@@ -23,6 +23,15 @@ impl Zookeeper {
 
     /// The same, in a home with files of its own.
     pub fn start_in(home: Home, settings: &[&str], java: &[&str]) -> Self {
+        Self::start_until(home, settings, java, serves)
+    }
+
+    fn start_until(
+        home: Home,
+        settings: &[&str],
+        java: &[&str],
+        ready: impl Fn(u16) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let (settings, java) =
             (settings.join("\n"), java.iter().map(ToString::to_string).collect::<Vec<_>>());
         let start = move |home: &Home, port: u16| {
@@ -37,9 +46,7 @@ impl Zookeeper {
             command.args(["-cp", &class_path(), "org.apache.zookeeper.server.quorum.QuorumPeerMain"]).arg(file);
             command
         };
-        Self(Server::new(home, Signal::TERM, start, |port| {
-            ask(port, "ruok").is_ok_and(|answer| answer == "imok")
-        }))
+        Self(Server::new(home, Signal::TERM, start, ready))
     }
 
     /// A server for `host` that takes TLS on a second port, the one that is returned. `client_auth` is what it wants
@@ -56,7 +63,8 @@ impl Zookeeper {
             format!("ssl.trustStore.location={}\nssl.trustStore.type=PEM", text(&certificates.signer)),
             format!("ssl.clientAuth={client_auth}"),
         ];
-        let server = Self::start_in(home, &settings.each_ref().map(String::as_str), &[]);
+        let settings = settings.each_ref().map(String::as_str);
+        let server = Self::start_until(home, &settings, &[], move |plain| serves(plain) && listens(port));
         (server, port, certificates)
     }
 
@@ -68,7 +76,10 @@ impl Zookeeper {
             home.write_below("data", "myid", &id.to_string());
             let mut settings = vec!["initLimit=10", "syncLimit=4"];
             settings.extend(members.iter().map(String::as_str));
-            Self::start_in(home, &settings, java)
+            // It serves nobody before it has found another one.
+            Self::start_until(home, &settings, java, |port| {
+                ask(port, "ruok").is_ok_and(|answer| answer == "imok")
+            })
         })
     }
 
@@ -87,12 +98,13 @@ impl Zookeeper {
     #[track_caller]
     pub fn cli(&self, arguments: &[&str]) -> String {
         let mut command = Command::new(java_program());
+        command.env("LC_ALL", "C.UTF-8");
         command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", &class_path()]);
         command.arg("org.apache.zookeeper.ZooKeeperMain");
         command.args(["-server", &format!("127.0.0.1:{}", self.port())]).args(arguments);
         // It tells first that it connected, and to whom.
         let said = output(&mut command);
-        let (_, answer) = said.split_once("path:null\n").unwrap();
+        let (_, answer) = said.split_once("path:null").unwrap();
         answer.trim().to_owned()
     }
 
@@ -124,6 +136,11 @@ fn class_path() -> String {
     );
     let jars = ["zookeeper", "netty-codec", "netty-resolver", "netty-transport-native-unix-common", "slf4j-nop"];
     jars.map(|jar| format!("/usr/share/java/{jar}.jar")).join(":")
+}
+
+/// Whether it answers clients; to `ruok` it says yes before that.
+fn serves(port: u16) -> bool {
+    ask(port, "srvr").is_ok_and(|answer| answer.contains("Mode: "))
 }
 
 /// What it answers to a word of four letters.

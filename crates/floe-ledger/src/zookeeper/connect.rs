@@ -96,7 +96,7 @@ impl Ensemble {
 
     async fn encrypted(&self, host: &Host) -> Result<Box<dyn Stream>, Error> {
         let failed = |what: &dyn std::fmt::Display| {
-            Error::Unreachable(format!("TLS with {host} could not be agreed on ({what})"))
+            Error::Tls(format!("TLS with {host} could not be agreed on ({what})"))
         };
         let name = ServerName::try_from(host.name.clone()).map_err(|error| failed(&error))?;
         let stream = self.tls.connect(name, connected(host).await?).await.map_err(|error| failed(&error))?;

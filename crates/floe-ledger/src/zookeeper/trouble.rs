@@ -10,8 +10,10 @@ use crate::OpenError;
 /// What goes wrong on a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Error {
-    /// The server cannot be reached, or TLS with it not be agreed on.
+    /// The server cannot be reached.
     Unreachable(String),
+    /// TLS with it could not be agreed on.
+    Tls(String),
     /// The connection ended.
     Closed(String),
     /// It ended before there was a session.
@@ -25,7 +27,7 @@ pub(super) enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable(why) | Self::Closed(why) => f.write_str(why),
+            Self::Unreachable(why) | Self::Tls(why) | Self::Closed(why) => f.write_str(why),
             Self::NoSession => f.write_str("it closed the connection before there was a session"),
             Self::Code(code) => write!(f, "ZooKeeper answered {} ({code})", name(*code)),
             Self::Garbled(what) => write!(f, "what it sent is not ZooKeeper's protocol ({what})"),
@@ -57,6 +59,10 @@ fn sentence(error: &Error, shown: &str) -> String {
 
 fn way_out(error: &Error) -> &'static str {
     match error {
+        Error::Tls(_) => {
+            "look at sslmode and sslrootcert, at the host in the URL and at the port (2181 is without TLS by default); \
+             a server with ssl.clientAuth=need, which is the default, wants sslcert and sslkey"
+        }
         Error::NoSession => {
             "it does so while it has no quorum (also with readonlymode.enabled), where this host has maxClientCnxns \
              connections already (a floe takes four at most), and on a port that speaks TLS; its log says which"

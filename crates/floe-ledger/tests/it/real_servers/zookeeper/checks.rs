@@ -49,7 +49,6 @@ fn what_was_made_with_credentials_is_open_to_these_alone() {
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o600);
     fs::set_permissions(&file, mode).unwrap();
     assert_eq!(got(&*open(&from_file), &ask(3)), (3, 6));
-    says(&Zookeeper::shared().cli(&["getAcl", &path]), &["'digest,'careful:", "cdrwa"]);
 }
 
 #[test]

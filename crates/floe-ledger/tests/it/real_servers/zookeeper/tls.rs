@@ -57,7 +57,7 @@ fn a_server_that_wants_a_certificate_gets_one() {
     };
     opens(port, &shown(&certificates.server)).unwrap();
     let error = opens(port, &verified).unwrap_err();
-    says(&error, &["closed the connection", "sslcert"]);
+    says(&error, &["TLS", "BadCertificate", "sslcert"]);
     says(&opens(port, &shown(&certificates.key)).unwrap_err(), &["sslcert", "server.key", "PEM"]);
 }
 
