@@ -66,6 +66,14 @@ impl Home {
         file
     }
 
+    /// The same in a folder, which is made and which the server may write to.
+    pub fn write_below(&self, folder: &str, name: &str, text: &str) -> PathBuf {
+        let folder_path = self.path.join(folder);
+        fs::create_dir_all(&folder_path).unwrap();
+        self.own(&folder_path);
+        self.write(&format!("{folder}/{name}"), text)
+    }
+
     /// A command that runs in here, as an ordinary user, with its words in the file `log`.
     pub fn command(&self, program: &Path) -> Command {
         let log = fs::File::options().create(true).append(true).open(self.path.join("log")).unwrap();

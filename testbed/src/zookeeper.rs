@@ -1,17 +1,18 @@
-//! ZooKeeper, an ensemble of one.
+//! ZooKeeper, an ensemble of one or of three.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{Home, Server, program};
+use crate::{Certificates, Home, Server, free_port, listens, output, program, text};
 
-/// A ZooKeeper on its own.
+/// A server of ZooKeeper's.
 pub struct Zookeeper(Server);
 
 impl Zookeeper {
@@ -22,29 +23,64 @@ impl Zookeeper {
 
     /// The same, in a home with files of its own.
     pub fn start_in(home: Home, settings: &[&str], java: &[&str]) -> Self {
-        let jar = "/usr/share/java/zookeeper.jar";
-        assert!(
-            Path::new(jar).is_file(),
-            "these tests need ZooKeeper: install the Debian packages zookeeper and default-jre-headless, or leave \
-             them out with scripts/test --skip-servers"
-        );
+        Self::start_until(home, settings, java, serves)
+    }
+
+    fn start_until(
+        home: Home,
+        settings: &[&str],
+        java: &[&str],
+        ready: impl Fn(u16) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let (settings, java) =
             (settings.join("\n"), java.iter().map(ToString::to_string).collect::<Vec<_>>());
         let start = move |home: &Home, port: u16| {
-            let data = home.path().join("data");
             let text = format!(
                 "tickTime=500\ndataDir={}\nclientPortAddress=127.0.0.1\nclientPort={port}\n\
                  admin.enableServer=false\n4lw.commands.whitelist=ruok,srvr\nmaxClientCnxns=0\n{settings}\n",
-                data.display()
+                home.path().join("data").display()
             );
             let file = home.write("zoo.cfg", &text);
-            let mut command = home.command(&program("java", "FLOE_JAVA", &[], "default-jre-headless"));
+            let mut command = home.command(&java_program());
             command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m"]).args(&java);
-            command.args(["-cp", &format!("{jar}:/usr/share/java/slf4j-nop.jar")]);
-            command.arg("org.apache.zookeeper.server.ZooKeeperServerMain").arg(file);
+            command.args(["-cp", &class_path(), "org.apache.zookeeper.server.quorum.QuorumPeerMain"]).arg(file);
             command
         };
-        Self(Server::new(home, Signal::TERM, start, is_ready))
+        Self(Server::new(home, Signal::TERM, start, ready))
+    }
+
+    /// A server for `host` that takes TLS on a second port, the one that is returned. `client_auth` is what it wants
+    /// of the certificates of clients: `none` or `need`.
+    pub fn start_with_tls(host: &str, client_auth: &str) -> (Self, u16, Certificates) {
+        let home = Home::new("zookeeper");
+        let certificates = Certificates::for_host(host, &home);
+        let pem = [&certificates.server, &certificates.key].map(|file| std::fs::read_to_string(file).unwrap());
+        let (keys, port) = (home.write("keys.pem", &pem.concat()), free_port());
+        let settings = [
+            format!("secureClientPort={port}\nsecureClientPortAddress=127.0.0.1"),
+            "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory".to_owned(),
+            format!("ssl.keyStore.location={}\nssl.keyStore.type=PEM", text(&keys)),
+            format!("ssl.trustStore.location={}\nssl.trustStore.type=PEM", text(&certificates.signer)),
+            format!("ssl.clientAuth={client_auth}"),
+        ];
+        let settings = settings.each_ref().map(String::as_str);
+        let server = Self::start_until(home, &settings, &[], move |plain| serves(plain) && listens(port));
+        (server, port, certificates)
+    }
+
+    /// Three servers that agree by majority, once two of them have found each other.
+    pub fn ensemble(java: &[&str]) -> [Self; 3] {
+        let members = [1, 2, 3].map(|id| format!("server.{id}=127.0.0.1:{}:{}", free_port(), free_port()));
+        [1, 2, 3].map(|id| {
+            let home = Home::new("zookeeper");
+            home.write_below("data", "myid", &id.to_string());
+            let mut settings = vec!["initLimit=10", "syncLimit=4"];
+            settings.extend(members.iter().map(String::as_str));
+            // It serves nobody before it has found another one.
+            Self::start_until(home, &settings, java, |port| {
+                ask(port, "ruok").is_ok_and(|answer| answer == "imok")
+            })
+        })
     }
 
     /// One server for all tests of a process that do it no harm.
@@ -57,19 +93,64 @@ impl Zookeeper {
     pub fn url(&self) -> String {
         format!("zookeeper://127.0.0.1:{}/floe", self.port())
     }
+
+    /// What ZooKeeper's own client says to a command, as an operator would ask.
+    #[track_caller]
+    pub fn cli(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(java_program());
+        command.env("LC_ALL", "C.UTF-8");
+        command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", &class_path()]);
+        command.arg("org.apache.zookeeper.ZooKeeperMain");
+        command.args(["-server", &format!("127.0.0.1:{}", self.port())]).args(arguments);
+        // It tells first that it connected, and to whom.
+        let said = output(&mut command);
+        let (_, answer) = said.split_once("path:null").unwrap();
+        answer.trim().to_owned()
+    }
+
+    /// A number that it tells of itself, such as `Received` or `Connections`.
+    pub fn counts(&self, what: &str) -> u64 {
+        let answer = ask(self.port(), "srvr").unwrap();
+        let mut lines = answer.lines().filter_map(|line| line.split_once(": "));
+        let (_, number) = lines.find(|(name, _)| *name == what).unwrap();
+        let hexadecimal = number.strip_prefix("0x").map(|number| u64::from_str_radix(number, 16));
+        hexadecimal.unwrap_or_else(|| number.parse()).unwrap()
+    }
+
+    /// Whether it leads an ensemble.
+    pub fn is_leader(&self) -> bool {
+        ask(self.port(), "srvr").is_ok_and(|answer| answer.contains("Mode: leader"))
+    }
 }
 
-/// Whether it answers `ruok`.
-fn is_ready(port: u16) -> bool {
-    let ask = || {
-        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_read_timeout(Some(Duration::from_millis(500)))?;
-        stream.write_all(b"ruok")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        std::io::Result::Ok(answer)
-    };
-    ask().is_ok_and(|answer| answer == "imok")
+fn java_program() -> PathBuf {
+    program("java", "FLOE_JAVA", &[], "default-jre-headless")
+}
+
+/// Everything that Debian keeps for it; its own jar names some of what TLS needs, and not all.
+fn class_path() -> String {
+    assert!(
+        Path::new("/usr/share/java/zookeeper.jar").is_file(),
+        "these tests need ZooKeeper: install the Debian packages zookeeper and default-jre-headless, or leave them \
+         out with scripts/test --skip-servers"
+    );
+    let jars = ["zookeeper", "netty-codec", "netty-resolver", "netty-transport-native-unix-common", "slf4j-nop"];
+    jars.map(|jar| format!("/usr/share/java/{jar}.jar")).join(":")
+}
+
+/// Whether it answers clients; to `ruok` it says yes before that.
+fn serves(port: u16) -> bool {
+    ask(port, "srvr").is_ok_and(|answer| answer.contains("Mode: "))
+}
+
+/// What it answers to a word of four letters.
+fn ask(port: u16, word: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_millis(500)))?;
+    stream.write_all(word.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 impl Deref for Zookeeper {

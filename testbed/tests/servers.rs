@@ -56,5 +56,13 @@ fn real_servers_etcd() {
 fn real_servers_zookeeper() {
     let server = Zookeeper::start(&[], &[]);
     assert!(server.url().starts_with("zookeeper://127.0.0.1:"));
+    server.cli(&["create", "/a", "2"]);
+    assert_eq!(server.cli(&["get", "/a"]), "2");
     lives_and_dies(&server);
+    let (server, port, _certificates) = Zookeeper::start_with_tls("127.0.0.1", "none");
+    TcpStream::connect(("127.0.0.1", port)).unwrap();
+    lives_and_dies(&server);
+    let servers = Zookeeper::ensemble(&[]);
+    while !servers.iter().any(Zookeeper::is_leader) {}
+    lives_and_dies(&servers[0]);
 }

@@ -10,6 +10,7 @@
 //! | `postgres://…` | `postgres` | whoever reaches the database |
 //! | `redis://…`, `rediss://…` | `redis` | whoever reaches the server |
 //! | `etcd://…` | `etcd` | whoever reaches the cluster |
+//! | `zookeeper://…` | `zookeeper` | whoever reaches the ensemble |
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -37,6 +38,8 @@ pub mod redis;
 mod remote;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper;
 
 #[cfg(feature = "etcd")]
 pub use etcd::Etcd;
@@ -48,6 +51,8 @@ pub use self::redis::Redis;
 
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, open_dir};
+#[cfg(feature = "zookeeper")]
+pub use zookeeper::Zookeeper;
 
 /// The realm of those who name none.
 pub const DEFAULT_REALM: &str = "default";
@@ -63,6 +68,8 @@ pub const SCHEMES: &[&str] = &[
     "redis://…",
     #[cfg(feature = "etcd")]
     "etcd://…",
+    #[cfg(feature = "zookeeper")]
+    "zookeeper://…",
 ];
 
 /// Schemes of ledgers that floe is to have, and that this version or build has not.
@@ -81,6 +88,7 @@ const NOT_HERE: &[&str] = &[
     "rediss",
     #[cfg(not(feature = "etcd"))]
     "etcd",
+    #[cfg(not(feature = "zookeeper"))]
     "zookeeper",
 ];
 
@@ -106,6 +114,7 @@ pub enum OpenError {
 /// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
 /// - `redis://user:password@host:port/database` is a Redis or Valkey server; see [`redis`](mod@redis) and [`Redis::open`].
 /// - `etcd://host:port,host:port/prefix` is a cluster; see [`etcd`] and [`Etcd::open`].
+/// - `zookeeper://user:password@host:port,host:port/path` is an ensemble; see [`zookeeper`] and [`Zookeeper::open`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
@@ -125,6 +134,8 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
         "redis" | "rediss" => redis::open_url(url, realm),
         #[cfg(feature = "etcd")]
         "etcd" => etcd::open_url(url, realm),
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => zookeeper::open_url(url, realm),
         _ if NOT_HERE.contains(&scheme) => Err(OpenError::Asked(format!(
             "this build of floe has no ledger on {scheme}: use one of {}",
             SCHEMES.join(", ")

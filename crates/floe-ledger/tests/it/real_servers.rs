@@ -9,3 +9,5 @@ pub(crate) mod faults;
 mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;

@@ -1,0 +1,159 @@
+//! A session with one server of the ensemble.
+
+use std::sync::Arc;
+
+use floe::ledger::LedgerError;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::jute::{Access, Request};
+use super::link::{Known, Line, Link};
+use super::session::{Session, Stream};
+use super::trouble::Error;
+use super::url::{Host, Settings};
+use super::{Trouble, enter, trouble};
+use crate::OpenError;
+use crate::remote::tls::{self, Use};
+use crate::remote::{Bounds, Connect, Connected};
+
+/// How an ensemble is reached.
+pub(super) struct Ensemble {
+    settings: Settings,
+    tls: TlsConnector,
+    realm: Arc<str>,
+    known: Arc<Known>,
+}
+
+impl Ensemble {
+    pub(super) fn new(settings: Settings, realm: &str, known: Arc<Known>) -> Result<Self, OpenError> {
+        let mut tls = tls::client(&settings.verify)?;
+        if let Some((certificate, key)) = &settings.identity {
+            let failed = |what: &dyn std::fmt::Display| {
+                OpenError::Asked(format!(
+                    "sslcert: {} and {} cannot be used ({what}): name files of PEM with a certificate and its key",
+                    certificate.display(),
+                    key.display()
+                ))
+            };
+            let chain = CertificateDer::pem_file_iter(certificate)
+                .and_then(|chain| chain.collect::<Result<Vec<_>, _>>())
+                .map_err(|error| failed(&error))?;
+            let key = PrivateKeyDer::from_pem_file(key).map_err(|error| failed(&error))?;
+            let certified =
+                CertifiedKey::from_der(chain, key, tls.crypto_provider()).map_err(|error| failed(&error))?;
+            tls.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified));
+        }
+        Ok(Self { settings, tls: TlsConnector::from(Arc::new(tls)), realm: realm.into(), known })
+    }
+
+    /// A session with whichever server gives one. They are asked in an order of chance, so that the nodes of a fleet
+    /// spread over the ensemble; one that does not answer leaves time for the next.
+    async fn session(&self) -> Result<Session, Trouble> {
+        let mut hosts: Vec<&Host> = self.settings.hosts.iter().collect();
+        let count = hosts.len().max(1);
+        let chance = usize::try_from(getrandom::u32().unwrap_or(0)).unwrap_or(0);
+        hosts.rotate_left(chance % count);
+        let share = self.settings.bounds.connect / u32::try_from(count).unwrap_or(u32::MAX);
+        let mut failures = Vec::new();
+        while let Some(host) = hosts.pop() {
+            // The last one may take what is left.
+            let attempt = if hosts.is_empty() {
+                self.session_with(host).await
+            } else {
+                let silent = || Err(Error::Unreachable(format!("{host} gave no answer within {share:?}")));
+                timeout(share, self.session_with(host)).await.unwrap_or_else(|_| silent())
+            };
+            match attempt {
+                Ok(session) => return Ok(session),
+                Err(error) => failures.push(error),
+            }
+        }
+        // One of several is as good as any: the others are named, and what to do about the last.
+        let last = failures.pop().unwrap_or(Error::NoSession);
+        if failures.is_empty() {
+            return Err(Trouble::Store(last));
+        }
+        let others: Vec<String> = failures.iter().chain([&last]).map(ToString::to_string).collect();
+        Err(Trouble::Store(Error::Unreachable(others.join("; "))))
+    }
+
+    async fn session_with(&self, host: &Host) -> Result<Session, Error> {
+        if self.settings.use_tls == Use::Never {
+            return Session::begin(Box::new(connected(host).await?)).await;
+        }
+        match self.encrypted(host).await {
+            Ok(stream) => Session::begin(stream).await,
+            Err(_) if self.settings.use_tls == Use::WherePossible => {
+                Session::begin(Box::new(connected(host).await?)).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn encrypted(&self, host: &Host) -> Result<Box<dyn Stream>, Error> {
+        let failed = |what: &dyn std::fmt::Display| {
+            Error::Tls(format!("TLS with {host} could not be agreed on ({what})"))
+        };
+        let name = ServerName::try_from(host.name.clone()).map_err(|error| failed(&error))?;
+        let stream = self.tls.connect(name, connected(host).await?).await.map_err(|error| failed(&error))?;
+        Ok(Box::new(stream))
+    }
+}
+
+async fn connected(host: &Host) -> Result<TcpStream, Error> {
+    let failed = |error| Error::Unreachable(format!("{host} cannot be reached ({error})"));
+    let stream = TcpStream::connect((host.name.as_str(), host.port)).await.map_err(failed)?;
+    // Every request is waited for.
+    stream.set_nodelay(true).map_err(failed)?;
+    Ok(stream)
+}
+
+impl Connect for Ensemble {
+    type Link = Link;
+    type Error = Error;
+
+    fn shown(&self) -> &str {
+        &self.settings.shown
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.settings.bounds
+    }
+
+    async fn connect(&self, known: Option<&str>) -> Result<Connected<Link>, Trouble> {
+        let session = self.session().await?;
+        let birth = self.known.is_born();
+        let access = if self.settings.credentials.is_some() { Access::Creator } else { Access::World };
+        let shown = self.settings.shown.as_str().into();
+        let mut line = Line { session, known: Arc::clone(&self.known), access, shown };
+        if let Some(credentials) = &self.settings.credentials {
+            let replies = line.session.ask(&[Request::Digest(credentials)]).await.map_err(Trouble::Store)?;
+            if let Some(reply) = replies.first() {
+                reply.is_done_or(&[]).map_err(Trouble::Store)?;
+            }
+        }
+        let (realm_id, layout) = enter::enter(&mut line, &self.settings.path, &self.realm, known).await?;
+        let link = Link { line, birth, realm: Arc::clone(&self.realm), layout };
+        Ok(Connected { link, realm_id, remarks: Vec::new() })
+    }
+
+    fn is_closed(link: &Link) -> bool {
+        link.line.session.is_closed()
+    }
+
+    async fn goodbye(link: Link) {
+        link.line.session.end().await;
+    }
+
+    fn at_work(&self, error: Error) -> LedgerError {
+        trouble::at_work(&error, self.shown())
+    }
+
+    fn at_open(&self, error: Error) -> OpenError {
+        trouble::at_open(&error, self.shown())
+    }
+}

@@ -1,0 +1,108 @@
+//! What is looked at on every new connection: whether the ensemble has gone back, and the realm.
+
+use floe::ledger::LedgerError;
+
+use super::Trouble;
+use super::jute::{Request, code};
+use super::layout::{self, Layout};
+use super::link::{Line, Link, both};
+use super::trouble::Error;
+use crate::DEFAULT_REALM;
+use crate::remote::realm as words;
+
+/// How many other realms are named to who named none.
+const OTHERS: usize = 20;
+
+/// Makes the realm where it is missing, and returns its id and its paths. Where the id is `known`, it may not be
+/// missing.
+pub(super) async fn enter(
+    line: &mut Line,
+    path: &str,
+    realm: &str,
+    known: Option<&str>,
+) -> Result<(String, Layout), Trouble> {
+    let realm_path = layout::realm_path(path, realm);
+    loop {
+        // Whether the barrier holds is no matter: that the realm is missing would be agreed on as well.
+        let replies =
+            line.settle(&[Link::barrier(&realm_path), Request::Read { path: &realm_path }]).await?;
+        let [_, read] = both(&replies)?;
+        if let Some((data, _)) = read.data().map_err(Trouble::Store)? {
+            let id = id_in(&data, line, &realm_path)?;
+            return Ok((id.clone(), Layout::new(&realm_path, &id)));
+        }
+        if known.is_some() {
+            return Err(words::is_gone(&line.shown, &format!("the realm {realm}")).into());
+        }
+        if realm == DEFAULT_REALM {
+            words::may_be_made(realm, &others(line, path).await?, &line.shown)?;
+        }
+        make(line, path, &realm_path).await?;
+    }
+}
+
+fn id_in(data: &[u8], line: &Line, realm_path: &str) -> Result<String, LedgerError> {
+    match layout::parse_realm(data) {
+        Some((layout::VERSION, Some(id))) => Ok(id.to_owned()),
+        Some((newer, _)) if newer > layout::VERSION => {
+            Err(words::is_newer(&line.shown, newer, layout::VERSION))
+        }
+        _ => Err(words::is_damaged(&line.shown, &format!("the node {realm_path}"))),
+    }
+}
+
+/// The realms beside the one that is missing.
+async fn others(line: &mut Line, path: &str) -> Result<Vec<String>, Trouble> {
+    let replies = line.session.ask(&[Request::Children { path }]).await.map_err(Trouble::Store)?;
+    let Some(Some(mut names)) =
+        replies.first().map(|reply| reply.children()).transpose().map_err(Trouble::Store)?
+    else {
+        return Ok(Vec::new());
+    };
+    names.sort_unstable();
+    let mut others = Vec::new();
+    for name in names.iter().take(OTHERS) {
+        let path = format!("{path}/{name}");
+        let replies = line.session.ask(&[Request::Read { path: &path }]).await.map_err(Trouble::Store)?;
+        // Something else may live beside floe's realms.
+        if let Some(Ok(Some((data, _)))) = replies.first().map(|reply| reply.data())
+            && layout::parse_realm(&data).is_some()
+        {
+            others.extend(layout::unescaped(name));
+        }
+    }
+    Ok(others)
+}
+
+/// Makes the nodes above the realm, and the realm with what it needs, unless another process is first.
+async fn make(line: &mut Line, path: &str, realm_path: &str) -> Result<(), Trouble> {
+    let access = line.access;
+    let parents = path.match_indices('/').skip(1).map(|(end, _)| end).chain([path.len()]);
+    for parent in parents.filter_map(|end| path.get(..end)) {
+        // A node that is there may be one in which others may make none.
+        let replies = line.settle(&[Request::Read { path: parent }]).await?;
+        if replies.first().is_some_and(|reply| reply.code != code::NO_NODE) {
+            continue;
+        }
+        let replies = line.settle(&[Request::Create { path: parent, data: b"", access }]).await?;
+        if let Some(reply) = replies.first() {
+            reply.is_done_or(&[code::NODE_EXISTS]).map_err(Trouble::Store)?;
+        }
+    }
+    let id = words::fresh_id()?;
+    let (layout, text) = (Layout::new(realm_path, &id), layout::realm_text(&id));
+    let create = |path, data| Request::Create { path, data, access };
+    let realm = Request::All(vec![
+        create(realm_path, text.as_bytes()),
+        create(&layout.root, b""),
+        create(&layout.marks, b""),
+        create(&layout.definitions, b""),
+        create(&layout.clock, b""),
+    ]);
+    let replies = line.settle(&[realm]).await?;
+    match replies.first().map(|reply| reply.outcome()).transpose().map_err(Trouble::Store)? {
+        Some(Ok(_) | Err((0, code::NODE_EXISTS))) => Ok(()),
+        Some(Err((_, code))) => Err(Trouble::Store(Error::Code(code))),
+        None => Err(Trouble::Store(Error::Garbled("no reply"))),
+    }
+}

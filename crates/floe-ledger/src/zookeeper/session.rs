@@ -1,0 +1,179 @@
+//! A session on one TCP connection: requests go out in batches, replies come back in the same order.
+//!
+//! A session lives and dies with its connection and is never resumed: nothing in ZooKeeper hangs on it. A task of its
+//! own reads, writes and pings, whether or not anybody calls, so an end is noticed at once.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::jute::{self, Reply, Request};
+use super::trouble::Error;
+
+/// How long the server is asked to keep a session from which it hears nothing. A ping goes out at each third of what
+/// it agrees to; where nothing came back for two of them, the connection is given up.
+const SESSION_MS: i32 = 10_000;
+
+/// A connection, with or without TLS.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for S {}
+
+pub(super) struct Session {
+    calls: Option<mpsc::Sender<Batch>>,
+    /// Counts requests; numbers below 1 are the server's.
+    number: i32,
+    /// Why the task ended.
+    why: Arc<OnceLock<Error>>,
+    task: JoinHandle<()>,
+}
+
+/// Requests in frames, and who waits for their replies.
+struct Batch {
+    frames: Vec<u8>,
+    /// The numbers of the replies that are still to come.
+    numbers: VecDeque<i32>,
+    replies: Vec<Reply>,
+    answer: oneshot::Sender<Vec<Reply>>,
+}
+
+impl Session {
+    /// Begins a session on a fresh connection.
+    pub(super) async fn begin(mut stream: Box<dyn Stream>) -> Result<Self, Error> {
+        stream.write_all(&jute::ask_for_session(SESSION_MS)?).await.map_err(closed)?;
+        stream.flush().await.map_err(closed)?;
+        let mut inbox = Vec::with_capacity(64);
+        let timeout_ms = loop {
+            if let Some((content, _)) = jute::next_frame(&inbox)? {
+                break jute::session_timeout_ms(content)?;
+            }
+            if stream.read_buf(&mut inbox).await.map_err(|_| Error::NoSession)? == 0 {
+                return Err(Error::NoSession);
+            }
+        };
+        let (calls, batches) = mpsc::channel(1);
+        let why = Arc::new(OnceLock::new());
+        let reason = Arc::clone(&why);
+        let task = tokio::spawn(async move {
+            if let Err(error) = drive(stream, batches, Duration::from_millis(timeout_ms / 3 + 1)).await {
+                reason.get_or_init(|| error);
+            }
+        });
+        Ok(Self { calls: Some(calls), number: 0, why, task })
+    }
+
+    /// Sends requests and waits for the reply to each. Once one is sent it may take effect, whether or not anybody
+    /// still waits.
+    pub(super) async fn ask(&mut self, requests: &[Request<'_>]) -> Result<Vec<Reply>, Error> {
+        let (mut frames, mut numbers) = (Vec::new(), VecDeque::with_capacity(requests.len()));
+        for request in requests {
+            self.number = self.number.checked_add(1).unwrap_or(1);
+            numbers.push_back(request.write(self.number, &mut frames)?);
+        }
+        let (answer, answered) = oneshot::channel();
+        let batch = Batch { frames, numbers, replies: Vec::new(), answer };
+        if let Some(calls) = &self.calls {
+            // Where the task is gone, so is the other end of `answered`.
+            drop(calls.send(batch).await);
+        }
+        answered.await.map_err(|_| self.why_closed())
+    }
+
+    /// Whether the connection is known to be gone.
+    pub(super) fn is_closed(&self) -> bool {
+        self.calls.as_ref().is_none_or(mpsc::Sender::is_closed)
+    }
+
+    /// Ends the session in order.
+    pub(super) async fn end(mut self) {
+        self.calls = None;
+        drop((&mut self.task).await);
+    }
+
+    fn why_closed(&self) -> Error {
+        self.why.get().cloned().unwrap_or(Error::Closed("the connection was closed".to_owned()))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn drive(
+    stream: Box<dyn Stream>,
+    mut batches: mpsc::Receiver<Batch>,
+    third: Duration,
+) -> Result<(), Error> {
+    let (mut reader, mut writer) = split(stream);
+    let (mut inbox, mut waiting) = (Vec::with_capacity(16 << 10), VecDeque::<Batch>::new());
+    let (mut clock, mut silent) = (interval(third), 0);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            batch = batches.recv() => {
+                let Some(batch) = batch else { break };
+                writer.write_all(&batch.frames).await.map_err(closed)?;
+                writer.flush().await.map_err(closed)?;
+                waiting.push_back(batch);
+            }
+            read = reader.read_buf(&mut inbox) => {
+                if read.map_err(closed)? == 0 {
+                    return Err(Error::Closed("it closed the connection".to_owned()));
+                }
+                silent = 0;
+                let mut rest = inbox.as_slice();
+                while let Some((content, next)) = jute::next_frame(rest)? {
+                    take(Reply::parse(content)?, &mut waiting)?;
+                    rest = next;
+                }
+                let taken = inbox.len() - rest.len();
+                inbox.drain(..taken);
+            }
+            _ = clock.tick() => {
+                silent += 1;
+                if silent > 2 {
+                    return Err(Error::Closed("it answers no pings".to_owned()));
+                }
+                writer.write_all(&jute::ping()).await.map_err(closed)?;
+                writer.flush().await.map_err(closed)?;
+            }
+        }
+    }
+    writer.write_all(&jute::end_of_session()).await.map_err(closed)?;
+    writer.flush().await.map_err(closed)?;
+    // The server closes when it has written down that the session ended.
+    while reader.read_buf(&mut inbox).await.map_err(closed)? > 0 {
+        inbox.clear();
+    }
+    Ok(())
+}
+
+/// Hands a reply to whoever waits for it.
+fn take(reply: Reply, waiting: &mut VecDeque<Batch>) -> Result<(), Error> {
+    if [jute::PING, jute::EVENT].contains(&reply.number) {
+        return Ok(());
+    }
+    let Some(batch) = waiting.front_mut() else { return Err(Error::Garbled("a reply to nothing")) };
+    if batch.numbers.pop_front() != Some(reply.number) {
+        return Err(Error::Garbled("a reply out of turn"));
+    }
+    batch.replies.push(reply);
+    if batch.numbers.is_empty()
+        && let Some(batch) = waiting.pop_front()
+    {
+        // A caller that has gone away needs no answer.
+        drop(batch.answer.send(batch.replies));
+    }
+    Ok(())
+}
+
+fn closed(error: std::io::Error) -> Error {
+    Error::Closed(format!("the connection broke ({error})"))
+}

@@ -1,0 +1,235 @@
+//! URLs, paths, records and frames, without a server.
+
+use std::collections::{BTreeSet, HashMap};
+
+use floe::ledger::{MAX_MARK, Mark, Token};
+
+use super::jute::{self, Access, Reply, Request, code};
+use super::layout::{self, Place};
+use super::link;
+use super::trouble::{self, Error};
+use super::url::Settings;
+use crate::OpenError;
+use crate::remote::tls::{Use, Verify};
+
+fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
+    let environment: HashMap<_, _> = environment.iter().copied().collect();
+    Settings::parse(url, &|variable| environment.get(variable).map(|value| (*value).to_owned()))
+}
+
+#[track_caller]
+fn refused(url: &str, environment: &[(&str, &str)]) -> String {
+    match parse(url, environment) {
+        Err(error) => error.to_string(),
+        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+    }
+}
+
+#[test]
+fn what_is_shown_has_no_credentials() {
+    for (url, shown) in [
+        ("zookeeper://floe:secret@zk/ids", "zookeeper://zk:2181/ids"),
+        ("zookeeper://floe:s%40cret@zk:6000/a/b/?max_wait=1s", "zookeeper://zk:6000/a/b"),
+        ("zookeeper://floe:sec:ret@a:1,b,c:3/ids", "zookeeper://a:1,b:2181,c:3/ids"),
+        ("zookeeper://floe:secret@[::1]:7,[fe80::1]", "zookeeper://[::1]:7,[fe80::1]:2181/floe"),
+        ("zookeeper://zk", "zookeeper://zk:2181/floe"),
+        ("zookeeper://zk/", "zookeeper://zk:2181/floe"),
+    ] {
+        assert_eq!(parse(url, &[]).unwrap().shown, shown);
+    }
+}
+
+#[test]
+fn what_cannot_be_right_is_refused_and_no_password_repeated() {
+    for (url, part) in [
+        ("zookeeper:zk", "zookeeper://user:password@host"),
+        ("zookeeper://", "no URL of a ZooKeeper ensemble"),
+        ("zookeeper:///ids", "no URL of a ZooKeeper ensemble"),
+        ("zookeeper://a,,b/ids", "no URL of a ZooKeeper ensemble"),
+        ("zookeeper://floe:secret@zk:port/ids", "no URL of a ZooKeeper ensemble"),
+        ("zookeeper://[::1/ids", "no URL of a ZooKeeper ensemble"),
+        ("zookeeper://[::1]7/ids", "no URL of a ZooKeeper ensemble"),
+        ("zookeeper://zk:66000/ids", "no URL of a ZooKeeper ensemble"),
+        ("zookeeper://floe:sec/ret@zk/ids", "%2F for /"),
+        ("zookeeper://floe:sec?ret@zk/ids", "%3F for ?"),
+        ("zookeeper://floe:%ff@zk/ids", "%25 for %"),
+        ("zookeeper://floe@zk/ids", "ZOOKEEPER_PASSWORD"),
+        ("zookeeper://a%3Ab:secret@zk/ids", "no : in its name"),
+        ("zookeeper://zk/ids?max_wait=soon", "500ms or 10s"),
+        ("zookeeper://zk/ids?max_wait=1ms", "from 100ms"),
+        ("zookeeper://zk/ids?connect_timeout=0", "from 1 to 3600"),
+        ("zookeeper://zk/ids?unsafe=yes", "allow or refuse"),
+        ("zookeeper://zk/ids?chroot=/x", "has no option `chroot`: it has max_wait, connect_timeout"),
+        ("zookeeper://zk/ids?password_file=/nowhere", "/nowhere cannot be read"),
+        ("zookeeper://zk/ids?sslmode=allow", "verify-full"),
+        ("zookeeper://zk/ids?sslmode=verify-full", "sslrootcert=FILE"),
+        ("zookeeper://zk/ids?sslrootcert=ca.pem", "sslmode=verify-full"),
+        ("zookeeper://zk/ids?sslmode=require&sslcert=me.pem", "go together"),
+        ("zookeeper://zk//ids", "/zookeeper"),
+        ("zookeeper://zk/a/../b", "/zookeeper"),
+        ("zookeeper://zk/订单", "/zookeeper"),
+        ("zookeeper://zk/a%20b", "/zookeeper"),
+        ("zookeeper://zk/zookeeper/floe", "ZooKeeper's own"),
+    ] {
+        let text = refused(url, &[]);
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+        assert!(!text.contains("sec:") && !text.contains("floe:sec") && !text.contains("ret@"), "{text}");
+    }
+}
+
+#[test]
+fn the_environment_completes_the_url() {
+    let environment = [("ZOOKEEPER_USER", "floe"), ("ZOOKEEPER_PASSWORD", "secret")];
+    let credentials = |url: &str| parse(url, &environment).unwrap().credentials;
+    assert_eq!(credentials("zookeeper://zk/ids").as_deref(), Some("floe:secret"));
+    assert_eq!(credentials("zookeeper://me@zk/ids").as_deref(), Some("me:secret"));
+    assert_eq!(credentials("zookeeper://me:m%69ne%25@zk/ids").as_deref(), Some("me:mine%"));
+    assert_eq!(parse("zookeeper://zk/ids", &[]).unwrap().credentials, None);
+    assert!(refused("zookeeper://zk/ids", &environment[1..]).contains("ZOOKEEPER_USER"));
+    assert!(refused("zookeeper://zk/ids", &environment[..1]).contains("ZOOKEEPER_PASSWORD"));
+}
+
+#[test]
+fn tls_is_asked_for_in_words() {
+    let tls = |query: &str| {
+        let settings = parse(&format!("zookeeper://zk/ids{query}"), &[]).unwrap();
+        (settings.use_tls, settings.verify)
+    };
+    assert_eq!(tls(""), (Use::Never, Verify::Nothing));
+    assert_eq!(tls("?sslmode=prefer"), (Use::WherePossible, Verify::Nothing));
+    let full = (Use::Always, Verify::Full("/ca.pem".into()));
+    assert_eq!(tls("?sslmode=verify-full&sslrootcert=/ca.pem"), full);
+}
+
+#[test]
+fn no_two_names_are_one_node_and_every_node_is_a_name_that_zookeeper_takes() {
+    let texts = [
+        "n/orders", "n/Orders", "s/10/7", "n/%2F", "n/a%b", "n/a%25b", "n/.", "n/..", ".", "..", ".a", "a.b",
+        "%2E", "n/订单", "n/🎫", "n/\u{e000}", "n/\u{10ffff}", "n/a\u{308}", "n/ä", "zookeeper",
+    ];
+    let mut names = BTreeSet::new();
+    for text in texts {
+        let name = layout::escaped(text);
+        assert!(name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/'), "{name}");
+        assert!(!name.starts_with('.'), "{name}");
+        assert_eq!(layout::unescaped(&name).as_deref(), Some(text));
+        assert!(names.insert(name));
+    }
+    for stray in ["a/b", "%2f", "%41", "a b", "%", "%FF", "订单", "..", ".a"] {
+        assert_eq!(layout::unescaped(stray), None, "{stray}");
+    }
+}
+
+#[test]
+fn the_bucket_of_a_key_is_for_ever() {
+    for (key, path) in [
+        ("n/orders", "/d/c4/n%2Forders"),
+        ("s/10/0", "/d/e0/s%2F10%2F0"),
+        ("s/10/1023", "/d/e1/s%2F10%2F1023"),
+    ] {
+        assert_eq!(Place::of("/d", key).path, path);
+    }
+    let slots = (0..1024).map(|worker| layout::bucket(&format!("s/10/{worker}")));
+    let mut counts = HashMap::new();
+    slots.for_each(|bucket| *counts.entry(bucket).or_insert(0_usize) += 1);
+    assert!(counts.len() > 200 && counts.values().max() < Some(&24), "{counts:?}");
+}
+
+#[test]
+fn records_are_text_and_exact() {
+    let token = Token::from_bytes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xab]);
+    for (record, text) in [
+        (Mark::default(), "mark=0 start=0 previous=0 token=-"),
+        (
+            Mark { previous: 1, start: (1 << 53) + 1, mark: MAX_MARK, token, note: Some(String::new()) },
+            "mark=9223372036854775807 start=9007199254740993 previous=1 token=000000000000000000000000000001ab\n",
+        ),
+        (
+            Mark { note: Some("a\nb\n".to_owned()), ..Mark::default() },
+            "mark=0 start=0 previous=0 token=-\na\nb\n",
+        ),
+    ] {
+        assert_eq!(layout::record_text(&record), text);
+        assert_eq!(layout::parse_record(text.as_bytes()), Some(record));
+    }
+    for text in [
+        "",
+        "mark=0",
+        "mark=0 start=0 previous=0 token=- ",
+        "mark=0  start=0 previous=0 token=-",
+        "mark=00 start=0 previous=0 token=-",
+        "mark=-1 start=0 previous=0 token=-",
+        "mark=9223372036854775808 start=0 previous=0 token=-",
+        "start=0 mark=0 previous=0 token=-",
+        "mark=0 start=0 previous=0 token=1ab",
+        "mark=0 start=0 previous=0 token=00000000000000000000000000000000",
+        "mark=0 start=0 previous=0 token=000000000000000000000000000001AB",
+    ] {
+        assert_eq!(layout::parse_record(text.as_bytes()), None, "{text}");
+    }
+    assert_eq!(layout::parse_record(b"mark=0 start=0 previous=0 token=-\n\xff"), None);
+}
+
+#[test]
+fn no_write_leaves_a_node_at_the_version_that_means_any() {
+    let versions = |version| match link::write_over(version, "/a", b"")? {
+        Request::Write { version, .. } => Some(vec![version]),
+        Request::All(writes) => Some(
+            writes
+                .iter()
+                .map(|write| match write {
+                    Request::Write { version, .. } => *version,
+                    _ => panic!("{write:?}"),
+                })
+                .collect(),
+        ),
+        request => panic!("{request:?}"),
+    };
+    for version in [0, 1, i32::MAX, i32::MIN, -3] {
+        assert_eq!(versions(version), Some(vec![version]));
+    }
+    // The second is on what the first one leaves.
+    assert_eq!(versions(-2), Some(vec![-2, -1]));
+    assert_eq!(versions(-1), None);
+}
+
+#[test]
+fn a_frame_is_what_the_protocol_says() {
+    let mut frames = Vec::new();
+    let create = Request::Create { path: "/a", data: b"x", access: Access::World };
+    assert_eq!(create.write(7, &mut frames), Ok(7));
+    let wanted = b"\0\0\0\x32\0\0\0\x07\0\0\0\x0f\0\0\0\x02/a\0\0\0\x01x\0\0\0\x01\0\0\0\x1f\0\0\0\x05world\0\0\0\x06anyone\0\0\0\0";
+    assert_eq!(frames, wanted);
+    frames.clear();
+    assert_eq!(Request::Digest("a:b").write(8, &mut frames), Ok(-4), "has a number of its own");
+}
+
+#[test]
+fn whatever_comes_in_is_bounded_and_never_a_panic() {
+    assert_eq!(jute::next_frame(b"\0\0\0"), Ok(None));
+    assert_eq!(jute::next_frame(b"\0\0\0\x02a"), Ok(None));
+    assert_eq!(jute::next_frame(b"\0\0\0\x01abc"), Ok(Some((b"a".as_slice(), b"bc".as_slice()))));
+    for length in [-1, i32::MIN, i32::MAX, (16 << 20) + 1] {
+        assert!(matches!(jute::next_frame(&length.to_be_bytes()), Err(Error::Garbled(_))), "{length}");
+    }
+    // Every beginning of every reply, and lengths that lie.
+    let mut whole = vec![0; 16];
+    for length in [0, 1, 5, -1, i32::MAX] {
+        whole.truncate(16);
+        whole.extend(i32::to_be_bytes(length));
+        whole.extend([0; 96]);
+        for end in 0..whole.len() {
+            let Ok(reply) = Reply::parse(&whole[..end]) else { continue };
+            drop((reply.made(), reply.written(), reply.data(), reply.children(), reply.outcome()));
+        }
+    }
+    assert!(jute::session_timeout_ms(&[0; 8]).is_err(), "a session of no time");
+    assert!(jute::session_timeout_ms(&[0; 3]).is_err());
+}
+
+#[test]
+fn an_old_server_is_named_as_one() {
+    let error = trouble::at_open(&Error::Code(code::UNIMPLEMENTED), "zookeeper://zk:2181/ids");
+    assert!(error.to_string().contains("3.5 or newer"), "{error}");
+    assert!(matches!(error, OpenError::Ledger(floe::ledger::LedgerError::Unfit(_))), "{error:?}");
+}

@@ -1,0 +1,147 @@
+//! What is looked at when a ledger is opened, and what it says.
+
+use std::fs;
+
+use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
+use floe_ledger::OpenError;
+use floe_testbed::Zookeeper;
+
+use super::{fresh_url, open};
+use crate::{ask, got, says};
+
+/// Why a URL cannot be opened.
+#[track_caller]
+pub(super) fn refused(url: &str) -> OpenError {
+    match floe_ledger::open(url, "test") {
+        Err(error) => error,
+        Ok(ledger) => panic!("{url} opened {}", ledger.describe()),
+    }
+}
+
+/// The only one of what a path of ZooKeeper's has below it.
+#[track_caller]
+pub(super) fn only_child(path: &str) -> String {
+    let listed = Zookeeper::shared().cli(&["ls", path]);
+    format!("{path}/{}", listed.trim_matches(['[', ']']))
+}
+
+#[test]
+fn what_was_made_with_credentials_is_open_to_these_alone() {
+    let (url, path) = fresh_url();
+    let with = |login: &str| url.replace("//", &format!("//{login}@"));
+    let ledger = open(&with("careful:r%40ght"));
+    assert_eq!(got(&*ledger, &ask(3)), (0, 3));
+    assert_eq!(ledger.describe(), url);
+    assert!(ledger.is_shared());
+    for wrong in [with("careful:wr0ng"), with("stranger:r%40ght"), url.clone()] {
+        let error = refused(&wrong);
+        assert!(matches!(error, OpenError::Asked(_)), "{error:?}");
+        says(&error, &["NoAuth", &path, "ZOOKEEPER_PASSWORD", "getAcl"]);
+        assert!(!error.to_string().contains("wr0ng") && !error.to_string().contains("r@ght"), "{error}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("password");
+    fs::write(&file, "r@ght\n").unwrap();
+    let from_file = format!("{}?password_file={}", with("careful"), file.display());
+    says(&refused(&from_file), &["chmod 600"]);
+    std::os::unix::fs::chown(&file, None, None).unwrap();
+    let mut mode = fs::metadata(&file).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o600);
+    fs::set_permissions(&file, mode).unwrap();
+    assert_eq!(got(&*open(&from_file), &ask(3)), (3, 6));
+}
+
+#[test]
+fn nobody_listens() {
+    let port = floe_testbed::free_port();
+    let error = refused(&format!("zookeeper://floe:secret@127.0.0.1:{port}/ids"));
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    says(&error, &[&format!("127.0.0.1:{port}"), "refused", "whether the server runs"]);
+    assert!(!error.to_string().contains("secret"), "{error}");
+    // One of several is enough, in whichever order they are asked.
+    let (url, _) = fresh_url();
+    for _ in 0..4 {
+        drop(open(&url.replace("//", &format!("//127.0.0.1:{port},"))));
+    }
+}
+
+#[test]
+fn what_is_not_floes_or_a_newer_floes_is_refused() {
+    let (url, path) = fresh_url();
+    drop(open(&url));
+    let server = Zookeeper::shared();
+    for (data, parts) in [
+        ("version=2 shape=round", ["newer floe", "version 2"]),
+        ("hello", ["no floe has written", "test"]),
+        ("version=1 id=", ["no floe has written", "test"]),
+    ] {
+        server.cli(&["set", &format!("{path}/test"), data]);
+        let error = refused(&url);
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+        says(&error, &parts);
+    }
+}
+
+#[test]
+fn who_names_no_realm_does_not_begin_a_second_one() {
+    let (url, path) = fresh_url();
+    drop(floe_ledger::open(&url, "shop").unwrap());
+    Zookeeper::shared().cli(&["create", &format!("{path}/zebra"), "stripes"]);
+    let Err(error) = floe_ledger::open(&url, floe_ledger::DEFAULT_REALM) else { panic!("a second realm") };
+    says(&error, &["has no realm default", "it has: shop. ", "--realm"]);
+    drop(floe_ledger::open(&url, "games").unwrap());
+}
+
+#[test]
+fn the_clock_is_the_servers() {
+    let (url, _) = fresh_url();
+    let ledger = open(&url);
+    // The server's is this machine's, so a node that this machine makes between two readings is dated between them.
+    let before = ledger.clock().unwrap().unwrap().get();
+    let dir = tempfile::tempdir().unwrap();
+    let made = fs::metadata(dir.path()).unwrap().modified().unwrap();
+    let made = made.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let after = ledger.clock().unwrap().unwrap().get();
+    let made = i64::try_from(made).unwrap();
+    // A file system may round its times down to the tick of the kernel.
+    assert!(before <= made + 20 && made <= after, "{before} {made} {after}");
+}
+
+#[test]
+fn an_operator_can_read_and_write_it_with_the_servers_own_client() {
+    let (url, path) = fresh_url();
+    let (ledger, server) = (open(&url), Zookeeper::shared());
+    let key = Key::slot(10, 7);
+    let note = Some("订单 'host'\nline 2".to_owned());
+    let request = Reserve { key: key.clone(), floor: (1 << 53) + 1, note: note.clone(), ..ask(1 << 53) };
+    got(&*ledger, &request);
+    let token: String = request.token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let root = format!("{path}/test/{}", ledger.realm_id().unwrap());
+    assert_eq!(server.cli(&["get", &format!("{path}/test")]), format!("version=1 id={}", ledger.realm_id().unwrap()));
+    let bucket = only_child(&format!("{root}/marks"));
+    let record = only_child(&bucket);
+    assert!(record.ends_with("/s%2F10%2F7"), "{record}");
+    let numbers = format!("mark=18014398509481985 start=9007199254740993 previous=0 token={token}");
+    assert_eq!(server.cli(&["get", &record]), format!("{numbers}\n订单 'host'\nline 2"));
+    server.cli(&["set", &record, "mark=9223372036854775807 start=0 previous=0 token=-"]);
+    let refused = ledger.reserve(&Reserve { key: key.clone(), max_mark: 5, ..ask(1) });
+    assert_eq!(refused, Ok(Reply::Refused { mark: (1 << 63) - 1, note: None }));
+    // What cannot be a record is no record.
+    for data in ["", "mark=5", "mark=9223372036854775808 start=0 previous=0 token=-", "mark=+5 start=0 previous=0 token=-"] {
+        server.cli(&["set", &record, data]);
+        let outcome = ledger.reserve(&Reserve { key: key.clone(), ..ask(1) });
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("{data}: {outcome:?}") };
+        says(&text, &[&record, "no floe has written", "marks raise"]);
+    }
+}
+
+#[test]
+fn a_ledger_may_be_used_inside_an_async_runtime() {
+    let (url, _) = fresh_url();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let ledger = open(&url);
+        assert_eq!(got(&*ledger, &ask(3)), (0, 3));
+        drop(ledger);
+    });
+}

@@ -1,0 +1,16 @@
+//! Every conformance case, for realms that share a path.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use floe::ledger::conformance::{self, Realm};
+use floe_testbed::Zookeeper;
+
+/// One test, since a runner that starts a process for each would start a server for each.
+#[test]
+fn realms_at_the_same_path() {
+    let (server, realms) = (Zookeeper::start(&[], &[]), AtomicU32::new(0));
+    conformance::run(&|| {
+        let (url, realm) = (server.url(), format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed)));
+        Realm::new(move || floe_ledger::open(&url, &realm).unwrap())
+    });
+}

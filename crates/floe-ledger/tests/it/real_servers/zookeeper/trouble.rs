@@ -1,0 +1,148 @@
+//! What people and disks may do to a ledger on ZooKeeper.
+
+use std::process::Command;
+use std::thread;
+
+use floe::Name;
+use floe::ledger::{Key, Ledger, LedgerError, Reserve};
+use floe_testbed::Zookeeper;
+
+use super::checks::only_child;
+use super::{fresh_url, open};
+use crate::{ask, got, orders, says};
+
+/// What a ledger says that stops.
+#[track_caller]
+fn unfit(ledger: &dyn Ledger, parts: &[&str]) {
+    let outcome = ledger.reserve(&ask(1));
+    let Err(LedgerError::Unfit(text)) = outcome else { panic!("{outcome:?}") };
+    says(&text, parts);
+}
+
+#[test]
+fn a_realm_that_is_removed_or_made_anew_stops_a_running_ledger() {
+    let ((url, path), server) = (fresh_url(), Zookeeper::shared());
+    let ledger = open(&url);
+    got(&*ledger, &ask(5));
+    server.cli(&["deleteall", &format!("{path}/test")]);
+    for _ in 0..2 {
+        unfit(&*ledger, &["the realm test", "is gone", "restore"]);
+    }
+    let other = open(&url);
+    got(&*other, &ask(5));
+    unfit(&*ledger, &["the realm"]);
+    let name = Name::new("new").unwrap();
+    for outcome in [
+        ledger.bind(&name, "definition", true).map(drop),
+        ledger.definition(&name).map(drop),
+        ledger.names("", 10).map(drop),
+        ledger.list("", "", 10).map(drop),
+        ledger.clock().map(drop),
+    ] {
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("{outcome:?}") };
+        says(&text, &["the realm", "restore"]);
+    }
+    assert_eq!(got(&*other, &ask(5)), (5, 10), "the other realm is as it was");
+    assert_eq!(other.names("", 10), Ok(Vec::new()));
+}
+
+#[test]
+fn a_record_that_was_made_anew_at_the_same_version_stops_the_ledger() {
+    let ((url, path), server) = (fresh_url(), Zookeeper::shared());
+    let (ledger, other) = (open(&url), open(&url));
+    got(&*ledger, &ask(5));
+    let directory = format!("{path}/test/{}/marks", ledger.realm_id().unwrap());
+    server.cli(&["delete", &only_child(&only_child(&directory))]);
+    got(&*other, &ask(500));
+    unfit(&*ledger, &["made anew", "marks raise"]);
+}
+
+#[test]
+fn the_record_of_a_name_that_was_eaten_is_missing() {
+    let ((url, path), server) = (fresh_url(), Zookeeper::shared());
+    let ledger = open(&url);
+    let name = Name::new("orders").unwrap();
+    ledger.bind(&name, "definition", true).unwrap();
+    let request = Reserve { create: false, ..ask(5) };
+    assert_eq!(got(&*ledger, &request), (0, 5));
+    let directory = format!("{path}/test/{}/marks", ledger.realm_id().unwrap());
+    let bucket = only_child(&directory);
+    for what in [only_child(&bucket), bucket] {
+        server.cli(&["delete", &what]);
+        let again = Reserve { create: false, ..ask(5) };
+        assert_eq!(ledger.reserve(&again), Err(LedgerError::Missing(orders())));
+        assert_eq!(ledger.bind(&name, "definition", true).unwrap(), "definition");
+        assert_eq!(ledger.raise(&orders(), 5), Err(LedgerError::Missing(orders())));
+        assert_eq!(ledger.give_back(&orders(), request.token, 0), Ok(false));
+    }
+    // The bucket comes back with the next record in it.
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+}
+
+#[test]
+fn an_older_backup_or_another_realm_stops_a_running_ledger() {
+    let server = Zookeeper::start(&[], &[]);
+    let ledger = open(&server.url());
+    got(&*ledger, &ask(5));
+    let home = server.home().path();
+    let copy = |from: &str, to: &str| {
+        let _gone = std::fs::remove_dir_all(home.join(to));
+        let (from, to) = (home.join(from), home.join(to));
+        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+    };
+    server.stop();
+    copy("data", "backup");
+    server.run();
+    for _ in 0..20 {
+        got(&*ledger, &ask(5));
+    }
+    server.stop();
+    copy("backup", "data");
+    server.run();
+    unfit(&*ledger, &["older backup", "Raise its marks"]);
+    let after = open(&server.url());
+    assert_eq!(got(&*after, &ask(5)), (5, 10), "a ledger that is opened afresh cannot know");
+    server.cli(&["set", "/floe/test", "version=1 id=abcdef"]);
+    server.stop();
+    server.run();
+    unfit(&*after, &["is not the one that it was"]);
+}
+
+#[test]
+fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
+    let server = Zookeeper::start(&[], &[]);
+    let ledger = open(&server.url());
+    thread::scope(|scope| {
+        for worker in 0..16 {
+            let ledger = &*ledger;
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    got(ledger, &Reserve { key: Key::slot(10, worker), ..ask(1) });
+                }
+            });
+        }
+    });
+    // The one that asks is a connection too.
+    assert_eq!(server.counts("Connections"), 4 + 1);
+    drop(ledger);
+    while server.counts("Connections") != 1 {}
+}
+
+#[test]
+fn an_uncontended_reserve_is_one_transaction_and_one_round_trip() {
+    let server = Zookeeper::start(&[], &[]);
+    let ledger = open(&server.url());
+    got(&*ledger, &ask(1));
+    let before = (server.counts("Zxid"), server.counts("Received"));
+    for _ in 0..100 {
+        got(&*ledger, &ask(1));
+    }
+    assert_eq!(server.counts("Zxid") - before.0, 100);
+    // A write and the read behind it, sent at once; and a ping or two, and the questions of this test.
+    let received = server.counts("Received") - before.1;
+    assert!((200..220).contains(&received), "{received}");
+    // A slot that nobody has is made at once, in a bucket that is there or not.
+    let before = server.counts("Zxid");
+    got(&*ledger, &Reserve { key: Key::slot(10, 1), ..ask(1) });
+    assert!(server.counts("Zxid") - before <= 2);
+}
