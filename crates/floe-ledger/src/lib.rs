@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `memory:` | (always there) | nobody; a restart forgets it |
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
+//! | `mysql://…`, `mariadb://…` | `mysql` | whoever reaches the database |
 //! | `postgres://…` | `postgres` | whoever reaches the database |
 //!
 //! ```
@@ -25,12 +26,17 @@ use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError, Memory};
 
+#[cfg(feature = "mysql")]
+pub mod mysql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+
+#[cfg(feature = "mysql")]
+pub use mysql::Mysql;
 
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
@@ -46,6 +52,10 @@ pub const SCHEMES: &[&str] = &[
     "memory:",
     #[cfg(feature = "sqlite")]
     "sqlite:PATH",
+    #[cfg(feature = "mysql")]
+    "mysql://…",
+    #[cfg(feature = "mysql")]
+    "mariadb://…",
     #[cfg(feature = "postgres")]
     "postgres://…",
 ];
@@ -58,7 +68,9 @@ const NOT_HERE: &[&str] = &[
     "postgres",
     #[cfg(not(feature = "postgres"))]
     "postgresql",
+    #[cfg(not(feature = "mysql"))]
     "mysql",
+    #[cfg(not(feature = "mysql"))]
     "mariadb",
     "redis",
     "rediss",
@@ -85,6 +97,7 @@ pub enum OpenError {
 /// - `memory:` is a fresh ledger that lives and dies with the process.
 /// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`, after which
 ///   options may stand: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
+/// - `mysql://user:password@host:port/database` is a database on MySQL or MariaDB; see [`mysql`] and [`Mysql::open`].
 /// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
 ///
 /// # Errors
@@ -99,6 +112,8 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
         "memory" => Err(OpenError::Asked(format!("`{url}`: memory: takes no path; write `memory:`"))),
         #[cfg(feature = "sqlite")]
         "sqlite" => sqlite::open_url(rest, realm),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => mysql::open_url(url, realm),
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => postgres::open_url(url, realm),
         _ if NOT_HERE.contains(&scheme) => Err(OpenError::Asked(format!(

@@ -7,7 +7,7 @@ mod files;
 mod opening;
 mod processes;
 mod readme;
-#[cfg(all(unix, feature = "postgres"))]
+#[cfg(all(unix, any(feature = "mysql", feature = "postgres")))]
 mod real_servers;
 mod sharing;
 

@@ -17,7 +17,7 @@ fn refused(url: &str, realm: &str) -> String {
 
 #[test]
 fn a_scheme_that_is_not_here_gets_the_list_of_those_that_are() {
-    for scheme in ["mysql", "redis", "etcd", "zookeeper"] {
+    for scheme in ["redis", "etcd", "zookeeper"] {
         let text = refused(&format!("{scheme}://floe:secret@db/ids"), DEFAULT_REALM);
         says(&text, &[scheme, "this build of floe has no ledger on", "memory:", "sqlite:PATH"]);
         assert!(!text.contains("secret"), "{text}");

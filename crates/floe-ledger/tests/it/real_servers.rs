@@ -3,5 +3,7 @@
 //! Every test in here is left out by `scripts/test --skip-servers`, by the name of this module.
 
 pub(crate) mod faults;
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
