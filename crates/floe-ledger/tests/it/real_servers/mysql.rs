@@ -5,6 +5,8 @@ mod settings;
 mod tls;
 mod trouble;
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use floe::ledger::conformance::{self, Realm};
 use floe_testbed::Mariadb;
 
@@ -20,10 +22,10 @@ faults!(super::rig);
 /// One test, since a runner that starts a process for each would start a server for each.
 #[test]
 fn every_realm_in_the_same_tables_conforms() {
-    let server = Mariadb::start(&["--log-bin", "--server-id=1", "--sync-binlog=1"]);
-    let realms = std::sync::atomic::AtomicU32::new(0);
+    let server = Mariadb::start(&[]);
+    let realms = AtomicU32::new(0);
     conformance::run(&|| {
-        let realm = format!("realm_{}", realms.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let realm = format!("realm_{}", realms.fetch_add(1, Ordering::Relaxed));
         let url = server.url();
         Realm::new(move || floe_ledger::open(&url, &realm).unwrap())
     });

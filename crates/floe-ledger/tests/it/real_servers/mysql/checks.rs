@@ -23,8 +23,6 @@ pub(super) fn refused(url: &str) -> OpenError {
 fn a_wrong_password_user_or_database_is_named() {
     let server = Mariadb::start(&[]);
     server.sql("CREATE USER careful IDENTIFIED BY 'right'; GRANT ALL ON floe.* TO careful");
-    server
-        .sql("INSTALL SONAME 'auth_ed25519'; CREATE USER odd IDENTIFIED VIA ed25519 USING PASSWORD('right')");
     let wrong = refused(&server.url_of("careful:wr0ng"));
     says(&wrong, &["Access denied", "careful", "(1045)", "MYSQL_PWD"]);
     assert!(!wrong.to_string().contains("wr0ng"), "{wrong}");
@@ -32,8 +30,9 @@ fn a_wrong_password_user_or_database_is_named() {
     says(&stranger, &["Access denied", "stranger"]);
     let nowhere = refused(&server.url().replace("/floe", "/nowhere"));
     says(&nowhere, &["nowhere", "(1049)", "CREATE DATABASE"]);
-    server
-        .sql("INSTALL SONAME 'auth_ed25519'; CREATE USER odd IDENTIFIED VIA ed25519 USING PASSWORD('right')");
+    // MariaDB hides who is there: once it knows another way to log in, strangers may be asked for it too.
+    server.sql("INSTALL SONAME 'auth_ed25519'");
+    server.sql("CREATE USER odd IDENTIFIED VIA ed25519 USING PASSWORD('right')");
     let odd = refused(&server.url_of("odd:right"));
     says(&odd, &["client_ed25519", "caching_sha2_password"]);
     for error in [wrong, stranger, nowhere, odd] {
