@@ -164,7 +164,7 @@ impl<'a> Fields<'a> {
     }
 
     /// What stands before the next zero byte, or all that is left.
-    pub(super) fn to_zero(&mut self) -> &'a [u8] {
+    pub(super) fn until_zero(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == 0);
         let (text, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
         self.0 = rest.get(1..).unwrap_or_default();

@@ -86,7 +86,7 @@ async fn admitted(channel: &mut Channel, mut way: String, account: &Account) -> 
             (0x00, _) => return Ok(()),
             (0xff, _) => return Err(Error::from_packet(&packet)),
             (0xfe, [_, ..]) => {
-                way = String::from_utf8_lossy(fields.to_zero()).into_owned();
+                way = String::from_utf8_lossy(fields.until_zero()).into_owned();
                 let nonce = fields.0.strip_suffix(&[0]).unwrap_or(fields.0);
                 channel.send(&proof(&way, &account.password, nonce)?).await?;
             }
@@ -120,7 +120,7 @@ impl Greeting {
             0xff => return Err(Error::from_packet(packet)),
             _ => return Err(Error::Protocol("a greeting that is not MySQL's")),
         }
-        let _version = fields.to_zero();
+        let _version = fields.until_zero();
         fields.take(4)?;
         let mut nonce = fields.take(8)?.to_vec();
         fields.take(1)?;
@@ -135,7 +135,7 @@ impl Greeting {
         // The second part of the nonce ends with a zero, which is not of it.
         let rest = fields.take(length.saturating_sub(8).max(13))?;
         nonce.extend(rest.strip_suffix(&[0]).unwrap_or(rest));
-        let way = String::from_utf8_lossy(fields.to_zero()).into_owned();
+        let way = String::from_utf8_lossy(fields.until_zero()).into_owned();
         Ok(Self { abilities, way, nonce })
     }
 }
