@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `memory:` | (always there) | nobody; a restart forgets it |
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
+//! | `mysql://…`, `mariadb://…` | `mysql` | whoever reaches the database |
 //! | `postgres://…` | `postgres` | whoever reaches the database |
 //! | `redis://…`, `rediss://…` | `redis` | whoever reaches the server |
 //! | `etcd://…` | `etcd` | whoever reaches the cluster |
@@ -30,6 +31,8 @@ use floe::ledger::{Ledger, LedgerError, Memory};
 
 #[cfg(feature = "etcd")]
 pub mod etcd;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redis")]
@@ -43,6 +46,9 @@ pub mod zookeeper;
 
 #[cfg(feature = "etcd")]
 pub use etcd::Etcd;
+#[cfg(feature = "mysql")]
+pub use mysql::Mysql;
+
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 
@@ -62,6 +68,10 @@ pub const SCHEMES: &[&str] = &[
     "memory:",
     #[cfg(feature = "sqlite")]
     "sqlite:PATH",
+    #[cfg(feature = "mysql")]
+    "mysql://…",
+    #[cfg(feature = "mysql")]
+    "mariadb://…",
     #[cfg(feature = "postgres")]
     "postgres://…",
     #[cfg(feature = "redis")]
@@ -80,7 +90,9 @@ const NOT_HERE: &[&str] = &[
     "postgres",
     #[cfg(not(feature = "postgres"))]
     "postgresql",
+    #[cfg(not(feature = "mysql"))]
     "mysql",
+    #[cfg(not(feature = "mysql"))]
     "mariadb",
     #[cfg(not(feature = "redis"))]
     "redis",
@@ -111,6 +123,7 @@ pub enum OpenError {
 /// - `memory:` is a fresh ledger that lives and dies with the process.
 /// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`, after which
 ///   options may stand: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
+/// - `mysql://user:password@host:port/database` is a database on MySQL or MariaDB; see [`mysql`] and [`Mysql::open`].
 /// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
 /// - `redis://user:password@host:port/database` is a Redis or Valkey server; see [`redis`](mod@redis) and [`Redis::open`].
 /// - `etcd://host:port,host:port/prefix` is a cluster; see [`etcd`] and [`Etcd::open`].
@@ -128,6 +141,8 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
         "memory" => Err(OpenError::Asked(format!("`{url}`: memory: takes no path; write `memory:`"))),
         #[cfg(feature = "sqlite")]
         "sqlite" => sqlite::open_url(rest, realm),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => mysql::open_url(url, realm),
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => postgres::open_url(url, realm),
         #[cfg(feature = "redis")]

@@ -5,6 +5,8 @@
 #[cfg(feature = "etcd")]
 mod etcd;
 pub(crate) mod faults;
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]

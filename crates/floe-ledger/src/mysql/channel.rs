@@ -1,0 +1,173 @@
+//! Packets: how the protocol frames them on a socket, and how their fields are read.
+//!
+//! After the MySQL source code documentation, "Client/Server Protocol": "MySQL Packets" and "Protocol Basics". Nothing
+//! that a server sends is trusted: every length is checked, and no field is read past its packet.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::trouble::Error;
+
+/// No packet that floe sends or awaits comes near; from 16 MiB on the protocol would split it.
+const LONGEST: usize = 4 << 20;
+
+/// A socket, encrypted or not.
+trait Socket: AsyncRead + AsyncWrite + Unpin + Send {
+    /// Whether the peer has neither said anything since, nor gone away.
+    fn is_silent(&self) -> bool;
+}
+
+impl Socket for TcpStream {
+    fn is_silent(&self) -> bool {
+        matches!(self.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+impl Socket for TlsStream<Box<dyn Socket>> {
+    fn is_silent(&self) -> bool {
+        self.get_ref().0.is_silent()
+    }
+}
+
+impl Socket for Box<dyn Socket> {
+    fn is_silent(&self) -> bool {
+        (**self).is_silent()
+    }
+}
+
+/// Packets on a socket.
+pub(super) struct Channel {
+    socket: BufReader<Box<dyn Socket>>,
+    /// The number of the next packet of this exchange, in either direction.
+    next: u8,
+    is_encrypted: bool,
+}
+
+impl Channel {
+    pub(super) fn new(socket: TcpStream) -> Self {
+        Self { socket: BufReader::new(Box::new(socket)), next: 0, is_encrypted: false }
+    }
+
+    /// The same, encrypted. Whatever was sent in the clear before counts for nothing: more than what was read is an
+    /// attempt to be believed later.
+    pub(super) async fn encrypt(
+        self,
+        config: Arc<ClientConfig>,
+        host: ServerName<'static>,
+    ) -> Result<Self, Error> {
+        if !self.socket.buffer().is_empty() {
+            return Err(Error::Protocol("more than a greeting before TLS"));
+        }
+        let socket = TlsConnector::from(config).connect(host, self.socket.into_inner()).await;
+        let socket = Box::new(socket.map_err(Error::Tls)?);
+        Ok(Self { socket: BufReader::new(socket), next: self.next, is_encrypted: true })
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.is_encrypted
+    }
+
+    /// Whether nothing has come since the last exchange. A server says goodbye before it closes, or just closes.
+    pub(super) fn is_silent(&self) -> bool {
+        self.socket.buffer().is_empty() && self.socket.get_ref().is_silent()
+    }
+
+    /// Begins a new exchange, which the client always does.
+    pub(super) async fn ask(&mut self, command: u8, text: &[u8]) -> Result<(), Error> {
+        self.next = 0;
+        self.send(&[&[command], text].concat()).await
+    }
+
+    pub(super) async fn send(&mut self, payload: &[u8]) -> Result<(), Error> {
+        let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() < LONGEST);
+        let [low, middle, high, _] = length.ok_or(Error::TooLong)?.to_le_bytes();
+        let head = [low, middle, high, self.next];
+        self.next = self.next.wrapping_add(1);
+        self.socket.write_all(&[&head, payload].concat()).await?;
+        self.socket.flush().await?;
+        Ok(())
+    }
+
+    pub(super) async fn receive(&mut self) -> Result<Vec<u8>, Error> {
+        let mut head = [0; 4];
+        self.socket.read_exact(&mut head).await?;
+        let [low, middle, high, number] = head;
+        let length = u32::from_le_bytes([low, middle, high, 0]) as usize;
+        if length >= LONGEST {
+            return Err(Error::TooLong);
+        }
+        if number != self.next {
+            return Err(Error::Protocol("a packet out of order"));
+        }
+        self.next = self.next.wrapping_add(1);
+        let mut payload = vec![0; length];
+        self.socket.read_exact(&mut payload).await?;
+        Ok(payload)
+    }
+
+    /// Closes the socket, after what was sent.
+    pub(super) async fn close(mut self) -> Result<(), Error> {
+        Ok(self.socket.shutdown().await?)
+    }
+}
+
+/// What is left to read of a packet.
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(Error::Protocol("a packet cut short"))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn bytes<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH], Error> {
+        let taken = self.take(LENGTH)?;
+        taken.try_into().map_err(|_| Error::Protocol("a packet cut short"))
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, Error> {
+        self.bytes().map(u8::from_le_bytes)
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, Error> {
+        self.bytes().map(u16::from_le_bytes)
+    }
+
+    /// A length-encoded integer, or `None` for the NULL in its place.
+    pub(super) fn number(&mut self) -> Result<Option<u64>, Error> {
+        Ok(Some(match self.u8()? {
+            0xfb => return Ok(None),
+            0xfc => self.u16()?.into(),
+            0xfd => {
+                let [low, middle, high] = self.bytes()?;
+                u32::from_le_bytes([low, middle, high, 0]).into()
+            }
+            0xfe => self.bytes().map(u64::from_le_bytes)?,
+            0xff => return Err(Error::Protocol("an error where a number belongs")),
+            small => small.into(),
+        }))
+    }
+
+    /// A length-encoded string, or NULL.
+    pub(super) fn cell(&mut self) -> Result<Option<&'a [u8]>, Error> {
+        let Some(length) = self.number()? else { return Ok(None) };
+        let length = usize::try_from(length).map_err(|_| Error::TooLong)?;
+        self.take(length).map(Some)
+    }
+
+    /// What stands before the next zero byte, or all that is left.
+    pub(super) fn until_zero(&mut self) -> &'a [u8] {
+        let end = self.0.iter().position(|byte| *byte == 0);
+        let (text, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
+        self.0 = rest.get(1..).unwrap_or_default();
+        text
+    }
+}

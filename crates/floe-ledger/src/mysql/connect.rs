@@ -1,0 +1,121 @@
+//! A connection that was found fit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use floe::ledger::LedgerError;
+use rustls::pki_types::ServerName;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::TcpStream;
+
+use super::channel::Channel;
+use super::login::{Encryption, log_in};
+use super::session::{Answer, Session};
+use super::trouble::{self, Error};
+use super::url::Settings;
+use super::{Trouble, schema};
+use crate::OpenError;
+use crate::remote::tls::client;
+use crate::remote::{Bounds, Connect, Connected};
+
+/// When a silent connection is probed. A firewall in between may have forgotten it.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// How a database is reached.
+pub(super) struct Database {
+    settings: Settings,
+    encryption: Encryption,
+    realm: Arc<str>,
+}
+
+impl Database {
+    pub(super) fn new(settings: Settings, realm: Arc<str>) -> Result<Self, OpenError> {
+        let host = ServerName::try_from(settings.host.clone()).map_err(|_| {
+            OpenError::Asked(format!("`{}` is neither a host's name nor an address", settings.host))
+        })?;
+        let config = Arc::new(client(&settings.verify)?);
+        let encryption = Encryption { wanted: settings.use_tls, config, host };
+        Ok(Self { settings, encryption, realm })
+    }
+
+    async fn log_in(&self) -> Result<Session, Error> {
+        let Settings { host, port, account, .. } = &self.settings;
+        let socket = TcpStream::connect((host.as_str(), *port)).await?;
+        socket.set_nodelay(true)?;
+        SockRef::from(&socket).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+        log_in(Channel::new(socket), account, &self.encryption).await
+    }
+}
+
+/// A connection for one call at a time.
+pub(super) struct Link {
+    session: Session,
+    shown: Arc<str>,
+}
+
+impl Connect for Database {
+    type Link = Link;
+    type Error = Error;
+
+    fn shown(&self) -> &str {
+        &self.settings.shown
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.settings.bounds
+    }
+
+    async fn connect(&self, known: Option<&str>) -> Result<Connected<Link>, Trouble> {
+        let session = self.log_in().await.map_err(Trouble::Store)?;
+        let mut link = Link { session, shown: self.settings.shown.as_str().into() };
+        let mut remarks = Vec::new();
+        schema::check_server(&mut link, &self.settings, &mut remarks).await?;
+        let realm_id = schema::enter(&mut link, &self.settings, &self.realm, known, &mut remarks).await?;
+        Ok(Connected { link, realm_id, remarks })
+    }
+
+    fn is_closed(link: &Link) -> bool {
+        !link.session.is_silent()
+    }
+
+    async fn goodbye(link: Link) {
+        drop(link.session.quit().await);
+    }
+
+    fn at_work(&self, error: Error) -> LedgerError {
+        trouble::at_work(&error, self.shown())
+    }
+
+    fn at_open(&self, error: Error) -> OpenError {
+        trouble::at_open(&error, self.shown())
+    }
+}
+
+impl Link {
+    /// The server without credentials.
+    pub(super) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Runs statements, each with an answer.
+    pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Answer>, Trouble> {
+        self.session.query(sql).await.map_err(Trouble::Store)
+    }
+
+    /// Runs statements of which one is a question, and returns its rows.
+    pub(super) async fn rows(&mut self, sql: &str) -> Result<Answer, Trouble> {
+        let answers = self.query(sql).await?;
+        answers.into_iter().next_back().ok_or(Trouble::Store(Error::Protocol("no answer")))
+    }
+
+    /// Runs a transaction that begins and ends in `sql`, again where others were in its way and it took no effect.
+    pub(super) async fn transact(&mut self, sql: &str) -> Result<Vec<Answer>, Trouble> {
+        loop {
+            match self.session.query(sql).await {
+                // The server has rolled it back by itself. This makes sure that nothing of it is open.
+                Err(error) if error.is_deadlock() => drop(self.query("ROLLBACK").await?),
+                outcome => return outcome.map_err(Trouble::Store),
+            }
+        }
+    }
+}

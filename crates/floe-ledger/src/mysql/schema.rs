@@ -1,0 +1,293 @@
+//! What is looked at on every new connection: the server's settings, the tables, the realm.
+
+use std::collections::HashMap;
+
+use floe::ledger::LedgerError;
+
+use super::Trouble;
+use super::connect::Link;
+use super::session::Answer;
+use super::statements::text;
+use super::url::Settings;
+use crate::DEFAULT_REALM;
+use crate::remote::realm as words;
+
+/// The version of the tables. A migration is a step from each older version; there is no older one yet.
+const VERSION: i64 = 1;
+
+/// The tables; `docs/ledgers.md` repeats them for those who make them by hand. Each statement commits by itself and
+/// does nothing where it was run before, and the version comes last, so that a start that was cut off is made good by
+/// the next one.
+const TABLES: &str = include_str!("tables.sql");
+
+/// The settings that durability hangs on. `SHOW` leaves out what a server does not have.
+const SETTINGS: &str = "
+SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'read_only', 'super_read_only', 'log_bin', 'sync_binlog',
+    'binlog_format', 'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'wsrep_on');
+SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_redo_log_enabled'
+";
+
+/// floe's tables that are there, with their engines, and columns that would take two names for one.
+const FIND: &str = "
+SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
+    AND TABLE_NAME IN ('floe_version', 'floe_realm', 'floe_mark', 'floe_definition');
+SELECT CONCAT(TABLE_NAME, '.', COLUMN_NAME), COLLATION_NAME FROM information_schema.COLUMNS
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('floe_realm', 'floe_mark', 'floe_definition')
+    AND COLUMN_NAME IN ('realm', 'key', 'name') AND COALESCE(COLLATION_NAME, '') <> 'utf8mb4_bin'
+";
+
+/// What `SHOW REPLICA STATUS` says in these columns, on both servers: where it replicates from, and whether the two
+/// threads that do it run.
+const PRIMARY: usize = 1;
+const THREADS: [usize; 2] = [10, 11];
+
+/// Its user may not ask; it is MySQL before 8.0.22.
+const NO_RIGHT: u16 = 1227;
+const NO_SUCH_STATEMENT: u16 = 1064;
+
+/// Refuses a server that is not fit to keep marks, sets the session up, and remarks on what was found otherwise than
+/// one would expect.
+pub(super) async fn check_server(
+    link: &mut Link,
+    settings: &Settings,
+    remarks: &mut Vec<String>,
+) -> Result<(), Trouble> {
+    let answers = link.query(SETTINGS).await?;
+    let rows = answers.iter().flat_map(|answer| &answer.rows);
+    let found: HashMap<String, &str> =
+        rows.filter_map(|row| Some((row.text(0)?.to_ascii_lowercase(), row.text(1)?))).collect();
+    let value = |name: &str| found.get(name).copied().unwrap_or_default();
+    check_version(settings, value("version"))?;
+    check_writable(settings, |name| found.get(name).copied())?;
+    let is_off = |name: &str| matches!(value(name), "OFF" | "0" | "DETECT_ONLY");
+    let mut refuse =
+        |finding: &str, what: &str, way_out: &str| allow(settings, remarks, finding, what, way_out);
+
+    let flush = value("innodb_flush_log_at_trx_commit");
+    if !matches!(flush, "1" | "3") {
+        refuse(
+            &format!("has innodb_flush_log_at_trx_commit = {flush}"),
+            "a crash takes back ranges that were handed out",
+            "Set it to 1",
+        )?;
+    }
+    let logs = matches!(value("log_bin"), "ON" | "1");
+    if logs && value("sync_binlog") != "1" {
+        refuse(
+            &format!("has a binary log and sync_binlog = {}", value("sync_binlog")),
+            "after a loss of power InnoDB rolls back what the binary log has lost, and with it ranges that were handed \
+             out",
+            "Set sync_binlog to 1",
+        )?;
+    }
+    if is_off("innodb_doublewrite") {
+        refuse(
+            &format!("has innodb_doublewrite = {}", value("innodb_doublewrite")),
+            "a crash in mid-write can leave a page that is neither old nor new, save on a file system that writes pages \
+             whole",
+            "Turn innodb_doublewrite on",
+        )?;
+    }
+    if is_off("innodb_redo_log_enabled") {
+        refuse(
+            "has its redo log disabled",
+            "a crash takes back ranges that were handed out, or the whole server",
+            "ALTER INSTANCE ENABLE INNODB REDO_LOG",
+        )?;
+    }
+    if logs && value("binlog_format") == "STATEMENT" {
+        return Err(unfit(format!(
+            "{} has binlog_format = STATEMENT, with which InnoDB takes no writes at READ COMMITTED: set it to ROW or MIXED",
+            settings.shown
+        )));
+    }
+    let is_cluster = matches!(value("wsrep_on"), "ON" | "1");
+    check_replication(link, settings, remarks).await?;
+    set_up(link, settings, is_cluster).await
+}
+
+/// The oldest that are still looked after in some distribution, and have `SHOW REPLICA STATUS`.
+fn check_version(settings: &Settings, version: &str) -> Result<(), Trouble> {
+    let mut numbers = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    let found = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let (server, oldest) = if version.contains("MariaDB") { ("MariaDB", (10, 5)) } else { ("MySQL", (8, 0)) };
+    if found >= oldest {
+        return Ok(());
+    }
+    Err(unfit(format!(
+        "{} is {server} {version}, and floe needs {}.{} or newer: update the server",
+        settings.shown, oldest.0, oldest.1
+    )))
+}
+
+fn check_writable<'a>(
+    settings: &Settings,
+    value: impl Fn(&'a str) -> Option<&'a str>,
+) -> Result<(), Trouble> {
+    for setting in ["read_only", "super_read_only"] {
+        if let Some(found) = value(setting).filter(|found| !matches!(*found, "OFF" | "0")) {
+            return Err(LedgerError::Unavailable(format!(
+                "{} has {setting} = {found}, as a replica does: name the primary, or turn it off if this is the one",
+                settings.shown
+            ))
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// A replica that takes writes takes them from two sides. Who may not look is not told either way.
+async fn check_replication(
+    link: &mut Link,
+    settings: &Settings,
+    remarks: &mut Vec<String>,
+) -> Result<(), Trouble> {
+    let status = match link.rows("SHOW REPLICA STATUS").await {
+        Err(Trouble::Store(error)) if matches!(error.code(), Some(NO_RIGHT | NO_SUCH_STATEMENT)) => {
+            return Ok(());
+        }
+        status => status?,
+    };
+    let Some(row) = status.rows.first() else { return Ok(()) };
+    if THREADS.iter().all(|column| row.text(*column) == Some("No")) {
+        return Ok(());
+    }
+    allow(
+        settings,
+        remarks,
+        &format!("replicates from {}", row.text(PRIMARY).unwrap_or("another server")),
+        "what is written there and here can hand out the same range",
+        "Name the primary, or end the replication (RESET REPLICA ALL)",
+    )
+}
+
+/// The bound of a call is the client's; `innodb_lock_wait_timeout`, in whole seconds, ends what an abandoned call left
+/// waiting for a lock.
+async fn set_up(link: &mut Link, settings: &Settings, is_cluster: bool) -> Result<(), Trouble> {
+    let wait = settings.bounds.max_wait.as_secs().max(1);
+    let current = if is_cluster { ", wsrep_sync_wait = 7" } else { "" };
+    let sql = format!(
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION TRANSACTION READ WRITE; \
+         SET NAMES utf8mb4; \
+         SET autocommit = 1, completion_type = 0, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
+         time_zone = '+00:00', sql_select_limit = DEFAULT, innodb_lock_wait_timeout = {wait}, \
+         lock_wait_timeout = {wait}{current}"
+    );
+    link.query(&sql).await.map(drop)
+}
+
+/// Makes the tables and the realm where they are missing, and returns the realm's id. Where it is `known`, neither
+/// may be missing.
+pub(super) async fn enter(
+    link: &mut Link,
+    settings: &Settings,
+    realm: &str,
+    known: Option<&str>,
+    remarks: &mut Vec<String>,
+) -> Result<String, Trouble> {
+    let shown = &settings.shown;
+    let mut version = find_version(link, settings, remarks).await?;
+    if version.is_none() {
+        if known.is_some() {
+            return Err(words::is_gone(shown, "the version in the table floe_version").into());
+        }
+        link.query(TABLES).await?;
+        version = find_version(link, settings, remarks).await?;
+    }
+    match version {
+        Some(VERSION) => {}
+        Some(newer) if newer > VERSION => return Err(words::is_newer(shown, newer, VERSION).into()),
+        _ => return Err(words::is_damaged(shown, &"no version in the table floe_version").into()),
+    }
+    enter_realm(link, settings, realm, known).await
+}
+
+/// Looks at the tables that are there. No version where they are not all made yet.
+async fn find_version(
+    link: &mut Link,
+    settings: &Settings,
+    remarks: &mut Vec<String>,
+) -> Result<Option<i64>, Trouble> {
+    let answers = link.query(FIND).await?;
+    let [tables, columns] = answers.as_slice() else { return Ok(None) };
+    let found = |answer: &Answer, wrong: fn(&str) -> bool| {
+        let rows = answer.rows.iter().filter(|row| wrong(row.text(1).unwrap_or_default()));
+        rows.map(|row| row.text(0).unwrap_or_default().to_owned()).collect::<Vec<_>>().join(", ")
+    };
+    let others = found(tables, |engine| !engine.eq_ignore_ascii_case("InnoDB"));
+    if !others.is_empty() {
+        let finding = format!("keeps {others} in another engine than InnoDB");
+        let what = "it has no transactions, or does not survive a crash";
+        allow(settings, remarks, &finding, what, "ALTER TABLE … ENGINE = InnoDB")?;
+    }
+    let loose = found(columns, |_| true);
+    if !loose.is_empty() {
+        return Err(unfit(format!(
+            "{} has columns that take two names for one ({loose}): make them CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, \
+             as docs/ledgers.md has them",
+            settings.shown
+        )));
+    }
+    if !tables.rows.iter().any(|row| row.text(0) == Some("floe_version")) {
+        return Ok(None);
+    }
+    let version = link.rows("SELECT version FROM floe_version").await?;
+    Ok(version.rows.first().and_then(|row| row.text(0)?.parse().ok()))
+}
+
+async fn enter_realm(
+    link: &mut Link,
+    settings: &Settings,
+    realm: &str,
+    known: Option<&str>,
+) -> Result<String, Trouble> {
+    let shown = &settings.shown;
+    let find = format!("SELECT id FROM floe_realm WHERE realm = {}", text(realm));
+    let id = |answer: &Answer| answer.rows.first().and_then(|row| row.text(0)).map(str::to_owned);
+    if let Some(id) = id(&link.rows(&find).await?) {
+        return Ok(id);
+    }
+    if known.is_some() {
+        return Err(words::is_gone(shown, &format!("the realm {realm}")).into());
+    }
+    if realm == DEFAULT_REALM {
+        // Another process may make the same one meanwhile: that is not another realm.
+        let others = format!(
+            "SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT 20",
+            text(DEFAULT_REALM)
+        );
+        let others = link.rows(&others).await?;
+        let others: Vec<String> =
+            others.rows.iter().filter_map(|row| row.text(0)).map(str::to_owned).collect();
+        words::may_be_made(realm, &others, shown)?;
+    }
+    let make = format!(
+        "INSERT INTO floe_realm (realm, id) VALUES ({}, {}) ON DUPLICATE KEY UPDATE id = id",
+        text(realm),
+        text(&words::fresh_id()?)
+    );
+    link.transact(&make).await?;
+    id(&link.rows(&find).await?).ok_or_else(|| words::is_gone(shown, &format!("the realm {realm}")).into())
+}
+
+/// Refuses what endangers marks, or notes it where the URL allows it.
+fn allow(
+    settings: &Settings,
+    remarks: &mut Vec<String>,
+    finding: &str,
+    what: &str,
+    way_out: &str,
+) -> Result<(), Trouble> {
+    if settings.allow_unsafe {
+        remarks.push(format!("unsafe: it {finding}"));
+        return Ok(());
+    }
+    Err(unfit(format!(
+        "{} {finding}: {what}. {way_out}, or accept the loss with unsafe=allow in the URL",
+        settings.shown
+    )))
+}
+
+fn unfit(text: String) -> Trouble {
+    LedgerError::Unfit(text).into()
+}

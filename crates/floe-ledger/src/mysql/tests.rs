@@ -1,0 +1,113 @@
+//! URLs and the environment, and what is sent, without a server.
+
+use std::collections::HashMap;
+use std::fs;
+
+use super::statements::text;
+use super::url::Settings;
+use crate::OpenError;
+use crate::remote::tls::{Use, Verify};
+
+fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
+    let environment: HashMap<_, _> = environment.iter().copied().collect();
+    Settings::parse(url, &|variable| environment.get(variable).map(|value| (*value).to_owned()))
+}
+
+#[track_caller]
+fn refused(url: &str, environment: &[(&str, &str)]) -> String {
+    match parse(url, environment) {
+        Err(error) => error.to_string(),
+        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+    }
+}
+
+#[test]
+fn what_is_shown_has_no_credentials() {
+    for (url, shown) in [
+        ("mysql://floe:secret@db/ids", "mysql://db:3306/ids"),
+        ("mariadb://floe:s%40cret@db:6000/ids?unsafe=allow", "mariadb://db:6000/ids"),
+        ("mysql://floe:sec?ret@db/ids?max_wait=1s", "mysql://db:3306/ids"),
+        ("mysql://floe:secret@[::1]:7/ids", "mysql://[::1]:7/ids"),
+        ("mysql://floe:secret@[::1]/ids", "mysql://[::1]:3306/ids"),
+    ] {
+        assert_eq!(parse(url, &[]).unwrap().shown, shown);
+    }
+}
+
+#[test]
+fn what_cannot_be_right_is_refused_and_no_password_repeated() {
+    for (url, part) in [
+        ("mysql:floe", "no URL of a MySQL database"),
+        ("mysql://floe:secret@db:port/ids", "no URL of a MySQL database"),
+        ("mysql://floe:sec/ret@db/ids", "%2F for /"),
+        ("mysql://floe:sec@ret@db/ids", "%40 for"),
+        ("mysql://floe:sec%ff@db/ids", "no URL of a MySQL database"),
+        ("mysql://floe:sec%00ret@db/ids", "no URL of a MySQL database"),
+        ("mysql://floe:secret@a,b/ids", "no URL of a MySQL database"),
+        ("mysql://floe:secret@db/ids/more", "no URL of a MySQL database"),
+        ("mysql://floe:secret@db", "names no database"),
+        ("mysql://db/ids", "names no user"),
+        ("mysql://floe@/ids", "names no host"),
+        ("mysql://floe:secret@db/ids?pool=5", "`pool` is no option"),
+        ("mysql://floe:secret@db/ids?pool=5", "connect_timeout, max_wait, password_file"),
+        ("mysql://floe:secret@db/ids?password_file=/nowhere", "password_file: leave one of them out"),
+        ("mysql://floe@db/ids?max_wait=soon", "500ms or 10s"),
+        ("mysql://floe@db/ids?connect_timeout=0", "500ms or 10s"),
+        ("mysql://floe@db/ids?unsafe=yes", "allow or refuse"),
+        ("mysql://floe@db/ids?sslmode=verify_identity", "verify-full"),
+        ("mysql://floe@db/ids?sslmode=verify-full", "sslrootcert=FILE"),
+        ("mysql://floe@db/ids?password_file=/nowhere", "/nowhere cannot be read"),
+    ] {
+        let text = refused(url, &[]);
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+        assert!(!text.contains("secret") && !text.contains("floe:sec") && !text.contains("ret@"), "{text}");
+    }
+    assert!(refused("mysql://floe@db/ids", &[("MYSQL_TCP_PORT", "high")]).contains("MYSQL_TCP_PORT"));
+}
+
+#[test]
+fn the_environment_completes_the_url() {
+    let environment =
+        [("MYSQL_HOST", "elsewhere"), ("MYSQL_TCP_PORT", "7"), ("MYSQL_PWD", "secret"), ("USER", "me")];
+    let settings = parse("mysql://floe@/ids", &environment).unwrap();
+    assert_eq!(settings.shown, "mysql://elsewhere:7/ids");
+    assert_eq!(settings.account.password, "secret");
+    let settings = parse("mysql://me:mi%3Ane@db:3/ids?sslmode=disable", &environment).unwrap();
+    assert_eq!(settings.shown, "mysql://db:3/ids");
+    assert_eq!((&*settings.account.user, &*settings.account.password), ("me", "mi:ne"));
+    assert_eq!(settings.use_tls, Use::Never);
+    let settings = parse("mysql://me:@db/ids?sslmode=require&sslrootcert=/ca.pem", &environment).unwrap();
+    assert_eq!(settings.account.password, "");
+    assert_eq!((settings.use_tls, settings.verify), (Use::Always, Verify::Chain("/ca.pem".into())));
+}
+
+#[test]
+fn waits_are_bounded_by_the_longest() {
+    let bounds = |url: &str| parse(url, &[]).unwrap().bounds;
+    let found = bounds("mysql://floe@db/ids?max_wait=500ms");
+    assert_eq!((found.max_wait.as_millis(), found.connect.as_millis()), (500, 500));
+    let found = bounds("mysql://floe@db/ids?connect_timeout=2");
+    assert_eq!((found.max_wait.as_millis(), found.connect.as_millis()), (5000, 2000));
+    assert_eq!(bounds("mysql://floe@db/ids?connect_timeout=700ms").connect.as_millis(), 700);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_password_may_stand_in_a_file_that_nobody_else_can_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("password");
+    fs::write(&file, "se cret\n").unwrap();
+    let url = format!("mysql://floe@db/ids?password_file={}", file.display());
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(parse(&url, &[("MYSQL_PWD", "other")]).unwrap().account.password, "se cret");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(refused(&url, &[]).contains("chmod 600"));
+}
+
+#[test]
+fn texts_are_never_read_as_sql() {
+    assert_eq!(text("a'; --\\"), "_utf8mb4 x'61273b202d2d5c' COLLATE utf8mb4_bin");
+    assert_eq!(text(""), "_utf8mb4 x'' COLLATE utf8mb4_bin");
+    assert_eq!(text("订"), "_utf8mb4 x'e8aea2' COLLATE utf8mb4_bin");
+}

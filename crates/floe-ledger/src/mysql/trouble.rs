@@ -1,0 +1,154 @@
+//! What goes wrong on a connection, and from there to the ledger's errors, each with its cause and the way out.
+
+use std::io;
+
+use floe::ledger::LedgerError;
+
+use super::channel::Fields;
+use crate::OpenError;
+use crate::remote::realm::{self as words, RAISE};
+
+/// What goes wrong on a connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The server said so, with a number. Its texts name users and tables, never passwords.
+    #[error("{message} ({code})")]
+    Server { code: u16, message: String },
+    #[error("{0}")]
+    Socket(#[from] io::Error),
+    #[error("no TLS with it: {0}")]
+    Tls(io::Error),
+    #[error("the server takes no TLS")]
+    NoTls,
+    #[error("the server asks for the password itself, which is sent under TLS alone")]
+    PasswordInTheClear,
+    #[error("the user logs in by `{0}`, which floe does not know")]
+    UnknownWay(String),
+    #[error("it does not speak as MySQL does: {0}")]
+    Protocol(&'static str),
+    #[error("a packet is longer than any of floe's")]
+    TooLong,
+}
+
+/// A deadlock, or on a cluster another node's transaction that came first. The transaction was rolled back as a whole.
+const DEADLOCK: u16 = 1213;
+
+impl Error {
+    /// The error in a packet that is one.
+    pub(super) fn from_packet(packet: &[u8]) -> Self {
+        let mut fields = Fields(packet);
+        let (Ok(_), Ok(code)) = (fields.u8(), fields.u16()) else {
+            return Self::Protocol("an error without a number");
+        };
+        // `#` and five characters of SQLSTATE, which a server that refuses a connection leaves out.
+        let text = match fields.0 {
+            [b'#', rest @ ..] => rest.get(5..).unwrap_or_default(),
+            text => text,
+        };
+        Self::Server { code, message: String::from_utf8_lossy(text).into_owned() }
+    }
+
+    /// The server's number.
+    pub(super) fn code(&self) -> Option<u16> {
+        match self {
+            Self::Server { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Whether the transaction took no effect, and is worth another try at once.
+    pub(super) fn is_deadlock(&self) -> bool {
+        self.code() == Some(DEADLOCK)
+    }
+}
+
+/// While the ledger is opened, a wrong name, password or database is what the user asked for.
+pub(super) fn at_open(error: &Error, shown: &str) -> OpenError {
+    let is_asked = match error {
+        Error::Server { code, .. } => is_access(*code),
+        Error::NoTls | Error::PasswordInTheClear | Error::UnknownWay(_) => true,
+        Error::Socket(_) | Error::Tls(_) | Error::Protocol(_) | Error::TooLong => false,
+    };
+    match error.code() {
+        _ if is_asked => OpenError::Asked(sentence(shown, error)),
+        Some(code) if is_right(code) => LedgerError::Unfit(sentence(shown, error)).into(),
+        _ => at_work(error, shown).into(),
+    }
+}
+
+/// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
+pub(super) fn at_work(error: &Error, shown: &str) -> LedgerError {
+    if error.code().is_some_and(is_missing) {
+        return LedgerError::Unfit(format!(
+            "{shown} lacks tables of floe ({error}): restore them from a backup, then {RAISE}"
+        ));
+    }
+    if error.code().is_some_and(is_damage) {
+        return words::is_damaged(
+            shown,
+            &format_args!("a mark that is no number from 0 to 2^63 - 1 ({error})"),
+        );
+    }
+    LedgerError::Unavailable(sentence(shown, error))
+}
+
+fn sentence(shown: &str, error: &Error) -> String {
+    format!("{shown}: {error}; {}", way_out(error))
+}
+
+/// The wrong password, user, host of the user, or database; and a user who has to come by TLS.
+fn is_access(code: u16) -> bool {
+    [1044, 1045, 1049, 1130, 1698, 1862, 3118, 3159, 4151].contains(&code)
+}
+
+/// A right that the user has not.
+fn is_right(code: u16) -> bool {
+    [1142, 1143, 1227].contains(&code)
+}
+
+/// The database, a table or a column is gone.
+fn is_missing(code: u16) -> bool {
+    [1046, 1049, 1054, 1146].contains(&code)
+}
+
+/// A record that breaks the rules of its own table, which somebody has turned off.
+fn is_damage(code: u16) -> bool {
+    [1264, 1690, 3819, 4025].contains(&code)
+}
+
+/// What to do about it.
+fn way_out(error: &Error) -> &'static str {
+    const LOG: &str = "look whether the server runs and what its log says; floe tries again";
+    let code = match error {
+        Error::Server { code, .. } => *code,
+        Error::NoTls => return "turn TLS on at the server, or say sslmode=disable",
+        Error::PasswordInTheClear => return "turn TLS on at the server, and do not say sslmode=disable",
+        Error::UnknownWay(_) => {
+            return "let the user log in by caching_sha2_password or mysql_native_password (ALTER USER)";
+        }
+        Error::Tls(_) => return "look at the server's certificate, at sslrootcert and at the host in the URL",
+        Error::Protocol(_) | Error::TooLong => return "look at the host and the port in the URL",
+        Error::Socket(_) => return LOG,
+    };
+    match code {
+        1045 | 1698 | 1862 | 3118 | 4151 => {
+            "look at the user and the password (in the URL, password_file or MYSQL_PWD), and at the hosts from which the \
+             user may come"
+        }
+        1049 => "look at the database in the URL, or make it (CREATE DATABASE)",
+        1130 => "let the user come from this host (CREATE USER 'name'@'host')",
+        3159 => "say sslmode=require",
+        1044 | 1142 | 1143 | 1227 => {
+            "grant the user what docs/ledgers.md lists, or have its tables made by someone who may"
+        }
+        1205 => "somebody holds a lock on floe's tables: look at SHOW PROCESSLIST",
+        1290 | 1792 | 1836 => "it takes no writes, as a replica does: name the primary",
+        1040 | 1203 | 1226 => {
+            "a floe takes at most four connections: raise max_connections, or the user's limits"
+        }
+        1021 | 1114 => "make room on the server's disk",
+        1129 => "too many connections of this host were cut off: FLUSH HOSTS on the server",
+        1665 => "set binlog_format = ROW or MIXED",
+        _ => LOG,
+    }
+}

@@ -1,0 +1,95 @@
+//! Servers and tables that are not fit to keep marks.
+
+use floe::ledger::{Ledger, LedgerError};
+use floe_ledger::OpenError;
+
+use super::checks::refused;
+use super::{Mariadb, open};
+use crate::{ask, got, says};
+
+/// Asserts that the server is refused with these words, and taken with `unsafe=allow`, with a remark.
+#[track_caller]
+fn is_refused_unless_told_otherwise(server: &Mariadb, finding: &str, way_out: &str) {
+    let error = refused(&server.url());
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+    says(&error, &[finding, way_out, "unsafe=allow"]);
+    let ledger = open(&format!("{}?unsafe=allow", server.url()));
+    got(&*ledger, &ask(1));
+    says(&ledger.describe(), &["unsafe: it ", finding]);
+}
+
+#[test]
+fn settings_that_lose_ranges_are_refused_by_name() {
+    let server = Mariadb::start(&["--log-bin", "--server-id=1", "--sync-binlog=1"]);
+    drop(open(&server.url()));
+    for (setting, bad, good) in [
+        ("innodb_flush_log_at_trx_commit", "0", "1"),
+        ("innodb_flush_log_at_trx_commit", "2", "3"),
+        ("sync_binlog", "0", "1"),
+        ("sync_binlog", "100", "1"),
+    ] {
+        server.sql(&format!("SET GLOBAL {setting} = {bad}"));
+        is_refused_unless_told_otherwise(&server, &format!("{setting} = {bad}"), "to 1");
+        server.sql(&format!("SET GLOBAL {setting} = {good}"));
+        assert!(!open(&server.url()).describe().contains("unsafe"));
+    }
+    server.sql("SET GLOBAL binlog_format = STATEMENT");
+    says(&refused(&server.url()), &["binlog_format = STATEMENT", "ROW or MIXED"]);
+    server.sql("SET GLOBAL binlog_format = ROW");
+
+    // A server that takes no writes becomes one that does.
+    let ledger = open(&server.url());
+    server.sql("SET GLOBAL read_only = 1");
+    let error = refused(&server.url());
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    says(&error, &["read_only = ON", "primary"]);
+    says(&refused(&format!("{}?unsafe=allow", server.url())), &["read_only = ON"]);
+    server.sql("SET GLOBAL read_only = 0");
+    got(&*ledger, &ask(1));
+
+    // Whether or not its primary answers.
+    let port = floe_testbed::free_port();
+    server.sql(&format!("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port}; START SLAVE"));
+    is_refused_unless_told_otherwise(&server, "replicates from 127.0.0.1", "RESET REPLICA");
+    server.sql("CREATE USER modest; GRANT ALL ON floe.* TO modest");
+    drop(open(&server.url_of("modest")));
+    server.sql("STOP SLAVE");
+    drop(open(&server.url()));
+}
+
+#[test]
+fn a_server_without_doublewrite_is_refused_and_so_are_tables_that_are_not_floes() {
+    let server = Mariadb::start(&["--skip-innodb-doublewrite"]);
+    is_refused_unless_told_otherwise(&server, "innodb_doublewrite = OFF", "Turn innodb_doublewrite on");
+    let allowed = format!("{}?unsafe=allow", server.url());
+
+    server.sql("ALTER TABLE floe.floe_mark ENGINE = Aria");
+    says(&open(&allowed).describe(), &["keeps floe_mark in another engine than InnoDB"]);
+    server.sql("ALTER TABLE floe.floe_mark ENGINE = InnoDB");
+
+    server.sql("ALTER TABLE floe.floe_mark CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
+    says(&refused(&allowed), &["two names for one", "floe_mark.realm, floe_mark.key", "utf8mb4_bin"]);
+    server.sql("ALTER TABLE floe.floe_mark CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
+    drop(open(&allowed));
+
+    // Something between floe and its table.
+    server.sql(
+        "CREATE TRIGGER floe.cut BEFORE UPDATE ON floe.floe_mark FOR EACH ROW SET NEW.writes = OLD.writes, \
+         NEW.previous = OLD.previous, NEW.start = OLD.start, NEW.mark = OLD.mark, NEW.token = OLD.token",
+    );
+    let Err(LedgerError::Unfit(text)) = open(&allowed).reserve(&ask(1)) else {
+        panic!("nothing was written")
+    };
+    says(&text, &["changed 0 records", "trigger"]);
+    server.sql("DROP TRIGGER floe.cut");
+
+    let Err(error) = floe_ledger::open(&allowed, floe_ledger::DEFAULT_REALM) else {
+        panic!("a second realm began")
+    };
+    says(&error, &["has no realm default", "it has: test", "--realm"]);
+
+    server.sql("UPDATE floe.floe_version SET version = 2");
+    let error = refused(&allowed);
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+    says(&error, &["newer floe", "version 2"]);
+}
