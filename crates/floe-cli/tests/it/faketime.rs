@@ -38,7 +38,7 @@ fn lives(steps: &[&str; 10], flags: &[&str]) {
 }
 
 /// The library in the same places as `scripts/test` looks for it.
-fn library() -> PathBuf {
+pub(crate) fn library() -> PathBuf {
     if let Some(path) = std::env::var_os("FLOE_LIBFAKETIME") {
         return path.into();
     }

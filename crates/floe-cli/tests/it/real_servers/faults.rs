@@ -51,7 +51,6 @@ fn three_nodes_through_every_fault(rig: Rig) {
     fleet.check();
 }
 
-#[test]
-fn postgres() {
-    three_nodes_through_every_fault(super::postgres());
+mod three_nodes_through_every_fault_on {
+    super::super::on_every_server!(super::three_nodes_through_every_fault);
 }

@@ -54,19 +54,10 @@ impl Fleet {
         &self.proxy
     }
 
-    /// The common configuration.
-    pub(crate) fn config(&self) -> &PathBuf {
-        &self.config
-    }
-
     /// Starts a node and sends its clients to it.
     pub(crate) fn run(&mut self, node: usize) {
         let mut command = floe(["serve", "--listen", "127.0.0.1:0", "--config"]);
-        self.adopt(node, Server::spawn(command.arg(&self.config)));
-    }
-
-    /// Makes this server the node, and sends its clients to it.
-    pub(crate) fn adopt(&mut self, node: usize, server: Server) {
+        let server = Server::spawn(command.arg(&self.config));
         self.nodes[node].clients.aim(server.url());
         self.nodes[node].server = Some(server);
     }

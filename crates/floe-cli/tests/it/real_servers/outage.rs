@@ -56,7 +56,7 @@ fn no_client_sees_an_error(rig: &Rig) {
 fn of_twenty_seconds_is_seen_by_no_client_with_a_window_of_sixty() {
     // All at once: each mostly waits.
     std::thread::scope(|scope| {
-        for rig in [super::postgres] {
+        for rig in [super::postgres, super::mysql, super::redis, super::etcd, super::zookeeper] {
             scope.spawn(move || no_client_sees_an_error(&rig()));
         }
     });

@@ -35,11 +35,11 @@ fn minted(node: &Server, within: Duration) -> Vec<u64> {
 }
 
 /// Five worker bits are 32 slots.
-fn forty_nodes_on_thirty_two_slots(rig: &Rig) {
+fn forty_nodes_on_thirty_two_slots(rig: Rig) {
     let dir = tempfile::tempdir().unwrap();
     let layout =
         "layout = \"time:41 worker:5 sequence:12\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"";
-    let config = configuration(dir.path(), rig, "window = \"3s\"\nthreads = 1", layout);
+    let config = configuration(dir.path(), &rig, "window = \"3s\"\nthreads = 1", layout);
     let mut nodes: Vec<Server> = std::thread::scope(|scope| {
         let starts: Vec<_> = (0..40).map(|_| scope.spawn(|| serve(&config, &[]))).collect();
         starts.into_iter().map(|start| start.join().unwrap()).collect()
@@ -89,9 +89,9 @@ fn forty_nodes_on_thirty_two_slots(rig: &Rig) {
 }
 
 /// The default window, 30 s on a shared ledger, and no life that waits for an earlier one.
-fn two_hundred_lives_never_wait(rig: &Rig) {
+fn two_hundred_lives_never_wait(rig: Rig) {
     let dir = tempfile::tempdir().unwrap();
-    let config = configuration(dir.path(), rig, "", "layout = \"twitter\"");
+    let config = configuration(dir.path(), &rig, "", "layout = \"twitter\"");
     let mut ids = Vec::new();
     for _ in 0..200 {
         let node = serve(&config, &[]);
@@ -105,9 +105,9 @@ fn two_hundred_lives_never_wait(rig: &Rig) {
     assert!(said.lines().len() > 100, "a slot for each of most lives: {said:#?}");
 }
 
-fn two_nodes_with_one_worker_id(rig: &Rig) {
+fn two_nodes_with_one_worker_id(rig: Rig) {
     let dir = tempfile::tempdir().unwrap();
-    let config = configuration(dir.path(), rig, "window = \"5s\"", "layout = \"twitter\"");
+    let config = configuration(dir.path(), &rig, "window = \"5s\"", "layout = \"twitter\"");
     let first = serve(&config, &["--worker", "7"]);
     let mut ids = minted(&first, PATIENCE);
     let second = serve(&config, &["--worker", "7"]);
@@ -136,17 +136,14 @@ fn two_nodes_with_one_worker_id(rig: &Rig) {
     unique("orders", ids);
 }
 
-#[test]
-fn forty_nodes_on_thirty_two_slots_of_postgres() {
-    forty_nodes_on_thirty_two_slots(&super::postgres());
+mod forty_nodes_on_thirty_two_slots_of {
+    super::super::on_every_server!(super::forty_nodes_on_thirty_two_slots);
 }
 
-#[test]
-fn two_hundred_lives_on_postgres_never_wait() {
-    two_hundred_lives_never_wait(&super::postgres());
+mod two_hundred_lives_never_wait_on {
+    super::super::on_every_server!(super::two_hundred_lives_never_wait: postgres redis);
 }
 
-#[test]
-fn two_nodes_with_one_worker_id_on_postgres() {
-    two_nodes_with_one_worker_id(&super::postgres());
+mod two_nodes_with_one_worker_id_on {
+    super::super::on_every_server!(super::two_nodes_with_one_worker_id);
 }
