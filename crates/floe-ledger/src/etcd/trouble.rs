@@ -89,7 +89,8 @@ impl Fault {
                 return way_out;
             }
         }
-        "look whether the server runs and what its log says, and whether it speaks TLS (sslmode); floe tries again"
+        "look whether the server runs and what its log says, whether it speaks TLS (sslmode), and whether it asks for a \
+         certificate (sslcert); floe tries again"
     }
 }
 

@@ -39,6 +39,7 @@ fn a_member_without_a_majority_is_passed_over() {
     lonely.join().kill();
     let error = refused(&url(&[&lonely], ""));
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    says(&error, &["no leader", "no majority"]);
     let sound = Etcd::start(&[]);
     // Wherever it begins: a few times.
     for end in 1..6 {

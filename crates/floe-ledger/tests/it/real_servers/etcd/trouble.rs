@@ -34,12 +34,14 @@ fn a_realm_that_is_another_one_stops_the_ledger() {
     assert_eq!(server.control(&["get", "--prefix", "/floe"]), "", "nothing was made again");
 }
 
+type Call<'a> = dyn Fn(&dyn Ledger) -> Result<(), LedgerError> + 'a;
+
 #[test]
 fn a_realm_that_changes_is_noticed_by_every_call_that_writes() {
     let (server, prefix) = (Etcd::shared(), prefix());
     let realm = format!("{prefix}/realm/test");
     let request = ask(5);
-    let calls: [&dyn Fn(&dyn Ledger) -> Result<(), LedgerError>; 4] = [
+    let calls: [&Call<'_>; 4] = [
         &|ledger| ledger.reserve(&ask(1)).map(drop),
         &|ledger| ledger.give_back(&orders(), request.token, 4).map(drop),
         &|ledger| ledger.raise(&orders(), 1_000).map(drop),
@@ -111,7 +113,11 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
         for worker in 0..16 {
             let (ledger, key) = (&ledger, floe::ledger::Key::slot(10, worker));
             let request = move || floe::ledger::Reserve { key: key.clone(), ..ask(1) };
-            scope.spawn(move || (0..20).for_each(|_| drop(got(&**ledger, &request()))));
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    got(&**ledger, &request());
+                }
+            });
         }
     });
     assert_eq!(connections(server.port()), 4);
