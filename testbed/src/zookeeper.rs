@@ -43,7 +43,9 @@ impl Zookeeper {
             let file = home.write("zoo.cfg", &text);
             let mut command = home.command(&java_program());
             command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m"]).args(&java);
-            command.args(["-cp", &class_path(), "org.apache.zookeeper.server.quorum.QuorumPeerMain"]).arg(file);
+            command
+                .args(["-cp", &class_path(), "org.apache.zookeeper.server.quorum.QuorumPeerMain"])
+                .arg(file);
             command
         };
         Self(Server::new(home, Signal::TERM, start, ready))
@@ -54,7 +56,8 @@ impl Zookeeper {
     pub fn start_with_tls(host: &str, client_auth: &str) -> (Self, u16, Certificates) {
         let home = Home::new("zookeeper");
         let certificates = Certificates::for_host(host, &home);
-        let pem = [&certificates.server, &certificates.key].map(|file| std::fs::read_to_string(file).unwrap());
+        let pem =
+            [&certificates.server, &certificates.key].map(|file| std::fs::read_to_string(file).unwrap());
         let (keys, port) = (home.write("keys.pem", &pem.concat()), free_port());
         let settings = [
             format!("secureClientPort={port}\nsecureClientPortAddress=127.0.0.1"),
@@ -134,7 +137,8 @@ fn class_path() -> String {
         "these tests need ZooKeeper: install the Debian packages zookeeper and default-jre-headless, or leave them \
          out with scripts/test --skip-servers"
     );
-    let jars = ["zookeeper", "netty-codec", "netty-resolver", "netty-transport-native-unix-common", "slf4j-nop"];
+    let jars =
+        ["zookeeper", "netty-codec", "netty-resolver", "netty-transport-native-unix-common", "slf4j-nop"];
     jars.map(|jar| format!("/usr/share/java/{jar}.jar")).join(":")
 }
 

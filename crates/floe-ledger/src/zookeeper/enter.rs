@@ -24,8 +24,7 @@ pub(super) async fn enter(
     let realm_path = layout::realm_path(path, realm);
     loop {
         // Whether the barrier holds is no matter: that the realm is missing would be agreed on as well.
-        let replies =
-            line.settle(&[Link::barrier(&realm_path), Request::Read { path: &realm_path }]).await?;
+        let replies = line.settle(&[Link::barrier(&realm_path), Request::Read { path: &realm_path }]).await?;
         let [_, read] = both(&replies)?;
         if let Some((data, _)) = read.data().map_err(Trouble::Store)? {
             let id = id_in(&data, line, &realm_path)?;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use floe::ledger::{LedgerError, Mark};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use super::Trouble;
 use super::jute::{Access, Reply, Request, Stat, code};
 use super::layout::{self, BUCKETS, Layout, Place};
 use super::session::Session;
 use super::trouble::Error;
-use super::Trouble;
 use crate::remote::realm as words;
 
 /// How many records of one bucket are remembered; beyond that they are forgotten, and read again.

@@ -32,9 +32,7 @@ impl Ledger for Zookeeper {
 
     fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
         let (name, definition) = (name.clone(), definition.to_owned());
-        self.remote.call(move |link| {
-            Box::pin(async move { bind(link, &name, definition, marked).await })
-        })
+        self.remote.call(move |link| Box::pin(async move { bind(link, &name, definition, marked).await }))
     }
 
     fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
@@ -104,7 +102,8 @@ impl Ledger for Zookeeper {
         self.remote.call(|link| {
             Box::pin(async move {
                 let path = link.layout.clock.clone();
-                let replies = link.line.settle(&[Request::Write { path: &path, data: b"", version: -1 }]).await?;
+                let replies =
+                    link.line.settle(&[Request::Write { path: &path, data: b"", version: -1 }]).await?;
                 let reply = replies.first().ok_or(Trouble::Store(Error::Garbled("no reply")))?;
                 if reply.code == code::NO_NODE {
                     return Err(link.is_gone());
@@ -158,8 +157,7 @@ async fn bind(link: &mut Link, name: &Name, definition: String, marked: bool) ->
             make_bucket(link, &record_place).await?;
             parts.push(Request::Create { path: &record_place.path, data: empty.as_bytes(), access });
         }
-        let replies =
-            link.with_bucket(&known.definitions, &place, Request::All(parts), read.clone()).await?;
+        let replies = link.with_bucket(&known.definitions, &place, Request::All(parts), read.clone()).await?;
         let [made, read] = both(&replies)?;
         match made.outcome().map_err(Trouble::Store)? {
             Ok(_) => return Ok(definition),
@@ -184,7 +182,8 @@ async fn make_bucket(link: &mut Link, place: &Place) -> Result<(), Trouble> {
         return Ok(());
     }
     let root = link.layout.root.clone();
-    link.with_bucket(&known.marks, place, Link::barrier(&root), Request::Read { path: &place.parent }).await?;
+    link.with_bucket(&known.marks, place, Link::barrier(&root), Request::Read { path: &place.parent })
+        .await?;
     Ok(())
 }
 
@@ -235,11 +234,8 @@ async fn read_each(
 ) -> Result<(), Trouble> {
     let mut texts = texts.into_iter().peekable();
     while texts.peek().is_some() {
-        let part: Vec<(String, String)> = texts
-            .by_ref()
-            .take(AT_ONCE)
-            .map(|text| (Place::of(directory, &text).path, text))
-            .collect();
+        let part: Vec<(String, String)> =
+            texts.by_ref().take(AT_ONCE).map(|text| (Place::of(directory, &text).path, text)).collect();
         let requests: Vec<_> = part.iter().map(|(path, _)| Request::Read { path }).collect();
         let replies = link.line.session.ask(&requests).await.map_err(Trouble::Store)?;
         for ((path, text), reply) in part.into_iter().zip(&replies) {

@@ -104,8 +104,26 @@ fn tls_is_asked_for_in_words() {
 #[test]
 fn no_two_names_are_one_node_and_every_node_is_a_name_that_zookeeper_takes() {
     let texts = [
-        "n/orders", "n/Orders", "s/10/7", "n/%2F", "n/a%b", "n/a%25b", "n/.", "n/..", ".", "..", ".a", "a.b",
-        "%2E", "n/订单", "n/🎫", "n/\u{e000}", "n/\u{10ffff}", "n/a\u{308}", "n/ä", "zookeeper",
+        "n/orders",
+        "n/Orders",
+        "s/10/7",
+        "n/%2F",
+        "n/a%b",
+        "n/a%25b",
+        "n/.",
+        "n/..",
+        ".",
+        "..",
+        ".a",
+        "a.b",
+        "%2E",
+        "n/订单",
+        "n/🎫",
+        "n/\u{e000}",
+        "n/\u{10ffff}",
+        "n/a\u{308}",
+        "n/ä",
+        "zookeeper",
     ];
     let mut names = BTreeSet::new();
     for text in texts {

@@ -75,8 +75,12 @@ fn way_out(error: &Error) -> &'static str {
              and at the access list of the nodes (getAcl in zkCli.sh)"
         }
         Error::Code(code::UNIMPLEMENTED) => "floe needs ZooKeeper 3.5 or newer: update the servers",
-        Error::Code(code::NOT_READ_ONLY) => "it takes no writes while it has no quorum: start the other servers",
-        Error::Code(code::QUOTA_EXCEEDED) => "raise the quota of the path (listquota and setquota in zkCli.sh)",
+        Error::Code(code::NOT_READ_ONLY) => {
+            "it takes no writes while it has no quorum: start the other servers"
+        }
+        Error::Code(code::QUOTA_EXCEEDED) => {
+            "raise the quota of the path (listquota and setquota in zkCli.sh)"
+        }
         Error::Code(code::THROTTLED) => "it has more to do than it lets itself do; floe tries again",
         _ => "look whether the server runs and what its log says; floe tries again",
     }

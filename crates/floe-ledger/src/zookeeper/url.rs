@@ -175,11 +175,11 @@ fn credentials(
     password_file: Option<PathBuf>,
     environment: Environment<'_>,
 ) -> Result<Option<String>, OpenError> {
-    let (user, password) = match login.map(|login| login.split_once(':').map_or((login, None), |(u, p)| (u, Some(p))))
-    {
-        Some((user, password)) => (Some(decoded(user)?), password.map(decoded).transpose()?),
-        None => (environment("ZOOKEEPER_USER"), None),
-    };
+    let (user, password) =
+        match login.map(|login| login.split_once(':').map_or((login, None), |(u, p)| (u, Some(p)))) {
+            Some((user, password)) => (Some(decoded(user)?), password.map(decoded).transpose()?),
+            None => (environment("ZOOKEEPER_USER"), None),
+        };
     let password = match (password, password_file) {
         (Some(password), _) => Some(password),
         (None, Some(file)) => Some(options::password_from(&file)?),

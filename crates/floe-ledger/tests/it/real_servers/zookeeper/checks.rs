@@ -117,7 +117,10 @@ fn an_operator_can_read_and_write_it_with_the_servers_own_client() {
     got(&*ledger, &request);
     let token: String = request.token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     let root = format!("{path}/test/{}", ledger.realm_id().unwrap());
-    assert_eq!(server.cli(&["get", &format!("{path}/test")]), format!("version=1 id={}", ledger.realm_id().unwrap()));
+    assert_eq!(
+        server.cli(&["get", &format!("{path}/test")]),
+        format!("version=1 id={}", ledger.realm_id().unwrap())
+    );
     let bucket = only_child(&format!("{root}/marks"));
     let record = only_child(&bucket);
     assert!(record.ends_with("/s%2F10%2F7"), "{record}");
@@ -127,7 +130,12 @@ fn an_operator_can_read_and_write_it_with_the_servers_own_client() {
     let refused = ledger.reserve(&Reserve { key: key.clone(), max_mark: 5, ..ask(1) });
     assert_eq!(refused, Ok(Reply::Refused { mark: (1 << 63) - 1, note: None }));
     // What cannot be a record is no record.
-    for data in ["", "mark=5", "mark=9223372036854775808 start=0 previous=0 token=-", "mark=+5 start=0 previous=0 token=-"] {
+    for data in [
+        "",
+        "mark=5",
+        "mark=9223372036854775808 start=0 previous=0 token=-",
+        "mark=+5 start=0 previous=0 token=-",
+    ] {
         server.cli(&["set", &record, data]);
         let outcome = ledger.reserve(&Reserve { key: key.clone(), ..ask(1) });
         let Err(LedgerError::Unfit(text)) = outcome else { panic!("{data}: {outcome:?}") };
