@@ -403,7 +403,7 @@ fn realm(value: &DeValue<'_>) -> Result<String, String> {
 }
 
 /// Schemes of ledgers that a later version opens.
-const LATER_LEDGERS: &[&str] = &["mysql", "mariadb", "redis", "rediss", "etcd", "zookeeper"];
+const LATER_LEDGERS: &[&str] = &["mysql", "mariadb", "redis", "rediss", "etcd"];
 
 fn ledger(value: &DeValue<'_>) -> Result<String, String> {
     let ledger = reader::text(value)?;
