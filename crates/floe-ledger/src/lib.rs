@@ -82,6 +82,16 @@ pub const SCHEMES: &[&str] = &[
     "zookeeper://…",
 ];
 
+/// Whether a URL of this scheme can be opened by this build: `postgres`, or `postgresql`, which is the same.
+pub fn is_scheme(scheme: &str) -> bool {
+    let plain = match scheme {
+        "postgresql" => "postgres",
+        "rediss" => "redis",
+        plain => plain,
+    };
+    SCHEMES.iter().any(|url| url.split_once(':').is_some_and(|(known, _)| known == plain))
+}
+
 /// Schemes of ledgers that floe is to have, and that this version or build has not.
 const NOT_HERE: &[&str] = &[
     #[cfg(not(feature = "sqlite"))]

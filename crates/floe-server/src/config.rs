@@ -407,15 +407,12 @@ fn realm(value: &DeValue<'_>) -> Result<String, String> {
     Ok(realm)
 }
 
-/// Schemes of ledgers that a later version opens.
-const LATER_LEDGERS: &[&str] = &["redis", "rediss", "etcd", "zookeeper"];
-
 fn ledger(value: &DeValue<'_>) -> Result<String, String> {
     let ledger = reader::text(value)?;
     // The scheme alone is shown: what follows may hold a password.
     match ledger.split_once(':') {
-        Some((scheme, _)) if LATER_LEDGERS.contains(&scheme) => Err(format!(
-            "the scheme {scheme} is reserved: that ledger is on its way, and this version has {}; write it such as \"sqlite:floe-data/floe.db\"",
+        Some((scheme, _)) if !floe_ledger::is_scheme(scheme) => Err(format!(
+            "the scheme {scheme} is not that of a ledger that this build has: it has {}",
             floe_ledger::SCHEMES.join(", ")
         )),
         Some(_) => Ok(ledger),

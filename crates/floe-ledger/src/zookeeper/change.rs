@@ -29,6 +29,11 @@
 //! that is another one, floe stops. For the backup, every server has to stop and start again; so a guess is used
 //! on such connections alone as stood already when the guess was asked for (4).
 //!
+//! Who loses tries again at once, and does not back off: the answer that tells of the loss brings the newest record, so
+//! the losers stand in line behind the winner, whose own next write has to come in behind theirs. With 32 processes on
+//! one record the luckiest got 2.4 times what the unluckiest got, and nobody waited for a second; with a random pause
+//! after each loss, of any length that was tried, one process won alone for seconds, since its guess stays right.
+//!
 //! A reply that is lost leaves the outcome unknown: the call is unavailable, its connection is closed, and its request
 //! may take effect later, on the condition that nobody has written in between. The same token again finds its record,
 //! or makes that condition false.

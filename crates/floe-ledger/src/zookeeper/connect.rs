@@ -17,6 +17,7 @@ use super::trouble::Error;
 use super::url::{Host, Settings};
 use super::{Trouble, enter, trouble};
 use crate::OpenError;
+use crate::remote::options::is_open_to_others;
 use crate::remote::tls::{self, Use};
 use crate::remote::{Bounds, Connect, Connected};
 
@@ -39,6 +40,9 @@ impl Ensemble {
                     key.display()
                 ))
             };
+            if is_open_to_others(key) {
+                return Err(failed(&"others can read the key: chmod 600 it"));
+            }
             let chain = CertificateDer::pem_file_iter(certificate)
                 .and_then(|chain| chain.collect::<Result<Vec<_>, _>>())
                 .map_err(|error| failed(&error))?;
@@ -64,21 +68,21 @@ impl Ensemble {
             let attempt = if hosts.is_empty() {
                 self.session_with(host).await
             } else {
-                let silent = || Err(Error::Unreachable(format!("{host} gave no answer within {share:?}")));
+                let silent = || Err(Error::Unreachable(format!("it gave no answer within {share:?}")));
                 timeout(share, self.session_with(host)).await.unwrap_or_else(|_| silent())
             };
             match attempt {
                 Ok(session) => return Ok(session),
-                Err(error) => failures.push(error),
+                Err(error) => failures.push((host, error)),
             }
         }
-        // One of several is as good as any: the others are named, and what to do about the last.
-        let last = failures.pop().unwrap_or(Error::NoSession);
-        if failures.is_empty() {
-            return Err(Trouble::Store(last));
-        }
-        let others: Vec<String> = failures.iter().chain([&last]).map(ToString::to_string).collect();
-        Err(Trouble::Store(Error::Unreachable(others.join("; "))))
+        let told: Vec<String> = failures.iter().map(|(host, error)| format!("{host}: {error}")).collect();
+        let last = failures.pop().map_or(Error::NoSession, |(_, error)| error);
+        Err(Trouble::Store(if failures.is_empty() {
+            last
+        } else {
+            Error::Several(told.join("; "), Box::new(last))
+        }))
     }
 
     async fn session_with(&self, host: &Host) -> Result<Session, Error> {
@@ -95,9 +99,8 @@ impl Ensemble {
     }
 
     async fn encrypted(&self, host: &Host) -> Result<Box<dyn Stream>, Error> {
-        let failed = |what: &dyn std::fmt::Display| {
-            Error::Tls(format!("TLS with {host} could not be agreed on ({what})"))
-        };
+        let failed =
+            |what: &dyn std::fmt::Display| Error::Tls(format!("TLS could not be agreed on ({what})"));
         let name = ServerName::try_from(host.name.clone()).map_err(|error| failed(&error))?;
         let stream = self.tls.connect(name, connected(host).await?).await.map_err(|error| failed(&error))?;
         Ok(Box::new(stream))
@@ -105,7 +108,7 @@ impl Ensemble {
 }
 
 async fn connected(host: &Host) -> Result<TcpStream, Error> {
-    let failed = |error| Error::Unreachable(format!("{host} cannot be reached ({error})"));
+    let failed = |error| Error::Unreachable(format!("it cannot be reached ({error})"));
     let stream = TcpStream::connect((host.name.as_str(), host.port)).await.map_err(failed)?;
     // Every request is waited for.
     stream.set_nodelay(true).map_err(failed)?;

@@ -196,13 +196,14 @@ impl Reply {
         Ok(Self { number, zxid, code, body: reader.0.to_vec() })
     }
 
-    /// What `Write` and `Create` answer.
+    /// What `Create` answers.
     pub(super) fn made(&self) -> Result<Stat, Error> {
         let mut reader = self.reader()?;
         reader.bytes()?;
         reader.stat()
     }
 
+    /// What `Write` answers.
     pub(super) fn written(&self) -> Result<Stat, Error> {
         self.reader()?.stat()
     }
@@ -270,8 +271,11 @@ impl Reply {
     }
 }
 
-/// The next frame's content and what comes after it; `None` while some of it has not arrived.
-pub(super) fn next_frame(bytes: &[u8]) -> Result<Option<(&[u8], &[u8])>, Error> {
+/// A frame's content, and what comes after it.
+pub(super) type Split<'a> = (&'a [u8], &'a [u8]);
+
+/// The next frame of what has arrived; `None` while some of it has not arrived.
+pub(super) fn next_frame(bytes: &[u8]) -> Result<Option<Split<'_>>, Error> {
     let Some((length, rest)) = bytes.split_first_chunk() else { return Ok(None) };
     match usize::try_from(i32::from_be_bytes(*length)) {
         Ok(length) if length <= LONGEST_FRAME => Ok(rest.split_at_checked(length)),

@@ -14,6 +14,8 @@ pub(super) enum Error {
     Unreachable(String),
     /// TLS with it could not be agreed on.
     Tls(String),
+    /// None of several servers gave a session: what each of them did, and what the last one did.
+    Several(String, Box<Self>),
     /// The connection ended.
     Closed(String),
     /// It ended before there was a session.
@@ -27,7 +29,9 @@ pub(super) enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable(why) | Self::Tls(why) | Self::Closed(why) => f.write_str(why),
+            Self::Unreachable(why) | Self::Tls(why) | Self::Closed(why) | Self::Several(why, _) => {
+                f.write_str(why)
+            }
             Self::NoSession => f.write_str("it closed the connection before there was a session"),
             Self::Code(code) => write!(f, "ZooKeeper answered {} ({code})", name(*code)),
             Self::Garbled(what) => write!(f, "what it sent is not ZooKeeper's protocol ({what})"),
@@ -59,6 +63,7 @@ fn sentence(error: &Error, shown: &str) -> String {
 
 fn way_out(error: &Error) -> &'static str {
     match error {
+        Error::Several(_, last) => way_out(last),
         Error::Tls(_) => {
             "look at sslmode and sslrootcert, at the host in the URL and at the port (2181 is without TLS by default); \
              a server with ssl.clientAuth=need, which is the default, wants sslcert and sslkey"

@@ -1,6 +1,7 @@
 //! What is looked at when a ledger is opened, and what it says.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::OpenError;
@@ -44,10 +45,7 @@ fn what_was_made_with_credentials_is_open_to_these_alone() {
     fs::write(&file, "r@ght\n").unwrap();
     let from_file = format!("{}?password_file={}", with("careful"), file.display());
     says(&refused(&from_file), &["chmod 600"]);
-    std::os::unix::fs::chown(&file, None, None).unwrap();
-    let mut mode = fs::metadata(&file).unwrap().permissions();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o600);
-    fs::set_permissions(&file, mode).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(got(&*open(&from_file), &ask(3)), (3, 6));
 }
 
@@ -58,6 +56,9 @@ fn nobody_listens() {
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
     says(&error, &[&format!("127.0.0.1:{port}"), "refused", "whether the server runs"]);
     assert!(!error.to_string().contains("secret"), "{error}");
+    let another = floe_testbed::free_port();
+    let error = refused(&format!("zookeeper://127.0.0.1:{port},127.0.0.1:{another}/ids"));
+    says(&error, &[&format!("127.0.0.1:{port}: it cannot"), &format!("127.0.0.1:{another}: it cannot")]);
     // One of several is enough, in whichever order they are asked.
     let (url, _) = fresh_url();
     for _ in 0..4 {

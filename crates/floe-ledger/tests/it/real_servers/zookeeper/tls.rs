@@ -1,5 +1,7 @@
 //! TLS, with a certificate authority made for the test.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use floe_ledger::OpenError;
@@ -59,6 +61,8 @@ fn a_server_that_wants_a_certificate_gets_one() {
     let error = opens(port, &verified).unwrap_err();
     says(&error, &["TLS", "BadCertificate", "sslcert"]);
     says(&opens(port, &shown(&certificates.key)).unwrap_err(), &["sslcert", "server.key", "PEM"]);
+    fs::set_permissions(&certificates.key, fs::Permissions::from_mode(0o644)).unwrap();
+    says(&opens(port, &shown(&certificates.server)).unwrap_err(), &["server.key", "chmod 600"]);
 }
 
 #[test]

@@ -79,26 +79,42 @@ fn the_record_of_a_name_that_was_eaten_is_missing() {
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
 }
 
+/// Copies a folder of the server's while it is stopped.
+fn copy_at_rest(server: &Zookeeper, from: &str, to: &str) {
+    server.stop();
+    let [from, to] = [from, to].map(|folder| server.home().path().join(folder));
+    let _gone = std::fs::remove_dir_all(&to);
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+    server.run();
+}
+
+#[test]
+fn what_was_known_before_a_backup_was_restored_is_not_built_upon() {
+    let server = Zookeeper::start(&[], &[]);
+    let ledger = open(&server.url());
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    copy_at_rest(&server, "data", "backup");
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
+    copy_at_rest(&server, "backup", "data");
+    // Somebody else brings the record to the version that it had, and the ensemble past the transactions it had.
+    let other = open(&server.url());
+    assert_eq!(got(&*other, &ask(500)), (5, 505));
+    for _ in 0..20 {
+        got(&*other, &Reserve { key: Key::slot(10, 1), ..ask(1) });
+    }
+    assert_eq!(got(&*ledger, &ask(5)), (505, 510));
+}
+
 #[test]
 fn an_older_backup_or_another_realm_stops_a_running_ledger() {
     let server = Zookeeper::start(&[], &[]);
     let ledger = open(&server.url());
     got(&*ledger, &ask(5));
-    let home = server.home().path();
-    let copy = |from: &str, to: &str| {
-        let _gone = std::fs::remove_dir_all(home.join(to));
-        let (from, to) = (home.join(from), home.join(to));
-        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
-    };
-    server.stop();
-    copy("data", "backup");
-    server.run();
+    copy_at_rest(&server, "data", "backup");
     for _ in 0..20 {
         got(&*ledger, &ask(5));
     }
-    server.stop();
-    copy("backup", "data");
-    server.run();
+    copy_at_rest(&server, "backup", "data");
     unfit(&*ledger, &["older backup", "Raise its marks"]);
     let after = open(&server.url());
     assert_eq!(got(&*after, &ask(5)), (5, 10), "a ledger that is opened afresh cannot know");
