@@ -25,12 +25,17 @@ use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError, Memory};
 
+#[cfg(feature = "cache")]
+pub mod cache;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+
+#[cfg(feature = "cache")]
+pub use cache::Cache;
 
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
