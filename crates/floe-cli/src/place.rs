@@ -106,7 +106,8 @@ fn open(config: &Config) -> Outcome<Open> {
 
 /// Whether opening the ledger would make it.
 pub(crate) fn is_new(config: &Config) -> bool {
-    embedded_file(config).is_some_and(|file| is_missing(&file))
+    // One with a cache is refused.
+    config.cache.is_none() && embedded_file(config).is_some_and(|file| is_missing(&file))
 }
 
 /// The ledger, made where it is not there yet; a new one is announced, for it is a new space of IDs.
