@@ -149,7 +149,7 @@ impl Builder {
             )));
         }
         let (realm, opened) = (self.realm.clone(), url.to_owned());
-        self.before_ledger(&without_credentials(url), move || crate::open(&opened, &realm))
+        self.before_ledger(&place_of(url), move || crate::open(&opened, &realm))
     }
 
     /// Opens it before the ledger that `open` opens, which is called `upstream` in errors and has to be named so at
@@ -203,9 +203,15 @@ impl Inner {
         let (inner, queue) = (Arc::downgrade(self), Arc::clone(&self.queue));
         // Between its works the thread holds nothing open: a cache that is dropped is closed.
         let run = move || {
-            let Some(reached) = inner.upgrade().map(|inner| inner.reach().map(drop)) else { return };
-            // Nobody listens any more where the cache could serve by itself.
-            drop(tell.send(reached));
+            queue.insist(|| {
+                let reached = inner.upgrade().map_or(Ok(()), |inner| inner.reach().map(drop));
+                // Nobody listens any more once the cache serves by itself.
+                drop(tell.try_send(reached.clone()));
+                match reached {
+                    Err(OpenError::Ledger(error)) => Err(error),
+                    _ => Ok(()),
+                }
+            });
             queue.run(|wish| inner.upgrade().map_or(Ok(()), |inner| inner.top_up(wish)));
         };
         let started = thread::Builder::new().name("floe-cache".to_owned()).spawn(run);
@@ -269,10 +275,9 @@ impl Inner {
     /// an older copy of the cache.
     fn greet(&self, ledger: &dyn Ledger) -> Result<(), LedgerError> {
         self.store.meet(&self.heard(ledger.realm_id())?, &self.shown)?;
-        let home = self.store.begin_opening(token()?)?;
-        let Some(token) = home.pending else { return Err(upstream::not_yet()) };
+        let (id, token) = self.store.begin_opening(token()?)?;
         let count = Reserve {
-            key: Key::cache(&home.id),
+            key: Key::cache(&id),
             floor: 0,
             count: 1,
             max_mark: MAX_MARK,
@@ -286,7 +291,7 @@ impl Inner {
             ));
         };
         let got = Got { start, end, previous_mark };
-        if self.store.end_opening(token, got, self::token()?)? {
+        if self.store.end_opening(token, got, refill::token()?)? {
             return Ok(());
         }
         if self.served_alone.load(Ordering::SeqCst) {
@@ -323,7 +328,7 @@ impl Inner {
     }
 
     fn note_served(&self) {
-        if self.upstream.open().is_none() {
+        if self.upstream.if_open().is_none() {
             self.served_alone.store(true, Ordering::SeqCst);
         }
     }
@@ -339,6 +344,16 @@ impl Inner {
     fn lost(&self) -> MutexGuard<'_, HashSet<Key>> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Which ledger a URL names: without credentials, and without the options that may differ from one start to the next.
+fn place_of(url: &str) -> String {
+    const PLACES: [&str; 5] = ["schema", "dbname", "host", "hostaddr", "port"];
+    let (place, options) = url.split_once('?').unwrap_or((url, ""));
+    let names_a_place = |option: &&str| PLACES.contains(&option.split('=').next().unwrap_or(option));
+    let options: Vec<&str> = options.split('&').filter(names_a_place).collect();
+    let place = without_credentials(place);
+    if options.is_empty() { place } else { format!("{place}?{}", options.join("&")) }
 }
 
 fn slot((key, level): (String, Level)) -> Option<((u32, u64), Level)> {
@@ -423,7 +438,7 @@ impl Ledger for Cache {
 
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
         let inner = &self.inner;
-        let Some(upstream) = inner.upstream.open().filter(|_| inner.answers.load(Ordering::SeqCst)) else {
+        let Some(upstream) = inner.upstream.if_open().filter(|_| inner.answers.load(Ordering::SeqCst)) else {
             return Ok(None);
         };
         match inner.heard(upstream.clock()) {
@@ -442,7 +457,7 @@ impl Ledger for Cache {
 
     fn describe(&self) -> String {
         let inner = &self.inner;
-        let shown = inner.upstream.open().map_or_else(|| inner.shown.clone(), |ledger| ledger.describe());
+        let shown = inner.upstream.if_open().map_or_else(|| inner.shown.clone(), |ledger| ledger.describe());
         let dropped = match inner.was_a_copy.load(Ordering::SeqCst) {
             true => " (which was an older copy: what it held was dropped)",
             false => "",
@@ -460,9 +475,29 @@ impl Ledger for Cache {
     }
 }
 
-impl Drop for Cache {
+impl Drop for Inner {
     fn drop(&mut self) {
         // The thread is not waited for: it may be waiting for the ledger behind, and what it began the next one ends.
-        self.inner.queue.close();
+        self.queue.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place_of;
+
+    #[test]
+    fn a_ledger_is_named_without_secrets_and_without_what_may_change() {
+        for (url, place) in [
+            ("postgres://floe:secret@db:5432/ids", "postgres://…@db:5432/ids"),
+            ("postgres://db/ids?password=secret&schema=a&max_wait=1s", "postgres://db/ids?schema=a"),
+            (
+                "postgres:///ids?user=floe&host=a&port=5433&password=se@cret",
+                "postgres:///ids?host=a&port=5433",
+            ),
+            ("etcd://a:2379,b:2379/prefix", "etcd://a:2379,b:2379/prefix"),
+        ] {
+            assert_eq!(place_of(url), place);
+        }
     }
 }

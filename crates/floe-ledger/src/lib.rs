@@ -9,6 +9,8 @@
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
 //! | `postgres://…` | `postgres` | whoever reaches the database |
 //!
+//! Before a shared one a `Cache` may stand (feature `cache`), out of which a node restarts while that one is gone.
+//!
 //! ```
 //! # let dir = tempfile::tempdir()?;
 //! # let url = format!("sqlite:{}", dir.path().join("ids.db").display());

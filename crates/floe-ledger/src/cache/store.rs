@@ -212,15 +212,16 @@ impl Store {
         self.read(|connection| Ok(home(connection)?.realm_id))
     }
 
-    /// Begins an opening: the token under which the ledger behind counts it, on the disk before it is used.
-    pub(super) fn begin_opening(&self, fresh: Token) -> Result<Home, LedgerError> {
+    /// Begins an opening: the cache's id, and the token under which the ledger behind counts it, which is on the disk
+    /// before it is used.
+    pub(super) fn begin_opening(&self, fresh: Token) -> Result<(Token, Token), LedgerError> {
         self.write(|connection| {
             let home = home(connection)?;
-            if home.pending.is_some() {
-                return Ok(Done::read(home));
+            if let Some(pending) = home.pending {
+                return Ok(Done::read((home.id, pending)));
             }
             connection.execute("UPDATE cache SET pending = ?1", params![fresh.as_bytes()])?;
-            Ok(Done::written(Home { pending: Some(fresh), ..home }))
+            Ok(Done::written((home.id, fresh)))
         })
     }
 
@@ -382,7 +383,7 @@ impl Store {
     /// The slots of which something is held.
     pub(super) fn slots(&self) -> Result<Vec<(String, Level)>, LedgerError> {
         self.read(|connection| {
-            let sql = "SELECT key FROM held WHERE key >= ?1 ORDER BY key";
+            let sql = "SELECT key FROM held WHERE key >= ?1 AND max(end, spare_end) > 0 ORDER BY key";
             let mut statement = connection.prepare_cached(sql)?;
             let keys: Vec<String> =
                 statement.query_map([Key::SLOTS], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;

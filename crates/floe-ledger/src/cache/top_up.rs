@@ -52,6 +52,15 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Tries again and again, until it is anything but unavailable, or the queue is closed.
+    pub(super) fn insist(&self, attempt: impl Fn() -> Result<(), LedgerError>) {
+        let mut failures = 0;
+        while !self.state().over && matches!(attempt(), Err(LedgerError::Unavailable(_))) {
+            self.pause(failures);
+            failures += 1;
+        }
+    }
+
     /// Fulfils wishes until the queue is closed.
     pub(super) fn run(&self, fulfil: impl Fn(&Wish) -> Result<(), LedgerError>) {
         let mut failures = 0;

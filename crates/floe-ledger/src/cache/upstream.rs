@@ -71,7 +71,7 @@ impl Upstream {
     }
 
     /// The ledger, where it is open.
-    pub(super) fn open(&self) -> Option<Arc<dyn Ledger>> {
+    pub(super) fn if_open(&self) -> Option<Arc<dyn Ledger>> {
         match &*self.state() {
             State::Open(ledger) => Some(Arc::clone(ledger)),
             _ => None,
