@@ -54,11 +54,7 @@ impl Sqlite {
         Ok(())
     }
 
-    pub(crate) fn find_definition(
-        &self,
-        connection: &Connection,
-        name: &Name,
-    ) -> Result<Option<String>, Trouble> {
+    fn find_definition(&self, connection: &Connection, name: &Name) -> Result<Option<String>, Trouble> {
         let sql = "SELECT definition FROM definition WHERE realm = ?1 AND name = ?2";
         let mut statement = connection.prepare_cached(sql)?;
         Ok(statement.query_row(params![self.realm, name.as_str()], |row| row.get(0)).optional()?)
