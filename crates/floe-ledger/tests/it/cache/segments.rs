@@ -78,6 +78,18 @@ fn the_last_numbers_of_a_segment_are_not_lost_to_the_portion() {
 }
 
 #[test]
+fn what_is_left_of_a_segment_is_added_although_it_is_less_than_a_portion() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    for start in [0, 200, 400] {
+        let request = Reserve { max_mark: 1_000 - 200, ..numbers("orders", 200) };
+        assert_eq!(got(&cache, &request), (start, start + 200));
+    }
+    until("the last numbers", || left_behind(&behind) == 1_000);
+}
+
+#[test]
 fn a_raise_drops_what_lies_below_it() {
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
     let cache = open(dir.path(), &behind);
