@@ -370,6 +370,12 @@ impl Ledger for Cache {
         inner.heard(inner.upstream()?.reserve(request))
     }
 
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        let inner = &self.inner;
+        inner.check()?;
+        inner.heard(inner.upstream()?.count(request))
+    }
+
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
         let inner = &self.inner;
         inner.check()?;

@@ -33,6 +33,8 @@ struct Behind {
     lose: Arc<AtomicU64>,
     /// How many questions were put to it.
     asked: Arc<AtomicU64>,
+    /// How often it was asked to count.
+    counts: Arc<AtomicU64>,
     /// The reservations that were asked for.
     reserves: Arc<Mutex<Vec<Reserve>>>,
 }
@@ -77,6 +79,10 @@ impl Ledger for Behind {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.reserves.lock().unwrap().push(request.clone());
         self.reach(|store| store.reserve(request))
+    }
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.counts.fetch_add(1, Ordering::SeqCst);
+        self.reach(|store| store.count(request))
     }
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.reach(|store| store.give_back(key, token, from)) }
     fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.reach(|store| store.bind(name, definition, marked)) }

@@ -1,6 +1,8 @@
 //! The ledger behind is gone, or its answers are.
 
-use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reserve};
+use std::sync::atomic::Ordering;
+
+use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve};
 use floe::{Definition, Name};
 use floe_ledger::OpenError;
 use tempfile::TempDir;
@@ -74,6 +76,9 @@ fn counters_and_dated_names_pass_by() {
     assert_eq!(got(&cache, &one()), (0, 1));
     assert_eq!(got(&behind.store, &one()), (1, 2));
     assert_eq!(got(&cache, &one()), (2, 3));
+    let counted = cache.count(&one());
+    assert_eq!(counted, Ok(Reply::Got { start: 3, end: 4, previous_mark: 3 }));
+    assert_eq!(behind.counts.load(Ordering::SeqCst), 1, "it is the ledger behind that may write less for it");
     behind.cut();
     assert!(matches!(cache.reserve(&one()), Err(LedgerError::Unavailable(_))));
 }
