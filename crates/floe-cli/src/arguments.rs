@@ -88,6 +88,8 @@ pub(crate) enum Command {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) ledger: Ledger,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
     /// Listen here instead of on 127.0.0.1:7600; may be given several times, port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Vec<String>,
@@ -134,6 +136,15 @@ pub(crate) struct Ledger {
     pub(crate) config: Option<PathBuf>,
 }
 
+/// What stands before the ledger
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Where the ledger is")]
+pub(crate) struct Cache {
+    /// A directory of this machine to serve from while a shared ledger is gone
+    #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
+    pub(crate) cache: Option<PathBuf>,
+}
+
 /// Where the ledger is, or a server that has it open
 #[derive(Args, Debug)]
 pub(crate) struct Place {
@@ -163,6 +174,8 @@ pub(crate) struct Mint {
     pub(crate) shape: Shape,
     #[command(flatten)]
     pub(crate) place: Place,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
 }
 
 /// What a new name is; a name that exists keeps what it is, and a flag that says otherwise is an error
@@ -268,6 +281,8 @@ pub(crate) struct Raise {
     pub(crate) shape: Shape,
     #[command(flatten)]
     pub(crate) ledger: Ledger,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
 }
 
 #[derive(Args, Debug)]

@@ -55,7 +55,12 @@ fn marks(ledger: &dyn Ledger) -> Outcome<Vec<(String, u64)>> {
 pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let name = Name::new(&arguments.name)?;
     arguments.shape.definition()?;
-    let config = arguments.ledger.settings()?;
+    let mut config = arguments.ledger.settings()?;
+    arguments.cache.set(&mut config);
+    if arguments.dry_run {
+        // What writes nothing makes no cache.
+        config.cache = None;
+    }
     let configured = place::configured(&config, &name)?;
     let described = configured.is_some() || !arguments.shape.is_empty();
     if !described && place::is_new(&config) {
@@ -75,7 +80,7 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     // A system that is to be replaced has handed out IDs before floe has anything: a ledger can begin here.
     let ledger = match described && !arguments.dry_run {
         true => place::open_or_make(&config)?,
-        false => arguments.ledger.existing()?,
+        false => place::existing(&config)?,
     };
     let stored = names::of_ledger(&*ledger, &name)?;
     let new = stored.is_none();

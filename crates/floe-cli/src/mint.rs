@@ -26,6 +26,11 @@ pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
     // Flags that contradict each other are refused before any ledger is opened, or made.
     arguments.shape.definition()?;
     let mut out = Output::new(arguments.count);
+    if arguments.place.server.is_some() && arguments.cache.cache.is_some() {
+        return Err(Failure::usage(
+            "--cache stands before a ledger, and --server asks a server: give one of them",
+        ));
+    }
     let minted = match &arguments.place.server {
         Some(server) => from_server(&Remote::at(server)?, &name, arguments, &mut out),
         None => from_ledger(&name, arguments, &mut out),
@@ -37,6 +42,7 @@ pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
 
 fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Outcome {
     let mut config = arguments.place.ledger.settings()?;
+    arguments.cache.set(&mut config);
     place::set(&mut config, "worker", arguments.worker.as_deref())?;
     let configured = place::configured(&config, name)?;
     if configured.is_none() && place::is_new(&config) {

@@ -33,18 +33,31 @@ impl arguments::Ledger {
         Ok(config)
     }
 
-    /// The ledger, which has to be there already: a command that only looks makes none.
+    /// The ledger itself, which has to be there already: a command that only looks makes none, and no cache either.
     pub(crate) fn existing(&self) -> Outcome<Open> {
-        let config = self.settings()?;
-        if let Some(file) = embedded_file(&config)
-            && is_missing(&file)
-        {
-            return Err(Failure::new(format_args!("there is no ledger at {}", file.display())).hint(
-                "name the server's directory with --data-dir, or the ledger with --ledger; `floe serve` or `floe mint` makes a new one",
-            ));
-        }
-        open(&config)
+        existing(&Config { cache: None, ..self.settings()? })
     }
+}
+
+impl arguments::Cache {
+    /// Applies the flag.
+    pub(crate) fn set(&self, config: &mut Config) {
+        if let Some(dir) = &self.cache {
+            config.cache = Some(dir.clone());
+        }
+    }
+}
+
+/// The ledger, which has to be there already.
+pub(crate) fn existing(config: &Config) -> Outcome<Open> {
+    if let Some(file) = embedded_file(config)
+        && is_missing(&file)
+    {
+        return Err(Failure::new(format_args!("there is no ledger at {}", file.display())).hint(
+            "name the server's directory with --data-dir, or the ledger with --ledger; `floe serve` or `floe mint` makes a new one",
+        ));
+    }
+    open(config)
 }
 
 /// Applies one flag, whose mistakes are wrong usage.
@@ -88,16 +101,13 @@ fn is_missing(file: &Path) -> bool {
 }
 
 fn open(config: &Config) -> Outcome<Open> {
-    let opened = match &config.ledger {
-        Some(url) => floe_ledger::open(url, &config.realm),
-        None => floe_ledger::open_dir(&config.data_dir, &config.realm),
-    };
-    opened.map_err(Failure::new)
+    config.open_ledger().map_err(Failure::new)
 }
 
 /// Whether opening the ledger would make it.
 pub(crate) fn is_new(config: &Config) -> bool {
-    embedded_file(config).is_some_and(|file| is_missing(&file))
+    // One with a cache is refused.
+    config.cache.is_none() && embedded_file(config).is_some_and(|file| is_missing(&file))
 }
 
 /// The ledger, made where it is not there yet; a new one is announced, for it is a new space of IDs.

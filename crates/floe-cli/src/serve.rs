@@ -8,6 +8,7 @@ use crate::place::{is_new, set};
 
 pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
     let mut config = arguments.ledger.settings()?;
+    arguments.cache.set(&mut config);
     let listen = (!arguments.listen.is_empty()).then(|| arguments.listen.join(","));
     set(&mut config, "listen", listen.as_deref())?;
     set(&mut config, "worker", arguments.worker.as_deref())?;

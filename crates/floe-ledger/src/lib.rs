@@ -13,6 +13,8 @@
 //! | `etcd://…` | `etcd` | whoever reaches the cluster |
 //! | `zookeeper://…` | `zookeeper` | whoever reaches the ensemble |
 //!
+//! Before a shared one a `Cache` may stand (feature `cache`), out of which a node restarts while that one is gone.
+//!
 //! ```
 //! # let dir = tempfile::tempdir()?;
 //! # let url = format!("sqlite:{}", dir.path().join("ids.db").display());
@@ -29,6 +31,8 @@ use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError, Memory};
 
+#[cfg(feature = "cache")]
+pub mod cache;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 #[cfg(feature = "mysql")]
@@ -48,6 +52,9 @@ pub mod zookeeper;
 pub use etcd::Etcd;
 #[cfg(feature = "mysql")]
 pub use mysql::Mysql;
+
+#[cfg(feature = "cache")]
+pub use cache::Cache;
 
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;

@@ -42,6 +42,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use self::file::{Place, Watch};
 use self::patience::patiently;
+use self::schema::{LEDGER, Purpose};
 use self::trouble::Trouble;
 use crate::{DEFAULT_REALM, OpenError, realm_name};
 
@@ -55,6 +56,13 @@ mod url;
 
 pub use self::data_dir::{DATABASE, WITNESS};
 pub(crate) use self::url::open_url;
+#[cfg(feature = "cache")]
+pub(crate) use self::{
+    data_dir::make as make_dir,
+    marks::{number, position},
+    schema::{CACHE_ID, Purpose as FilePurpose},
+    trouble::Trouble as FileTrouble,
+};
 
 /// A ledger in a SQLite file.
 ///
@@ -104,6 +112,7 @@ pub struct Builder {
     max_wait: Duration,
     max_bytes: u64,
     network_filesystem: bool,
+    purpose: Purpose,
 }
 
 /// Opens the ledger of a data directory; the same as [`Builder::in_dir`] with the defaults.
@@ -130,6 +139,7 @@ impl Sqlite {
             max_wait: Duration::from_secs(10),
             max_bytes: 1 << 30,
             network_filesystem: false,
+            purpose: LEDGER,
         }
     }
 }
@@ -179,15 +189,21 @@ impl Builder {
         }
     }
 
+    /// What the file is for, if not for the marks of realms.
+    #[cfg(feature = "cache")]
+    pub(crate) fn purpose(self, purpose: Purpose) -> Self {
+        Self { purpose, ..self }
+    }
+
     /// Opens (and with `create` makes) the one file, and looks at nothing around it.
-    fn open(&self, path: &Path, create: bool) -> Result<Sqlite, OpenError> {
+    pub(crate) fn open(&self, path: &Path, create: bool) -> Result<Sqlite, OpenError> {
         realm_name(&self.realm)?;
         let place = Place::new(path)?;
         if !self.network_filesystem {
-            place.refuse_network_filesystem()?;
+            place.refuse_network_filesystem(self.purpose)?;
         }
         if create && place.is_vacant()? {
-            schema::create(&place)?;
+            schema::create(&place, self.purpose)?;
         }
         let before = place.identity()?;
         place.refuse_read_only()?;
@@ -198,7 +214,7 @@ impl Builder {
             return Err(place.was_replaced().into());
         }
         let opened = patiently(self.max_wait, || {
-            schema::prepare(&connection, &place, self.max_bytes)?;
+            schema::prepare(&connection, &place, self.purpose, self.max_bytes)?;
             schema::enter(&connection, &self.realm, &place)
         });
         let entered = opened.map_err(|trouble| match trouble {
@@ -221,23 +237,23 @@ impl Builder {
 }
 
 /// What the work of a transaction comes to: an answer, and whether anything was written for it.
-struct Done<T> {
-    answer: T,
-    written: bool,
+pub(crate) struct Done<T> {
+    pub(crate) answer: T,
+    pub(crate) written: bool,
 }
 
 impl<T> Done<T> {
-    fn written(answer: T) -> Self {
+    pub(crate) fn written(answer: T) -> Self {
         Self { answer, written: true }
     }
 
-    fn read(answer: T) -> Self {
+    pub(crate) fn read(answer: T) -> Self {
         Self { answer, written: false }
     }
 }
 
 #[derive(Clone, Copy)]
-enum Begin {
+pub(crate) enum Begin {
     Read,
     Write,
 }
@@ -249,7 +265,7 @@ impl Sqlite {
     }
 
     /// Runs `work` in a transaction of its own, as often as it takes to get the file, up to the bound.
-    fn transact<T>(
+    pub(crate) fn transact<T>(
         &self,
         begin: Begin,
         work: impl Fn(&Connection) -> Result<Done<T>, Trouble>,

@@ -11,7 +11,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use floe::ledger::Ledger;
 use floe::{Name, WorkerChoice};
+use floe_ledger::OpenError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -38,6 +40,10 @@ pub struct Config {
     pub ledger: Option<String>,
     /// Where the embedded ledger lies.
     pub data_dir: PathBuf,
+    /// The directory of the cache before a shared ledger; `None` is no cache.
+    pub cache: Option<PathBuf>,
+    /// How much of a slot's time the cache reserves at once.
+    pub cache_window: Duration,
     /// How much time is reserved at once; `None` is 3 s on the embedded ledger and 30 s on a shared one.
     pub window: Option<Duration>,
     /// Whether the window is kept renewed while nobody mints; `None` is no on the embedded ledger, yes on a shared one.
@@ -176,6 +182,8 @@ impl Config {
             realm: floe_ledger::DEFAULT_REALM.to_owned(),
             ledger: None,
             data_dir: PathBuf::from("floe-data"),
+            cache: None,
+            cache_window: Duration::from_secs(3600),
             window: None,
             keep: None,
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::DEFAULT_PORT)],
@@ -269,6 +277,19 @@ impl Config {
         self.keep.unwrap_or(shared)
     }
 
+    /// Opens the ledger, behind its cache if it has one.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_ledger(&self) -> Result<Box<dyn Ledger>, OpenError> {
+        match (&self.ledger, &self.cache) {
+            (Some(url), Some(dir)) => cached(url, dir, self),
+            (Some(url), None) => floe_ledger::open(url, &self.realm),
+            (None, Some(_)) => Err(OpenError::Asked(check::NO_CACHE.to_owned())),
+            (None, None) => floe_ledger::open_dir(&self.data_dir, &self.realm),
+        }
+    }
+
     /// The threads that serve clients.
     pub fn worker_threads(&self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from).min(4))
@@ -299,6 +320,9 @@ impl Config {
         section.set("realm", &mut self.realm, realm);
         section.set("ledger", &mut self.ledger, |value| ledger(value).map(Some));
         section.set("data_dir", &mut self.data_dir, |value| text(value).map(PathBuf::from));
+        section.set("cache", &mut self.cache, |value| text(value).map(|dir| Some(PathBuf::from(dir))));
+        let cache_window = duration_within(Duration::from_secs(1)..=day * 30);
+        section.set("cache_window", &mut self.cache_window, cache_window);
         let window = duration_within(Duration::from_millis(100)..=day);
         section.set("window", &mut self.window, |value| window(value).map(Some));
         section.set("keep", &mut self.keep, |value| boolean(value).map(Some));
@@ -344,6 +368,20 @@ impl Config {
             section.set("drain_timeout", &mut limits.drain_timeout, drain());
         });
     }
+}
+
+#[cfg(feature = "cache")]
+fn cached(url: &str, dir: &Path, config: &Config) -> Result<Box<dyn Ledger>, OpenError> {
+    let cache = floe_ledger::Cache::builder(dir).realm(&config.realm).window(config.cache_window);
+    Ok(Box::new(cache.before(url)?))
+}
+
+#[cfg(not(feature = "cache"))]
+fn cached(_: &str, dir: &Path, _: &Config) -> Result<Box<dyn Ledger>, OpenError> {
+    Err(OpenError::Asked(format!(
+        "this build of floe has no cache, so it cannot use {}: leave `cache` (--cache) out, or build it with the feature cache",
+        dir.display()
+    )))
 }
 
 /// Reads a duration: whole numbers with their units `ms`, `s`, `m`, `h` or `d`, such as `5ms`, `30s`, `1h30m`.

@@ -184,11 +184,7 @@ const BLOCKING_THREADS: usize = 16;
 
 /// Opens the ledger and the library on it; whether other machines use the ledger too.
 fn open(config: &Config) -> Result<(Floe, bool), ServeError> {
-    let ledger = match &config.ledger {
-        Some(url) => floe_ledger::open(url, &config.realm),
-        None => floe_ledger::open_dir(&config.data_dir, &config.realm),
-    };
-    let ledger = ledger.map_err(|error| ServeError::Open(error.to_string()))?;
+    let ledger = config.open_ledger().map_err(|error| ServeError::Open(error.to_string()))?;
     let shared = ledger.is_shared();
     let mut builder = Floe::builder()
         .window(config.window_on(shared))

@@ -195,8 +195,18 @@ impl Builder {
         let realm_id = ledger.realm_id()?;
         let keep = self.keep.unwrap_or(shared_ledger);
         let (check_clock, described) = (self.check_clock, ledger.describe());
-        let settings =
-            NodeSettings { window_ms, keep, check_clock, ledger: described, owner, is_gone, entropy };
+        let nearest = Arc::clone(&ledger);
+        let at_hand = Box::new(move |worker_bits| nearest.at_hand(worker_bits));
+        let settings = NodeSettings {
+            window_ms,
+            keep,
+            check_clock,
+            ledger: described,
+            owner,
+            is_gone,
+            at_hand,
+            entropy,
+        };
         let node = Node::new(settings);
         let signal = Arc::default();
         let shared = Shared::new(clock, ledger, node, signal, millis(self.max_wait), window_ms);

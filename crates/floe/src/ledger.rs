@@ -25,7 +25,8 @@ pub const MAX_MARK: u64 = (1 << 63) - 1;
 /// The longest owner note that a ledger has to hold, in bytes of UTF-8.
 pub const MAX_NOTE_BYTES: usize = 1024;
 
-/// The place of one mark in a ledger: `s/<worker bits>/<worker id>` for a slot, `n/<name>` for a name.
+/// The place of one mark in a ledger: `s/<worker bits>/<worker id>` for a slot, `n/<name>` for a name, `c/<id>` for the
+/// openings of a cache.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key(String);
 
@@ -34,6 +35,8 @@ impl Key {
     pub const SLOTS: &'static str = "s/";
     /// The prefix of all names' keys.
     pub const NAMES: &'static str = "n/";
+    /// The prefix of all caches' keys.
+    pub const CACHES: &'static str = "c/";
 
     /// The slot of `worker` among the layouts with `worker_bits` bits for the worker id.
     pub fn slot(worker_bits: u32, worker: u64) -> Self {
@@ -43,6 +46,12 @@ impl Key {
     /// The mark of a segment, a counter or a dated name.
     pub fn name(name: &Name) -> Self {
         Self(format!("{}{name}", Self::NAMES))
+    }
+
+    /// The count of the openings of a cache, by the cache's id. It is no name's and no slot's: a cache in front of this
+    /// ledger tells by it whether its files are an older copy.
+    pub fn cache(id: &Token) -> Self {
+        Self(id.as_bytes().iter().fold(Self::CACHES.to_owned(), |key, byte| format!("{key}{byte:02x}")))
     }
 
     /// The key as text, as it is stored. It has no control characters and at most 130 bytes.
@@ -150,6 +159,17 @@ pub struct Record {
     pub mark: u64,
     /// The owner note.
     pub note: Option<String>,
+}
+
+/// A slot that a ledger can answer for by itself; see [`Ledger::at_hand`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AtHand {
+    /// The slot's worker id.
+    pub worker: u64,
+    /// The slot's mark, as it was last seen.
+    pub mark: u64,
+    /// Up to here the mark can be moved without asking anybody.
+    pub end: u64,
 }
 
 /// Why a ledger did not do what it was asked.
@@ -271,6 +291,14 @@ pub trait Ledger: Send + Sync {
 
     /// What it is and where, in one line, without credentials: `sqlite:floe-data/floe.db`.
     fn describe(&self) -> String;
+
+    /// The slots of `worker_bits` bits that this ledger can answer for by itself, where it stands before another one that
+    /// may be out of reach: a node probes them first. It answers at once, from memory, and nothing that is unique hangs
+    /// on the answer.
+    fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> {
+        let _ = worker_bits;
+        Vec::new()
+    }
 
     /// Whether other machines may use it too. A shared ledger is worth keeping windows renewed for; an embedded one
     /// should not be written to while idle.

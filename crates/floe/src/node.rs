@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::clock::{Clock, Now};
 use crate::counter::Ticket;
 use crate::error::MintError;
-use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
+use crate::ledger::{AtHand, Key, LedgerError, Reply, Reserve, Token};
 use crate::line::{Board, Trouble};
 use crate::mutation::mutate;
 use crate::name::Name;
@@ -74,6 +74,8 @@ pub(crate) struct NodeSettings {
     pub(crate) owner: Owner,
     /// Whether the owner of a note can no longer mint: it was this instance's earlier life.
     pub(crate) is_gone: Box<dyn Fn(&Owner) -> bool + Send>,
+    /// The slots of a number of worker bits that the ledger can answer for without asking another.
+    pub(crate) at_hand: Box<dyn Fn(u32) -> Vec<AtHand> + Send>,
     /// Fresh random bytes for tokens and for the order of probing.
     pub(crate) entropy: Box<dyn FnMut() -> [u8; 16] + Send>,
 }

@@ -2,6 +2,7 @@
 //!
 //! Every test in here is left out by `scripts/test --skip-servers`, by the name of this module.
 
+mod cache;
 mod clock;
 mod faults;
 mod fleet;

@@ -77,10 +77,11 @@ fn lost(dir: &Path, witnessed: &str, how: &str) -> LedgerError {
     ))
 }
 
-fn make(dir: &Path) -> Result<(), LedgerError> {
+/// Makes a directory for this user alone, durably, unless it is there.
+pub(crate) fn make(dir: &Path) -> Result<(), LedgerError> {
     let unfit = |what: &str, error: &io::Error| {
         LedgerError::Unfit(format!(
-            "the data directory {} cannot be {what} ({error}): look at the path, its parent and their permissions",
+            "the directory {} cannot be {what} ({error}): look at the path, its parent and their permissions",
             dir.display()
         ))
     };

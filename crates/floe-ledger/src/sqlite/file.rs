@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use floe::ledger::LedgerError;
 
+use super::schema::Purpose;
 use super::trouble::{RAISE, damaged};
 use crate::OpenError;
 
@@ -226,14 +227,13 @@ impl Place {
     }
 
     /// Refuses file systems that do not keep SQLite's locks between machines.
-    pub(super) fn refuse_network_filesystem(&self) -> Result<(), LedgerError> {
+    pub(super) fn refuse_network_filesystem(&self, purpose: Purpose) -> Result<(), LedgerError> {
         match network_filesystem(self.dir()) {
             None => Ok(()),
             Some(kind) => Err(LedgerError::Unfit(format!(
-                "{shown} is on {kind}, which does not keep SQLite's locks between machines, so that IDs could repeat: put it on \
-                 a disk of this machine, or use a ledger that is made for sharing; if this machine alone ever opens the \
-                 file, say so with `sqlite:{shown}?network_filesystem=allow`",
+                "{shown} is on {kind}, which does not keep SQLite's locks between machines, so that IDs could repeat: {out}",
                 shown = self.shown,
+                out = (purpose.off_network)(&self.shown),
             ))),
         }
     }

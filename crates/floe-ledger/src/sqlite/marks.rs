@@ -19,27 +19,29 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Mark> {
     })
 }
 
+/// A number as it is stored, which is at most `2^63 - 1`.
+pub(crate) fn number(value: u64, shown: &str) -> Result<i64, Trouble> {
+    i64::try_from(value).map_err(|_| damaged(shown, &format!("{value} does not fit its column")).into())
+}
+
 /// A stored number; one that is negative was not written by floe, and comes out as an error.
-fn position(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn position(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
     u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
 }
 
 impl Sqlite {
-    fn find(&self, connection: &Connection, key: &str) -> Result<Option<Mark>, Trouble> {
+    pub(crate) fn find(&self, connection: &Connection, key: &str) -> Result<Option<Mark>, Trouble> {
         let sql = "SELECT previous, start, mark, token, note FROM mark WHERE realm = ?1 AND key = ?2";
         let mut statement = connection.prepare_cached(sql)?;
         Ok(statement.query_row(params![self.realm, key], read).optional()?)
     }
 
     /// Writes a row. Every number in it is at most `2^63 - 1`.
-    fn store(&self, connection: &Connection, key: &str, new: &Mark) -> Result<(), Trouble> {
+    pub(crate) fn store(&self, connection: &Connection, key: &str, new: &Mark) -> Result<(), Trouble> {
         let sql = "INSERT INTO mark (realm, key, previous, start, mark, token, note) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
                    ON CONFLICT (realm, key) DO UPDATE SET previous = ?3, start = ?4, mark = ?5, token = ?6, note = ?7";
-        let number = |value: u64| {
-            i64::try_from(value)
-                .map_err(|_| damaged(self.shown(), &format!("{value} does not fit its column")))
-        };
+        let number = |value| number(value, self.shown());
         connection.prepare_cached(sql)?.execute(params![
             self.realm,
             key,
@@ -58,7 +60,7 @@ impl Sqlite {
         Ok(statement.query_row(params![self.realm, name.as_str()], |row| row.get(0)).optional()?)
     }
 
-    fn shown(&self) -> &str {
+    pub(crate) fn shown(&self) -> &str {
         self.watch.shown()
     }
 }

@@ -12,8 +12,8 @@ use super::file::{Place, flush_dir};
 use super::trouble::{self, Trouble, damaged};
 use crate::DEFAULT_REALM;
 
-/// `floe` in ASCII, in the header of the file (`file` and `sqlite3` show it).
-const APPLICATION_ID: i32 = 0x666c_6f65;
+/// `floc` in ASCII, in the header of a cache's file.
+pub(crate) const CACHE_ID: i32 = 0x666c_6f63;
 
 /// The version of the tables, in the header of the file.
 const VERSION: i32 = 1;
@@ -52,14 +52,53 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// What a file is kept for. Each is told from the other by its header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Purpose {
+    pub(crate) application_id: i32,
+    /// The tables beside those that every file has.
+    pub(crate) tables: &'static str,
+    /// The way out where the file is on a network file system.
+    pub(crate) off_network: fn(&str) -> String,
+}
+
+/// The marks of realms.
+pub(super) const LEDGER: Purpose = Purpose {
+    // `floe` in ASCII; `file` and `sqlite3` show it.
+    application_id: 0x666c_6f65,
+    tables: "",
+    off_network: |shown| {
+        format!(
+            "put it on a disk of this machine, or use a ledger that is made for sharing; if this machine alone ever opens the \
+             file, say so with `sqlite:{shown}?network_filesystem=allow`"
+        )
+    },
+};
+
+/// Why a file with this number in its header is not for this use.
+fn other_purpose(found: i64, shown: &str) -> LedgerError {
+    LedgerError::Unfit(match i32::try_from(found) {
+        Ok(id) if id == LEDGER.application_id => {
+            format!("{shown} is a ledger, and no part of a cache: give the cache a directory of its own")
+        }
+        Ok(CACHE_ID) => format!(
+            "{shown} belongs to a cache, and is no ledger: it holds parts of another ledger's ranges; name that ledger, and this \
+             directory as its cache"
+        ),
+        _ => format!(
+            "{shown} is a SQLite database of another program, not a ledger: give floe a path of its own"
+        ),
+    })
+}
+
 /// Makes a ledger at a vacant place, unless somebody else is first.
 ///
 /// It is made whole under another name and linked into place, so whoever finds a ledger there finds a complete one,
 /// already in WAL mode.
-pub(super) fn create(place: &Place) -> Result<(), LedgerError> {
+pub(super) fn create(place: &Place, purpose: Purpose) -> Result<(), LedgerError> {
     let id = random_id()?;
     let draft = draft_path(place.real(), &id);
-    let made = write(&draft, &id).map_err(|error| match error.sqlite_error_code() {
+    let made = write(&draft, &id, purpose).map_err(|error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::ReadOnly) => place.not_writable(&error),
         _ => trouble::at_open(place, &error),
     });
@@ -102,13 +141,14 @@ pub(super) fn link_into_place(draft: &Path, path: &Path) -> io::Result<bool> {
     Ok(linked)
 }
 
-fn write(draft: &Path, id: &str) -> rusqlite::Result<()> {
+fn write(draft: &Path, id: &str, purpose: Purpose) -> rusqlite::Result<()> {
     let connection = Connection::open(draft)?;
     connection.pragma_update(None, "page_size", i64::try_from(PAGE_BYTES).unwrap_or(4096))?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     durable(&connection)?;
     connection.execute_batch(&format!(
-        "BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
+        "BEGIN; {TABLES} {} PRAGMA application_id = {}; PRAGMA user_version = {VERSION};",
+        purpose.tables, purpose.application_id,
     ))?;
     connection.execute("INSERT INTO ledger (id) VALUES (?1)", [id])?;
     connection.execute_batch("COMMIT")?;
@@ -134,15 +174,19 @@ pub(super) fn random_id() -> Result<String, LedgerError> {
 }
 
 /// Makes sure that this is a whole ledger of a version that this floe knows, and sets the connection up.
-pub(super) fn prepare(connection: &Connection, place: &Place, max_bytes: u64) -> Result<(), Trouble> {
+pub(super) fn prepare(
+    connection: &Connection,
+    place: &Place,
+    purpose: Purpose,
+    max_bytes: u64,
+) -> Result<(), Trouble> {
     // The waiting is done in one place (`patience`).
     connection.busy_timeout(std::time::Duration::ZERO)?;
     let shown = place.shown();
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    if number("application_id")? != i64::from(APPLICATION_ID) {
-        return Err(unfit(format!(
-            "{shown} is a SQLite database of another program, not a ledger: give floe a path of its own"
-        )));
+    let found = number("application_id")?;
+    if found != i64::from(purpose.application_id) {
+        return Err(other_purpose(found, shown).into());
     }
     let version = number("user_version")?;
     if version > i64::from(VERSION) {
@@ -229,5 +273,5 @@ pub(super) fn enter(connection: &Connection, name: &str, place: &Place) -> Resul
 }
 
 fn unfit(text: String) -> Trouble {
-    Trouble::Ledger(LedgerError::Unfit(text))
+    LedgerError::Unfit(text).into()
 }

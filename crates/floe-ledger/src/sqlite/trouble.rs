@@ -10,7 +10,7 @@ use super::file::Place;
 
 /// What may go wrong inside a transaction.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     Sql(Error),
     Ledger(LedgerError),
 }

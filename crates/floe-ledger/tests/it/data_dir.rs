@@ -48,7 +48,7 @@ fn a_directory_is_made_for_its_user_alone() {
     let url = format!("sqlite:{}/floe.db", dir.display());
     assert_eq!(got(&*open(&url, "shop").unwrap(), &ask(10)), (20, 30));
     let elsewhere = parent.path().join("no/such");
-    unfit(&elsewhere, &["the data directory", "cannot be made", "its parent"]);
+    unfit(&elsewhere, &["the directory", "cannot be made", "its parent"]);
 }
 
 #[test]

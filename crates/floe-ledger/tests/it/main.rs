@@ -1,6 +1,8 @@
 //! The ledgers of this crate, through their public face.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+#[cfg(feature = "cache")]
+mod cache;
 mod conformance;
 mod data_dir;
 mod files;

@@ -55,7 +55,7 @@ fn range(line: &str) -> Option<(u64, u64)> {
 
 /// Asserts that no two ranges overlap, and returns the last end.
 #[track_caller]
-fn disjoint(ranges: impl IntoIterator<Item = (u64, u64)>) -> u64 {
+pub(crate) fn disjoint(ranges: impl IntoIterator<Item = (u64, u64)>) -> u64 {
     let mut by_start = BTreeMap::new();
     for (start, end) in ranges {
         assert_eq!(by_start.insert(start, end), None, "two ranges start at {start}");

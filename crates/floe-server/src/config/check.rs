@@ -10,6 +10,7 @@ use super::{Config, ConfigError, NameRule, show_duration};
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let mut problems = Vec::new();
     listeners(config, &mut problems);
+    cache(config, &mut problems);
     limits(config, &mut problems);
     names(config, &mut problems);
     let file = config.file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default();
@@ -27,6 +28,31 @@ fn listeners(config: &Config, problems: &mut Vec<String>) {
             problems.push(format!("listen: {address} is listed twice: remove one"));
         }
     }
+}
+
+/// What to say where an embedded ledger has a cache.
+pub(super) const NO_CACHE: &str = "the embedded ledger needs no cache, it is one: remove the setting (--cache), or name a shared ledger with ledger = \"…\" (--ledger)";
+
+fn cache(config: &Config, problems: &mut Vec<String>) {
+    if config.cache.is_none() {
+        return;
+    }
+    if !is_shared(config) {
+        problems.push(format!("cache: {NO_CACHE}"));
+    }
+    let (cache_window, window) = (config.cache_window, config.window_on(true));
+    if cache_window < window * 2 {
+        problems.push(format!(
+            "cache_window (\"{}\") is shorter than two windows (\"{}\" each), so nothing would be left when the ledger is gone: make it \
+             many times the window",
+            show_duration(cache_window),
+            show_duration(window)
+        ));
+    }
+}
+
+fn is_shared(config: &Config) -> bool {
+    config.ledger.as_ref().is_some_and(|url| !embedded(url))
 }
 
 fn limits(config: &Config, problems: &mut Vec<String>) {
@@ -57,8 +83,7 @@ fn limits(config: &Config, problems: &mut Vec<String>) {
 /// the node's window and worker ids, and names that share a generator against each other.
 fn names(config: &Config, problems: &mut Vec<String>) {
     // The embedded ledger's default window is the shorter one.
-    let shared = config.ledger.as_ref().is_some_and(|url| !embedded(url));
-    let builder = Floe::builder().window(config.window_on(shared)).worker(config.worker.clone());
+    let builder = Floe::builder().window(config.window_on(is_shared(config))).worker(config.worker.clone());
     let floe = match builder.open(Memory::default()) {
         Ok(floe) => floe,
         Err(error) => return problems.push(error.to_string()),

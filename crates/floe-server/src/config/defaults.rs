@@ -33,6 +33,14 @@ realm = "{realm}"
 # Where the embedded ledger lies.
 data_dir = "{data_dir}"
 
+# A directory of this machine out of which a node restarts while the shared ledger is gone (docs/ledgers.md). The
+# default is none.
+# cache = "floe-cache"
+
+# How much of a slot's time the cache reserves at once, 1s to 30d: it serves so long, and at least half so long, without
+# the ledger.
+cache_window = "{cache_window}"
+
 # How much time is reserved at once: minting goes on this long when the ledger is gone, and a crash costs at most
 # this much of a slot's time. 100ms to 1d. The default on the embedded ledger is "3s", on a shared one "30s".
 # window = "3s"
@@ -139,6 +147,7 @@ drain_timeout = "{drain_timeout}"
 "##,
         realm = config.realm,
         data_dir = config.data_dir.display(),
+        cache_window = show_duration(config.cache_window),
         listen = listen.join(", "),
         insecure = config.insecure,
         max_hold = show_duration(clock.max_hold),

@@ -118,7 +118,10 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
         })
         .collect();
     let config = parse(&text.join("\n")).unwrap();
-    config.check().unwrap();
+    // The examples of ledger and cache are of two worlds.
+    let embedded = Config { cache: None, ..config.clone() };
+    let shared = Config { ledger: Some("postgres://floe@db/ids".to_owned()), ..config.clone() };
+    [embedded, shared].iter().for_each(|config| config.check().unwrap());
     assert_eq!(config.names.len(), 4);
     assert_eq!(config.window, Some(config.window_on(false)));
     assert_eq!(config.names[2].taste, floe::Taste::default());
@@ -389,4 +392,27 @@ fn durations_have_units_and_one_meaning() {
     {
         assert!(parse_duration(wrong).is_err(), "{wrong:?}");
     }
+}
+
+#[test]
+fn a_cache_stands_before_a_shared_ledger_and_is_larger_than_a_window() {
+    let shared = "ledger = \"postgres://floe@db/ids\"\n";
+    let config =
+        parse(&format!("realm = \"shop\"\n{shared}cache = \"floe-cache\"\ncache_window = \"2h\"")).unwrap();
+    assert_eq!(config.check(), Ok(()));
+    assert_eq!(config.cache.as_deref(), Some(Path::new("floe-cache")));
+    assert_eq!(config.cache_window, Duration::from_secs(7_200));
+    for ledger in ["", "ledger = \"sqlite:ids.db\"\n", "ledger = \"memory:\"\n"] {
+        complains(
+            &format!("{ledger}cache = \"floe-cache\""),
+            &["cache: the embedded ledger needs no cache", "--ledger"],
+        );
+    }
+    let short = format!("{shared}cache = \"floe-cache\"\ncache_window = \"59s\"");
+    complains(&short, &["cache_window (\"59s\") is shorter than two windows (\"30s\" each)"]);
+    complains(&format!("{shared}cache_window = \"31d\""), &["cache_window", "\"30d\""]);
+    let mut config = Config::standalone();
+    config.set("cache", "floe-cache").unwrap();
+    let refused = config.open_ledger().map(drop).unwrap_err().to_string();
+    assert!(refused.contains("needs no cache"), "{refused}");
 }

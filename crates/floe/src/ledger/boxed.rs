@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
+use super::{AtHand, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use crate::name::Name;
 use crate::time::UnixMillis;
 
@@ -54,6 +54,10 @@ macro_rules! pass_on {
                 (**self).describe()
             }
 
+            fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> {
+                (**self).at_hand(worker_bits)
+            }
+
             fn is_shared(&self) -> bool {
                 (**self).is_shared()
             }
@@ -94,6 +98,7 @@ mod tests {
             fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> { Ok(Some(UnixMillis::new(7))) }
             fn realm_id(&self) -> Result<String, LedgerError> { self.0.realm_id() }
             fn describe(&self) -> String { "clocked:".to_owned() }
+            fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> { vec![AtHand { worker: worker_bits.into(), mark: 1, end: 2 }] }
             fn is_shared(&self) -> bool { false }
         }
         let boxed: Box<dyn Ledger> = Box::new(Arc::new(Clocked(Memory::default())));
@@ -109,6 +114,7 @@ mod tests {
             note: None,
         };
         assert_eq!(face.count(&request), Err(LedgerError::Unavailable("one".to_owned())));
+        assert_eq!(face.at_hand(5), [AtHand { worker: 5, mark: 1, end: 2 }]);
         assert_eq!((face.describe().as_str(), face.is_shared()), ("clocked:", false));
     }
 }

@@ -19,6 +19,8 @@ use crate::time::{MonoMillis, UnixMillis};
 const QUIET_MS: u64 = 10_000;
 /// So many slots are probed before a node says that they are out.
 const MOST_PROBED: u64 = 4_096;
+/// So many of the slots at hand are probed before all others.
+const MOST_AT_HAND: usize = 64;
 /// How soon slots are probed again after all were taken.
 const PROBE_AGAIN_MS: u64 = 1_000;
 /// A fixed slot that is free within this is waited for. It is less than a live holder ever has left (half of the
@@ -75,8 +77,14 @@ struct Acquiring {
     /// The slots that refused, with their marks; the second pass goes through them.
     refused: Vec<(u64, u64)>,
     second_pass: Option<std::vec::IntoIter<u64>>,
-    /// The mark of our own crashed life on a fixed slot.
+    /// The slots that the ledger has at hand, to be probed before all others.
+    at_hand: std::vec::IntoIter<u64>,
+    /// Whether the slot being probed is one of them, and its holder has not been judged yet.
+    unjudged: bool,
+    /// The mark of our own crashed life on a fixed slot, or on one at hand.
     own_mark: Option<u64>,
+    /// How far the mark may be at the least: where our own crashed life got to, in the slot being probed.
+    goes_on_at: u64,
 }
 
 impl Group {
@@ -227,8 +235,8 @@ impl Group {
         if asked || !self.may_reserve(desk, now) {
             return;
         }
-        let count = self.workers.len();
-        let acquiring = self.acquiring.get_or_insert_with(|| Acquiring::new(count, desk));
+        let (workers, bits) = (self.workers, self.bits);
+        let acquiring = self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, desk, now));
         let Some((worker, max_mark)) = acquiring.next(&self.workers, self.held.as_ref(), desk, now) else {
             let free = acquiring.refused.iter().map(|&(_, mark)| mark).min();
             self.acquiring = None;
@@ -310,6 +318,9 @@ impl Group {
                 acquiring.refused.push((worker, mark));
                 if self.workers.len() == 1 {
                     self.fixed_is_taken(mark, note.as_deref(), desk, now, clock);
+                } else if std::mem::take(&mut acquiring.unjudged) {
+                    // Where it is not ours to go on with, the next one is probed.
+                    self.goes_on(worker, mark, note.as_deref(), desk, clock);
                 }
             }
             Err(LedgerError::Unavailable(cause)) => {
@@ -321,19 +332,32 @@ impl Group {
         }
     }
 
-    /// The one slot that this node may have has a mark in the future: its own crash, or its own window from before a
-    /// new era, or another live node. Safety does not hang on which: time that somebody has reserved is never minted
-    /// in by anyone else.
-    fn fixed_is_taken(&mut self, mark: u64, note: Option<&str>, desk: &Desk, now: &Now, clock: &Clock) {
+    /// Whether the mark of a slot was left by an earlier life of this node, by its owner note, or by this process itself.
+    /// Safety does not hang on it: time that somebody has reserved is never minted in by anyone else.
+    fn was_ours(&self, worker: u64, mark: u64, note: Option<&str>, desk: &Desk) -> bool {
         let owner: Option<Owner> = note.and_then(|note| note.parse().ok());
-        let until = UnixMillis::from_position(mark);
-        let gone = owner.as_ref().is_some_and(|owner| (desk.settings.is_gone)(owner));
         // Nobody has reserved there since this process did: its own windows reach so far.
-        let own = self.ends.get(&self.workers.first()) == Some(&mark);
-        if (gone || own) && clock.start_at(until) {
-            if let Some(acquiring) = &mut self.acquiring {
-                acquiring.own_mark = Some(mark);
-            }
+        let own = self.ends.get(&worker) == Some(&mark);
+        own || owner.is_some_and(|owner| (desk.settings.is_gone)(&owner))
+    }
+
+    /// Goes on in a slot where an earlier life of this node stopped, if it did and the clock may start there.
+    fn goes_on(&mut self, worker: u64, mark: u64, note: Option<&str>, desk: &Desk, clock: &Clock) -> bool {
+        let goes_on =
+            self.was_ours(worker, mark, note, desk) && clock.start_at(UnixMillis::from_position(mark));
+        if let Some(acquiring) = &mut self.acquiring
+            && goes_on
+        {
+            acquiring.own_mark = Some(mark);
+        }
+        goes_on
+    }
+
+    /// The one slot that this node may have has a mark in the future: its own crash, or its own window from before a
+    /// new era, or another live node.
+    fn fixed_is_taken(&mut self, mark: u64, note: Option<&str>, desk: &Desk, now: &Now, clock: &Clock) {
+        let (worker, until) = (self.workers.first(), UnixMillis::from_position(mark));
+        if self.goes_on(worker, mark, note, desk, clock) {
             return;
         }
         self.acquiring = None;
@@ -343,8 +367,8 @@ impl Group {
         }
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
         self.wanted = false;
-        let (worker, who) = (self.workers.first(), note.unwrap_or("somebody who left no note"));
-        let text = if gone || own {
+        let who = note.unwrap_or("somebody who left no note");
+        let text = if self.was_ours(worker, mark, note, desk) {
             format!(
                 "worker {worker} was reserved until {until} by an earlier life of this node ({who}), which is further ahead than clock.max_hold: wait until then, raise clock.max_hold, or give this node another worker id"
             )
@@ -460,7 +484,8 @@ impl Group {
 }
 
 impl Acquiring {
-    fn new(count: u64, desk: &mut Desk) -> Self {
+    fn new(workers: &Workers, bits: u32, desk: &mut Desk, now: &Now) -> Self {
+        let count = workers.len();
         let coprime = |stride: u64| gcd(stride, count) == 1;
         let stride =
             std::iter::repeat_with(|| desk.random() % count.max(1) + 1).find(|&stride| coprime(stride));
@@ -474,7 +499,10 @@ impl Acquiring {
             index: 0,
             refused: Vec::new(),
             second_pass: None,
+            at_hand: at_hand(workers, bits, desk, now).into_iter(),
+            unjudged: false,
             own_mark: None,
+            goes_on_at: 0,
         }
     }
 
@@ -490,11 +518,18 @@ impl Acquiring {
         let quiet = now.saturating_sub(desk.settings.window_ms + QUIET_MS);
         let fixed = workers.len() == 1;
         if std::mem::take(&mut self.repeat) {
-            return Some((self.worker, if self.second_pass.is_some() || fixed { now } else { quiet }));
+            let bound = if self.second_pass.is_some() || fixed { now } else { quiet };
+            return Some((self.worker, bound.max(self.goes_on_at)));
         }
         self.token = desk.token();
-        if let Some(mark) = self.own_mark.take() {
-            return Some((self.worker, mark));
+        self.goes_on_at = self.own_mark.take().unwrap_or(0);
+        if self.goes_on_at > 0 {
+            return Some((self.worker, self.goes_on_at));
+        }
+        self.unjudged = false;
+        if let Some(worker) = self.at_hand.find(|&worker| held.is_none_or(|held| held.worker != worker)) {
+            (self.worker, self.unjudged) = (worker, true);
+            return Some((worker, quiet));
         }
         while self.second_pass.is_none() && self.index < workers.len().min(MOST_PROBED) {
             let place = (u128::from(self.first) + u128::from(self.index) * u128::from(self.stride))
@@ -516,6 +551,22 @@ impl Acquiring {
         self.worker = self.second_pass.insert(pass).next()?;
         Some((self.worker, now))
     }
+}
+
+/// The slots that the ledger has at hand and that have room for a window: those of which the steady clock has to be put
+/// ahead the least come first. Where the ledger behind is out of reach, no other can be had.
+fn at_hand(workers: &Workers, bits: u32, desk: &Desk, now: &Now) -> Vec<u64> {
+    if workers.len() == 1 {
+        return Vec::new();
+    }
+    let mut slots = (desk.settings.at_hand)(bits);
+    slots.retain(|slot| {
+        let from = slot.mark.max(now.stamp.millis());
+        workers.contains(slot.worker) && slot.end.saturating_sub(from) >= desk.settings.window_ms
+    });
+    slots.sort_by_key(|slot| slot.mark);
+    slots.truncate(MOST_AT_HAND);
+    slots.into_iter().map(|slot| slot.worker).collect()
 }
 
 #[cfg(feature = "mutations")]

@@ -17,6 +17,7 @@ use crate::signal::Signal;
 use crate::stream::{Start, Stream};
 use crate::time::Reading;
 
+mod at_hand;
 mod closing;
 mod counts;
 mod dated;
@@ -112,6 +113,7 @@ impl Rig {
             ledger: "memory:".to_owned(),
             owner: owner("here", u32::try_from(seed % 1_000).unwrap()),
             is_gone: Box::new(|owner| owner.host == "gone"),
+            at_hand: Box::new(|_| Vec::new()),
             entropy: Box::new(move || {
                 let mut bytes = [0; 16];
                 for half in bytes.chunks_mut(8) {

@@ -1,0 +1,509 @@
+//! A local ledger before a shared one: it reserves long ranges there, and hands out parts of them here, so that a node
+//! restarts while the shared ledger is gone.
+//!
+//! # What it promises
+//! The contract of [`Ledger`], on the ledger behind's. What is handed out lies in a range that the ledger behind has
+//! given to this cache alone, and the file of the cache has it on the disk before the caller hears of it. So when the
+//! ledger behind is gone, slots and segments are served until what was reserved is used up: a slot's time for
+//! [`Builder::window`] (an hour unless told; at least half of it remains at any time), a segment's numbers for a few
+//! requests.
+//!
+//! - **Slots** (`s/…`) are cached, and **segments** (`n/…`) whose definition was bound through this cache. Counters and
+//!   dated names pass by, and so does every name that is not known here: their order is the cluster's.
+//! - **Definitions** are kept here as well. They never change, so a copy is as good.
+//! - **Marks** are seen from here: where this cache holds the range below a mark of the ledger behind, the mark is where
+//!   it has come in that range. Whoever asks the ledger behind itself sees the end of the range.
+//! - **Nobody waits** for the ledger behind while what is held suffices: a thread adds to what runs low. A slot that
+//!   nobody uses is not added to.
+//! - **Processes of one machine** may share the directory. Each takes a slot of its own, as on any ledger; after an
+//!   outage begins, a process that had none can only take over the slot of one that ended.
+//!
+//! # What it costs
+//! A node that is gone for good leaves its slot reserved for up to one and a half windows of the cache. So a realm needs
+//! as many worker ids as it has live nodes, and one for each node that was lost, and not restarted on its directory, in
+//! that time.
+//!
+//! # A copy of the directory
+//! repeats what the original holds. It is refused where the machine's id (`/etc/machine-id`), the file's inode or its
+//! time of birth are others than where it was made. Where the ledger behind answers, it counts the openings of each
+//! cache (under the key `c/…`); a copy that is older than the last opening drops what it holds, and goes on with ranges
+//! of its own. **What cannot be noticed:** a directory that is put back in place to an earlier state (a snapshot of the
+//! disk, a clone of the machine with the same machine id) and used while the ledger behind is gone, or beside an original
+//! that was not opened again since. After such a thing, remove the directory before floe starts.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use floe::ledger::{AtHand, Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
+use floe::{Name, UnixMillis};
+
+use self::refill::{Gates, token};
+use self::store::{Got, Home, Level, Store};
+use self::top_up::Queue;
+use self::upstream::Upstream;
+use self::witness::{Witness, refuse_foreign};
+use crate::{DEFAULT_REALM, OpenError, realm_name, without_credentials};
+
+mod asking;
+mod refill;
+mod store;
+mod top_up;
+mod upstream;
+mod witness;
+
+/// The shortest and the longest time of a slot that is reserved at once.
+const WINDOWS: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
+
+/// How long opening a cache that can serve by itself waits for the ledger behind.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A local ledger before a shared one. Threads may share it; each process opens its own, on one directory if they like.
+///
+/// ```no_run
+/// use floe_ledger::Cache;
+/// let ledger = Cache::builder("floe-cache").before("postgres://floe@db/ids")?;
+/// let floe = floe::Floe::open(ledger);
+/// # Ok::<(), floe_ledger::OpenError>(())
+/// ```
+pub struct Cache {
+    inner: Arc<Inner>,
+}
+
+/// How to open a [`Cache`].
+#[derive(Clone, Debug)]
+pub struct Builder {
+    dir: PathBuf,
+    realm: String,
+    window: Duration,
+    max_wait: Duration,
+}
+
+/// What the callers and the thread share.
+struct Inner {
+    store: Store,
+    upstream: Upstream,
+    /// The ledger behind, without credentials.
+    shown: String,
+    window_ms: u64,
+    queue: Arc<Queue>,
+    gates: Gates,
+    /// The slots of which something is held, as this process last saw them.
+    slots: Mutex<BTreeMap<(u32, u64), Level>>,
+    /// Slots beyond whose range somebody else has reserved.
+    lost: Mutex<HashSet<Key>>,
+    /// Why nothing is handed out any more.
+    fate: OnceLock<LedgerError>,
+    /// Whether the last call to the ledger behind was answered.
+    answers: AtomicBool,
+    /// Whether anything was handed out before the ledger behind was reached.
+    served_alone: AtomicBool,
+    was_a_copy: AtomicBool,
+}
+
+impl Cache {
+    /// A cache in the directory `dir`, which is made (for this user alone) if it is missing and its parent is there.
+    pub fn builder(dir: impl AsRef<Path>) -> Builder {
+        Builder {
+            dir: dir.as_ref().to_owned(),
+            realm: DEFAULT_REALM.to_owned(),
+            window: Duration::from_secs(3600),
+            max_wait: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Builder {
+    /// The key space in the ledger behind; `default` unless told. A directory belongs to one.
+    #[must_use]
+    pub fn realm(self, realm: &str) -> Self {
+        Self { realm: realm.to_owned(), ..self }
+    }
+
+    /// How much of a slot's time is reserved at once: 1 s to 30 days, an hour unless told. So long, and at least half so
+    /// long, the cache serves without the ledger behind. Make it many times the window of the nodes.
+    #[must_use]
+    pub fn window(self, window: Duration) -> Self {
+        Self { window, ..self }
+    }
+
+    /// How long a call waits for other processes that are using the directory; 10 s unless told.
+    #[must_use]
+    pub fn max_wait(self, max_wait: Duration) -> Self {
+        Self { max_wait, ..self }
+    }
+
+    /// Opens it before the shared ledger at `url`.
+    ///
+    /// # Errors
+    /// As [`Builder::before_ledger`]; and `Asked` for an embedded ledger, which needs no cache.
+    pub fn before(self, url: &str) -> Result<Cache, OpenError> {
+        let scheme = url.split(':').next().unwrap_or(url);
+        if matches!(scheme, "sqlite" | "memory") {
+            return Err(OpenError::Asked(format!(
+                "a ledger of this machine needs no cache, and {scheme}: is one: leave the cache out, or name a shared ledger"
+            )));
+        }
+        let (realm, opened) = (self.realm.clone(), url.to_owned());
+        self.before_ledger(&place_of(url), move || crate::open(&opened, &realm))
+    }
+
+    /// Opens it before the ledger that `open` opens, which is called `upstream` in errors and has to be named so at
+    /// every start. `open` is called now, and again later where the ledger could not be reached.
+    ///
+    /// # Errors
+    /// `Asked` where a setting is not right, or `open` says so of its own. `Unavailable` where the ledger behind is out
+    /// of reach and the directory is new. `Unfit` where the directory is a copy, of another realm, of another ledger, of
+    /// another user, on a network file system or damaged, and where the ledger behind is unfit.
+    pub fn before_ledger(
+        self,
+        upstream: &str,
+        open: impl Fn() -> Result<Box<dyn Ledger>, OpenError> + Send + Sync + 'static,
+    ) -> Result<Cache, OpenError> {
+        realm_name(&self.realm)?;
+        if !WINDOWS.contains(&self.window) {
+            return Err(OpenError::Asked(format!(
+                "the cache's window {:?} is outside the allowed 1 s to 30 days",
+                self.window
+            )));
+        }
+        crate::sqlite::make_dir(&self.dir)?;
+        refuse_foreign(&self.dir)?;
+        let store = Store::open(&self.dir, self.max_wait)?;
+        let here = Witness::of(&self.dir.join(store::FILE))?;
+        let home = store.enter(&self.realm, upstream, &here, token()?)?;
+        let inner = Arc::new(Inner {
+            slots: Mutex::new(store.slots()?.into_iter().filter_map(slot).collect()),
+            store,
+            upstream: Upstream::new(Box::new(open)),
+            shown: upstream.to_owned(),
+            window_ms: u64::try_from(self.window.as_millis()).unwrap_or(u64::MAX),
+            queue: Arc::default(),
+            gates: Gates::default(),
+            lost: Mutex::default(),
+            fate: OnceLock::new(),
+            answers: AtomicBool::new(false),
+            served_alone: AtomicBool::new(false),
+            was_a_copy: AtomicBool::new(false),
+        });
+        let reached = inner.start()?;
+        inner.meet(&home, &reached)?;
+        Ok(Cache { inner })
+    }
+}
+
+impl Inner {
+    /// Starts the thread, whose first act is to reach for the ledger behind: tells what comes of that.
+    fn start(self: &Arc<Self>) -> Result<mpsc::Receiver<Result<(), OpenError>>, OpenError> {
+        let (tell, told) = mpsc::sync_channel(1);
+        let (inner, queue) = (Arc::downgrade(self), Arc::clone(&self.queue));
+        // Between its works the thread holds nothing open: a cache that is dropped is closed.
+        let run = move || {
+            queue.insist(|| {
+                let reached = inner.upgrade().map_or(Ok(()), |inner| inner.reach().map(drop));
+                // Nobody listens any more once the cache serves by itself.
+                drop(tell.try_send(reached.clone()));
+                match reached {
+                    Err(OpenError::Ledger(error)) => Err(error),
+                    _ => Ok(()),
+                }
+            });
+            queue.run(|wish| inner.upgrade().map_or(Ok(()), |inner| inner.top_up(wish)));
+        };
+        let started = thread::Builder::new().name("floe-cache".to_owned()).spawn(run);
+        started.map(|_| told).map_err(|error| {
+            let text = format!(
+                "the system refused a thread for the cache ({error}): look at the limits of this process"
+            );
+            LedgerError::Unavailable(text).into()
+        })
+    }
+
+    /// Waits for the ledger behind, as long as it is needed to begin.
+    fn meet(&self, home: &Home, reached: &mpsc::Receiver<Result<(), OpenError>>) -> Result<(), OpenError> {
+        let silent = || Err(upstream::not_yet().into());
+        let outcome = match &home.realm_id {
+            Some(_) => reached.recv_timeout(PATIENCE).unwrap_or_else(|_| silent()),
+            None => reached.recv().unwrap_or_else(|_| silent()),
+        };
+        let Err(OpenError::Ledger(LedgerError::Unavailable(cause))) = outcome else { return outcome };
+        let dir = self.store.shown();
+        if home.realm_id.is_none() {
+            return Err(LedgerError::Unavailable(format!(
+                "{cause} (the cache {dir} is new and holds nothing yet: it needs the ledger behind it once)"
+            ))
+            .into());
+        }
+        if home.upstream != self.shown {
+            return Err(LedgerError::Unfit(format!(
+                "the cache {dir} was used before {}, and {} does not answer, so that it cannot be told whether it is the same \
+                 ledger: name the one from before, wait until this one answers, or remove {dir} ({cause})",
+                home.upstream, self.shown
+            ))
+            .into());
+        }
+        Ok(())
+    }
+
+    /// The ledger behind, reached and made sure of.
+    fn reach(&self) -> Result<Arc<dyn Ledger>, OpenError> {
+        let outcome = self.upstream.get(|ledger| self.greet(ledger));
+        if let Err(error) = &outcome {
+            // Where it is nothing to wait for, nothing is handed out any more.
+            let fate = match error {
+                OpenError::Ledger(LedgerError::Unavailable(_)) => return outcome,
+                OpenError::Ledger(error) => error.clone(),
+                OpenError::Asked(text) => LedgerError::Unfit(text.clone()),
+            };
+            self.fate.get_or_init(|| fate);
+        }
+        outcome
+    }
+
+    fn upstream(&self) -> Result<Arc<dyn Ledger>, LedgerError> {
+        self.reach().map_err(|error| match error {
+            OpenError::Ledger(error) => error,
+            OpenError::Asked(text) => LedgerError::Unfit(text),
+        })
+    }
+
+    /// Before anything is asked of the ledger behind: that it is the one whose ranges are held here, and that this is not
+    /// an older copy of the cache.
+    fn greet(&self, ledger: &dyn Ledger) -> Result<(), LedgerError> {
+        self.store.meet(&self.heard(ledger.realm_id())?, &self.shown)?;
+        let (id, token) = self.store.begin_opening(token()?)?;
+        let count = Reserve {
+            key: Key::cache(&id),
+            floor: 0,
+            count: 1,
+            max_mark: MAX_MARK,
+            token,
+            create: true,
+            note: None,
+        };
+        let Reply::Got { start, end, previous_mark } = self.heard(ledger.reserve(&count))? else {
+            return Err(LedgerError::Unfit(
+                "the ledger behind the cache refused what it may not refuse".to_owned(),
+            ));
+        };
+        let got = Got { start, end, previous_mark };
+        if self.store.end_opening(token, got, refill::token()?)? {
+            return Ok(());
+        }
+        if self.served_alone.load(Ordering::SeqCst) {
+            return Err(LedgerError::Unfit(format!(
+                "the cache {} is an older copy, which shows only now that the ledger behind it answers: what was minted from it \
+                 since this process started may be minted again elsewhere, or has been. What it held is dropped: look after \
+                 those IDs, and start again",
+                self.store.shown()
+            )));
+        }
+        self.slots().clear();
+        self.was_a_copy.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Remembers whether the ledger behind answers, and an answer that ends everything.
+    fn heard<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
+        self.answers.store(!matches!(answer, Err(LedgerError::Unavailable(_))), Ordering::SeqCst);
+        self.heed(answer)
+    }
+
+    fn heed<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
+        answer.inspect_err(|error| {
+            if matches!(error, LedgerError::Unfit(_)) {
+                self.fate.get_or_init(|| error.clone());
+            }
+        })
+    }
+
+    /// # Errors
+    /// Why nothing is handed out any more.
+    fn check(&self) -> Result<(), LedgerError> {
+        self.fate.get().map_or(Ok(()), |fate| Err(fate.clone()))
+    }
+
+    fn note_served(&self) {
+        if self.upstream.if_open().is_none() {
+            self.served_alone.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn note_slot(&self, key: &Key, level: Level) {
+        self.slots().extend(slot((key.as_str().to_owned(), level)));
+    }
+
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<(u32, u64), Level>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lost(&self) -> MutexGuard<'_, HashSet<Key>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which ledger a URL names: without credentials, and without the options that may differ from one start to the next.
+fn place_of(url: &str) -> String {
+    const PLACES: [&str; 5] = ["schema", "dbname", "host", "hostaddr", "port"];
+    let (place, options) = url.split_once('?').unwrap_or((url, ""));
+    let names_a_place = |option: &&str| PLACES.contains(&option.split('=').next().unwrap_or(option));
+    let options: Vec<&str> = options.split('&').filter(names_a_place).collect();
+    let place = without_credentials(place);
+    if options.is_empty() { place } else { format!("{place}?{}", options.join("&")) }
+}
+
+fn slot((key, level): (String, Level)) -> Option<((u32, u64), Level)> {
+    Some((Key::parse_slot(&key)?, level))
+}
+
+impl Ledger for Cache {
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        let inner = &self.inner;
+        inner.check()?;
+        if inner.store.covers(&request.key)? {
+            return inner.reserve(request);
+        }
+        inner.heard(inner.upstream()?.reserve(request))
+    }
+
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        let inner = &self.inner;
+        inner.check()?;
+        inner.heard(inner.upstream()?.count(request))
+    }
+
+    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
+        let inner = &self.inner;
+        inner.check()?;
+        if inner.store.covers(key)? && inner.store.knows(key)? {
+            let given = inner.store.give_back(key, token, from)?;
+            inner.note_slot(key, inner.store.level(key)?);
+            return Ok(given);
+        }
+        inner.heard(inner.upstream()?.give_back(key, token, from))
+    }
+
+    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
+        let inner = &self.inner;
+        inner.check()?;
+        if let Some(stored) = inner.store.definition(name)? {
+            return Ok(stored);
+        }
+        let stored = inner.heard(inner.upstream()?.bind(name, definition, marked))?;
+        inner.store.remember(name, &stored)
+    }
+
+    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
+        let inner = &self.inner;
+        inner.check()?;
+        if let Some(stored) = inner.store.definition(name)? {
+            return Ok(Some(stored));
+        }
+        inner.heard(inner.upstream()?.definition(name))
+    }
+
+    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        self.inner.check()?;
+        self.inner.heard(self.inner.upstream()?.names(after, limit))
+    }
+
+    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
+        let inner = &self.inner;
+        inner.check()?;
+        let upstream = inner.upstream()?;
+        // Nobody gets a range for it meanwhile: one that lay below the new mark would have to be dropped.
+        let _gate = inner.gates.enter(key)?;
+        let behind = inner.heard(upstream.raise(key, at_least))?;
+        let before = inner.store.raise(key, at_least, behind)?;
+        inner.note_slot(key, inner.store.level(key)?);
+        Ok(before)
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let inner = &self.inner;
+        inner.check()?;
+        let upstream = inner.upstream()?;
+        let (mut records, mut after) = (Vec::new(), after.to_owned());
+        while records.len() < limit {
+            let wanted = limit - records.len();
+            let page = inner.heard(upstream.list(prefix, &after, wanted))?;
+            let is_last = page.len() < wanted;
+            after = page.last().map_or(after, |record| record.key.clone());
+            // The openings of caches are nobody's marks.
+            records.extend(page.into_iter().filter(|record| !record.key.starts_with(Key::CACHES)));
+            if is_last {
+                break;
+            }
+        }
+        inner.store.seen_from_here(&records)
+    }
+
+    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        let inner = &self.inner;
+        let Some(upstream) = inner.upstream.if_open().filter(|_| inner.answers.load(Ordering::SeqCst)) else {
+            return Ok(None);
+        };
+        match inner.heard(upstream.clock()) {
+            Err(LedgerError::Unavailable(_)) => Ok(None),
+            answer => answer,
+        }
+    }
+
+    fn realm_id(&self) -> Result<String, LedgerError> {
+        self.inner.check()?;
+        match self.inner.store.realm_id()? {
+            Some(id) => Ok(id),
+            None => self.inner.heard(self.inner.upstream()?.realm_id()),
+        }
+    }
+
+    fn describe(&self) -> String {
+        let inner = &self.inner;
+        let shown = inner.upstream.if_open().map_or_else(|| inner.shown.clone(), |ledger| ledger.describe());
+        let dropped = match inner.was_a_copy.load(Ordering::SeqCst) {
+            true => " (which was an older copy: what it held was dropped)",
+            false => "",
+        };
+        format!("{shown} behind the cache {}{dropped}", inner.store.shown())
+    }
+
+    fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> {
+        let at_hand = |(&(_, worker), level): (&(u32, u64), &Level)| AtHand {
+            worker,
+            mark: level.mark,
+            end: level.end,
+        };
+        self.inner.slots().range((worker_bits, 0)..=(worker_bits, u64::MAX)).map(at_hand).collect()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The thread is not waited for: it may be waiting for the ledger behind, and what it began the next one ends.
+        self.queue.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place_of;
+
+    #[test]
+    fn a_ledger_is_named_without_secrets_and_without_what_may_change() {
+        for (url, place) in [
+            ("postgres://floe:secret@db:5432/ids", "postgres://…@db:5432/ids"),
+            ("postgres://db/ids?password=secret&schema=a&max_wait=1s", "postgres://db/ids?schema=a"),
+            (
+                "postgres:///ids?user=floe&host=a&port=5433&password=se@cret",
+                "postgres:///ids?host=a&port=5433",
+            ),
+            ("etcd://a:2379,b:2379/prefix", "etcd://a:2379,b:2379/prefix"),
+        ] {
+            assert_eq!(place_of(url), place);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! How a cache gets its ranges: on demand, where a request finds too little, and ahead of demand.
+//!
+//! The token of every request to the ledger behind is on the disk before the request is sent, and is taken off by
+//! whoever takes the answer in. After a lost reply or a crash the next one asks with the same token, and gets the range
+//! that may have been reserved; processes that share the directory ask with the same token, and one of them takes the
+//! answer in. A token whose request was refused is asked with the next time: another process may have had a range with
+//! it. The file is locked by nobody while the ledger behind is asked.
+
+use std::collections::HashSet;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve, Token};
+
+use super::Inner;
+use super::asking;
+use super::store::{Got, Level, Local};
+use super::top_up::Wish;
+
+/// How often one request asks the ledger behind. More than two takes others who reserve on the key in between.
+const ROUNDS: usize = 8;
+
+/// How long one caller waits for another that gets a range for the same key.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// One caller at a time gets ranges for a key: those who come meanwhile find enough.
+#[derive(Default)]
+pub(super) struct Gates {
+    busy: Mutex<HashSet<Key>>,
+    opened: Condvar,
+}
+
+pub(super) struct Gate<'a> {
+    gates: &'a Gates,
+    key: &'a Key,
+}
+
+impl Gates {
+    pub(super) fn enter<'a>(&'a self, key: &'a Key) -> Result<Gate<'a>, LedgerError> {
+        let taken = |busy: &mut HashSet<Key>| busy.contains(key);
+        let (mut busy, wait) = self
+            .opened
+            .wait_timeout_while(self.busy(), MAX_WAIT, taken)
+            .unwrap_or_else(PoisonError::into_inner);
+        if wait.timed_out() {
+            return Err(LedgerError::Unavailable(format!(
+                "the ledger behind the cache has been asked for {key}, and has not answered for {MAX_WAIT:?}: try again"
+            )));
+        }
+        busy.insert(key.clone());
+        Ok(Gate { gates: self, key })
+    }
+
+    fn busy(&self) -> MutexGuard<'_, HashSet<Key>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Gate<'_> {
+    fn drop(&mut self) {
+        self.gates.busy().remove(self.key);
+        self.gates.opened.notify_all();
+    }
+}
+
+impl Inner {
+    /// Reserves out of what is held, and asks the ledger behind where that is too little.
+    pub(super) fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        if let Local::Served(reply, level) = self.store.reserve(request, None)? {
+            return self.served(request, reply, level);
+        }
+        let _gate = self.gates.enter(&request.key)?;
+        for _ in 0..ROUNDS {
+            let short = match self.store.reserve(request, Some(token()?))? {
+                Local::Served(reply, level) => return self.served(request, reply, level),
+                Local::Short(short) => short,
+            };
+            let upstream = self.upstream()?;
+            let asks = asking::for_request(request, &short, self.window_ms);
+            if let Some(reply) = self.get(&*upstream, request, &asks)? {
+                return Ok(reply);
+            }
+        }
+        Err(LedgerError::Unavailable(format!(
+            "others reserve on {} as fast as this cache does: try again",
+            request.key
+        )))
+    }
+
+    /// One question to the ledger behind: the reply to the request, or `None` where what came of it does not suffice.
+    fn get(
+        &self,
+        upstream: &dyn Ledger,
+        request: &Reserve,
+        [portion, exact]: &[Reserve; 2],
+    ) -> Result<Option<Reply>, LedgerError> {
+        let mut answer = self.heard(upstream.reserve(portion));
+        if let Ok(Reply::Refused { mark, .. }) | Err(LedgerError::Overflow { mark, .. }) = &answer
+            && *mark <= exact.max_mark
+        {
+            // There is no room for a portion; nothing was written for it.
+            answer = self.heard(upstream.reserve(exact));
+        }
+        let (key, token) = (&request.key, exact.token);
+        match answer {
+            Ok(Reply::Got { start, end, previous_mark }) => {
+                let got = self.sound(Got { start, end, previous_mark }, portion)?;
+                self.lost().remove(key);
+                match self.heed(self.store.add(key, token, got, Some(request)))? {
+                    Some(Local::Served(reply, level)) => self.served(request, reply, level).map(Some),
+                    _ => Ok(None),
+                }
+            }
+            Ok(refused @ Reply::Refused { .. }) => Ok(Some(refused)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds to what is held of a key, where that is still needed.
+    pub(super) fn top_up(&self, wish: &Wish) -> Result<(), LedgerError> {
+        let key = &wish.key;
+        if self.lost().contains(key) {
+            return Ok(());
+        }
+        let _gate = self.gates.enter(key)?;
+        let upstream = self.upstream()?;
+        let Some(short) = self.store.begin_top_up(key, wish.count / 2, token()?)? else { return Ok(()) };
+        let Some(request) = asking::to_add(key, &short, wish.count, wish.limit) else {
+            return Ok(());
+        };
+        match self.heard(upstream.reserve(&request)) {
+            Ok(Reply::Got { start, end, previous_mark }) => {
+                let got = self.sound(Got { start, end, previous_mark }, &request)?;
+                self.heed(self.store.add(key, request.token, got, None))?;
+                self.note_slot(key, self.store.level(key)?);
+                Ok(())
+            }
+            Ok(Reply::Refused { .. }) => {
+                // Somebody else has reserved beyond what is held: this comes to its end.
+                self.lost().insert(key.clone());
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A request was answered out of what is held: sees to it that enough remains.
+    fn served(&self, request: &Reserve, reply: Reply, level: Level) -> Result<Reply, LedgerError> {
+        self.note_served();
+        let key = &request.key;
+        self.note_slot(key, level);
+        if !matches!(reply, Reply::Got { .. }) {
+            return Ok(reply);
+        }
+        let count = asking::portion(key, request.count, self.window_ms).min(MAX_MARK);
+        let limit = request.max_mark.saturating_add(request.count).min(MAX_MARK);
+        if level.left < count / 2 && !level.has_spare && !self.lost().contains(key) {
+            self.queue.add(Wish { key: key.clone(), count, limit });
+        }
+        Ok(reply)
+    }
+
+    /// A ledger that answers with what cannot be is not one to hand out from.
+    fn sound(&self, got: Got, asked: &Reserve) -> Result<Got, LedgerError> {
+        let Got { start, end, previous_mark } = got;
+        if start <= end && previous_mark <= start && end <= MAX_MARK {
+            return Ok(got);
+        }
+        self.heed(Err(LedgerError::Unfit(format!(
+            "the ledger behind the cache answered [{start}, {end}) above the mark {previous_mark} to a request for {} from {}: it is \
+             not fit for use",
+            asked.count, asked.floor
+        ))))
+    }
+}
+
+/// A fresh token from the operating system.
+pub(super) fn token() -> Result<Token, LedgerError> {
+    Token::random().map_err(|error| {
+        LedgerError::Unavailable(format!("the operating system gave no randomness ({error}): try again"))
+    })
+}

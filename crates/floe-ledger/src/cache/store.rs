@@ -1,0 +1,574 @@
+//! What a cache has on the disk: of each key the range that it holds, how far that has been handed out, and the token of
+//! a request to the ledger behind that was sent and not answered yet.
+//!
+//! Of a range `[mark, end)` nothing has been handed out. Beside it there may be a spare that does not follow it, since
+//! others reserved in between. The record of the last local reservation is a row of the table `mark`, as in a ledger.
+
+use std::path::Path;
+use std::time::Duration;
+
+use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Mark, Record, Reply, Reserve, Token};
+use floe::{Definition, Kind, Name};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::witness::Witness;
+use crate::sqlite::{Begin, CACHE_ID, Done, FilePurpose, FileTrouble, number, position};
+use crate::{OpenError, Sqlite};
+
+/// The file in the directory.
+pub(super) const FILE: &str = "cache.db";
+
+const PURPOSE: FilePurpose = FilePurpose {
+    application_id: CACHE_ID,
+    tables: "
+        CREATE TABLE cache (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            id BLOB NOT NULL CHECK (length(id) = 16),
+            witness TEXT NOT NULL,
+            realm TEXT NOT NULL,
+            upstream TEXT NOT NULL,
+            realm_id TEXT,
+            openings INTEGER NOT NULL CHECK (openings >= 0),
+            pending BLOB CHECK (length(pending) = 16)
+        ) STRICT;
+        CREATE TABLE held (
+            key TEXT PRIMARY KEY,
+            end INTEGER NOT NULL CHECK (end >= 0),
+            spare_after INTEGER NOT NULL CHECK (spare_after >= 0),
+            spare_start INTEGER NOT NULL CHECK (spare_start >= 0),
+            spare_end INTEGER NOT NULL CHECK (spare_end >= spare_start),
+            pending BLOB CHECK (length(pending) = 16)
+        ) STRICT, WITHOUT ROWID;
+    ",
+    off_network: |_| "a cache is of one machine, so put its directory on a disk of this machine".to_owned(),
+};
+
+/// The file of a cache.
+pub(super) struct Store {
+    file: Sqlite,
+    dir: String,
+}
+
+/// Whose ranges a cache holds.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    /// The cache's own id, drawn anew whenever all that it held is dropped.
+    pub(super) id: Token,
+    /// The ledger behind, without credentials, as it was last named.
+    pub(super) upstream: String,
+    /// The realm id of the ledger behind, once that has been reached.
+    pub(super) realm_id: Option<String>,
+    /// The mark of the cache's openings in the ledger behind, as this cache knows it.
+    pub(super) openings: u64,
+    /// The token of the opening under way.
+    pub(super) pending: Option<Token>,
+}
+
+/// What a cache holds of one key beside the record of the last reservation.
+#[derive(Clone, Default)]
+struct Held {
+    end: u64,
+    spare: Spare,
+    pending: Option<[u8; 16]>,
+}
+
+/// A range that does not follow the one before it. Empty where there is none.
+#[derive(Clone, Copy, Default)]
+struct Spare {
+    /// The mark before it was reserved: below it are others' ranges, or what this cache held.
+    after: u64,
+    start: u64,
+    end: u64,
+}
+
+/// How far a key's store has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Level {
+    /// The local mark.
+    pub(super) mark: u64,
+    /// The end of the last range held.
+    pub(super) end: u64,
+    /// How much is left in all.
+    pub(super) left: u64,
+    /// Whether what is left is in two pieces.
+    pub(super) has_spare: bool,
+}
+
+/// What a reservation comes to.
+#[derive(Debug)]
+pub(super) enum Local {
+    /// The answer, and how far the store has come with it.
+    Served(Reply, Level),
+    /// What is held does not suffice.
+    Short(Short),
+}
+
+/// From where on the ledger behind has to be asked.
+#[derive(Clone, Debug)]
+pub(super) struct Short {
+    /// The first position held that could begin the range.
+    pub(super) from: u64,
+    /// The end of the last range held, 0 where there is none.
+    pub(super) end: u64,
+    /// The token to ask with. It is on the disk.
+    pub(super) token: Option<Token>,
+    /// The owner note as it is.
+    pub(super) note: Option<String>,
+}
+
+/// A range that the ledger behind has handed out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Got {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) previous_mark: u64,
+}
+
+impl Held {
+    fn last_end(&self) -> u64 {
+        if self.spare.is_empty() { self.end } else { self.spare.end }
+    }
+
+    fn level(&self, mark: u64) -> Level {
+        let spare = self.spare.end - self.spare.start;
+        let left = self.end.saturating_sub(mark) + spare;
+        Level { mark, end: self.last_end(), left, has_spare: spare > 0 }
+    }
+}
+
+impl Spare {
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+}
+
+impl Store {
+    pub(super) fn open(dir: &Path, max_wait: Duration) -> Result<Self, OpenError> {
+        let shown = dir.display().to_string();
+        let builder = Sqlite::builder().realm("cache").max_wait(max_wait).purpose(PURPOSE);
+        let file = builder.open(&dir.join(FILE), true).map_err(|error| match error {
+            OpenError::Ledger(error) => OpenError::Ledger(of_a_cache(error, &shown)),
+            asked @ OpenError::Asked(_) => asked,
+        })?;
+        Ok(Self { file, dir: shown })
+    }
+
+    /// The directory, for texts.
+    pub(super) fn shown(&self) -> &str {
+        &self.dir
+    }
+
+    /// Enters the cache of `realm`, which is made where the file is new.
+    pub(super) fn enter(
+        &self,
+        realm: &str,
+        upstream: &str,
+        here: &Witness,
+        fresh: Token,
+    ) -> Result<Home, LedgerError> {
+        let text = here.to_string();
+        self.write(|connection| {
+            let sql = "SELECT witness, realm FROM cache";
+            let found: Option<(String, String)> =
+                connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            let Some((witness, of)) = found else {
+                let sql = "INSERT INTO cache (one, id, witness, realm, upstream, openings) VALUES (1, ?1, ?2, ?3, ?4, 0)";
+                connection.execute(sql, params![fresh.as_bytes(), text, realm, upstream])?;
+                return Ok(Done::written(Ok(home(connection)?)));
+            };
+            if of != realm {
+                return Ok(Done::read(Err(self.unfit(format!("it belongs to the realm {of}, and not to {realm}")))));
+            }
+            if let Some(difference) = here.differs_from(&witness) {
+                return Ok(Done::read(Err(self.unfit(format!(
+                    "it is a copy: {difference}. What the original holds would be handed out twice"
+                )))));
+            }
+            Ok(Done::read(Ok(home(connection)?)))
+        })?
+    }
+
+    /// Remembers the realm that the ledger behind is, which never changes, and where it was reached.
+    pub(super) fn meet(&self, realm_id: &str, upstream: &str) -> Result<(), LedgerError> {
+        self.write(|connection| {
+            let home = home(connection)?;
+            match home.realm_id {
+                Some(known) if known != realm_id => Ok(Done::read(Err(self.unfit(format!(
+                    "it holds ranges of another ledger: of the realm id {known}, and {upstream} has {realm_id}. Name the ledger \
+                     that it belongs to"
+                ))))),
+                Some(_) if home.upstream == upstream => Ok(Done::read(Ok(()))),
+                _ => {
+                    let sql = "UPDATE cache SET realm_id = ?1, upstream = ?2";
+                    connection.execute(sql, [realm_id, upstream])?;
+                    Ok(Done::written(Ok(())))
+                }
+            }
+        })?
+    }
+
+    /// The realm that the ledger behind is, once that has been reached.
+    pub(super) fn realm_id(&self) -> Result<Option<String>, LedgerError> {
+        self.read(|connection| Ok(home(connection)?.realm_id))
+    }
+
+    /// Begins an opening: the cache's id, and the token under which the ledger behind counts it, which is on the disk
+    /// before it is used.
+    pub(super) fn begin_opening(&self, fresh: Token) -> Result<(Token, Token), LedgerError> {
+        self.write(|connection| {
+            let home = home(connection)?;
+            if let Some(pending) = home.pending {
+                return Ok(Done::read((home.id, pending)));
+            }
+            connection.execute("UPDATE cache SET pending = ?1", params![fresh.as_bytes()])?;
+            Ok(Done::written((home.id, fresh)))
+        })
+    }
+
+    /// Ends the opening `token`, which the ledger behind has counted. False where it has counted openings that this cache
+    /// knows nothing of: then this is an older copy, and all that it holds is dropped.
+    pub(super) fn end_opening(&self, token: Token, got: Got, fresh: Token) -> Result<bool, LedgerError> {
+        self.write(|connection| {
+            let home = home(connection)?;
+            if home.pending != Some(token) {
+                // Another process on this directory was first.
+                return Ok(Done::read(Ok(true)));
+            }
+            if got.previous_mark < home.openings {
+                return Ok(Done::read(Err(went_back(
+                    &Key::cache(&home.id),
+                    got.previous_mark,
+                    home.openings,
+                ))));
+            }
+            if got.previous_mark == home.openings {
+                let openings = number(got.end, self.file.shown())?;
+                connection.execute("UPDATE cache SET openings = ?1, pending = NULL", [openings])?;
+                return Ok(Done::written(Ok(true)));
+            }
+            connection.execute("DELETE FROM held", [])?;
+            connection.execute("DELETE FROM mark", [])?;
+            let sql = "UPDATE cache SET id = ?1, openings = 0, pending = NULL";
+            connection.execute(sql, params![fresh.as_bytes()])?;
+            Ok(Done::written(Ok(false)))
+        })?
+    }
+
+    /// Whether ranges of this key are held: of slots, and of names that are known to be segments.
+    pub(super) fn covers(&self, key: &Key) -> Result<bool, LedgerError> {
+        if key.as_str().starts_with(Key::SLOTS) {
+            return Ok(true);
+        }
+        let Some(name) = key.as_str().strip_prefix(Key::NAMES).and_then(|name| Name::new(name).ok()) else {
+            return Ok(false);
+        };
+        let definition: Option<Definition> = self.definition(&name)?.and_then(|text| text.parse().ok());
+        Ok(definition.is_some_and(|definition| definition.kind() == Kind::Segment))
+    }
+
+    /// Reserves out of what is held. Where that does not suffice and `fresh` is given, a token to ask the ledger behind
+    /// with is on the disk afterwards: `fresh`, or the one of a request that was not answered.
+    pub(super) fn reserve(&self, request: &Reserve, fresh: Option<Token>) -> Result<Local, LedgerError> {
+        self.write(|connection| {
+            let Done { answer, written } = self.serve(connection, request)?;
+            match (answer, fresh) {
+                (Local::Short(short), Some(fresh)) => self.pend(connection, &request.key, short, fresh),
+                (answer, _) => Ok(Done { answer, written }),
+            }
+        })
+    }
+
+    /// Prepares to add to the store of a key of which less than `below` is left. `None` where more is, or where what is left
+    /// is in two pieces and a third would cost one of them.
+    pub(super) fn begin_top_up(
+        &self,
+        key: &Key,
+        below: u64,
+        fresh: Token,
+    ) -> Result<Option<Short>, LedgerError> {
+        self.write(|connection| {
+            let mark = self.file.find(connection, key.as_str())?.unwrap_or_default();
+            let level = find_held(connection, key.as_str())?.level(mark.mark);
+            if level.left >= below || level.has_spare {
+                return Ok(Done::read(None));
+            }
+            let short = Short { from: mark.mark, end: level.end, token: None, note: mark.note };
+            let Done { answer, written } = self.pend(connection, key, short, fresh)?;
+            let Local::Short(short) = answer else { return Ok(Done { answer: None, written }) };
+            Ok(Done { answer: Some(short), written })
+        })
+    }
+
+    /// Takes in what the ledger behind has handed out under `token`, unless another process on this directory was first;
+    /// then reserves, in the same step, if there is a request.
+    pub(super) fn add(
+        &self,
+        key: &Key,
+        token: Token,
+        got: Got,
+        request: Option<&Reserve>,
+    ) -> Result<Option<Local>, LedgerError> {
+        self.write(|connection| {
+            let mut held = find_held(connection, key.as_str())?;
+            let adds = held.pending == Some(*token.as_bytes());
+            if adds {
+                if got.previous_mark < held.last_end() {
+                    return Ok(Done::read(Err(went_back(key, got.previous_mark, held.last_end()))));
+                }
+                held.pending = None;
+                held.add(got);
+                self.store_held(connection, key.as_str(), &held)?;
+            }
+            let Some(request) = request else { return Ok(Done { answer: Ok(None), written: adds }) };
+            let Done { answer, written } = self.serve(connection, request)?;
+            Ok(Done { answer: Ok(Some(answer)), written: adds || written })
+        })?
+    }
+
+    /// How far the store of a key has come.
+    pub(super) fn level(&self, key: &Key) -> Result<Level, LedgerError> {
+        self.read(|connection| self.level_of(connection, key.as_str()))
+    }
+
+    /// Whether there is a record of this key.
+    pub(super) fn knows(&self, key: &Key) -> Result<bool, LedgerError> {
+        self.read(|connection| Ok(self.file.find(connection, key.as_str())?.is_some()))
+    }
+
+    /// Gives a tail of the last local reservation back.
+    pub(super) fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
+        self.file.give_back(key, token, from).map_err(|error| of_a_cache(error, &self.dir))
+    }
+
+    /// Moves the local mark up as well, after that of the ledger behind, which was `behind` before: the mark before, as
+    /// those see it who reserve here.
+    pub(super) fn raise(&self, key: &Key, at_least: u64, behind: u64) -> Result<u64, LedgerError> {
+        self.write(|connection| {
+            let found = self.file.find(connection, key.as_str())?;
+            let mut held = find_held(connection, key.as_str())?;
+            let before = found.as_ref().filter(|_| held.last_end() == behind).map_or(behind, |own| own.mark);
+            let nothing_held = found.is_none() && held.last_end() == 0 && held.pending.is_none();
+            let old = found.unwrap_or_default();
+            let Some(raised) = old.raise(key, at_least)?.filter(|_| !nothing_held) else {
+                return Ok(Done::read(before));
+            };
+            held.skip_to(at_least);
+            // Its answer may be a range below the new mark.
+            held.pending = None;
+            self.store_held(connection, key.as_str(), &held)?;
+            self.file.store(connection, key.as_str(), &raised)?;
+            Ok(Done::written(before))
+        })
+    }
+
+    /// Records of the ledger behind, as they are seen from here: a mark up to which this cache holds the range is where
+    /// the cache has come in it.
+    pub(super) fn seen_from_here(&self, records: &[Record]) -> Result<Vec<Record>, LedgerError> {
+        self.read(|connection| {
+            let mut seen = records.to_vec();
+            for record in &mut seen {
+                let held = find_held(connection, &record.key)?;
+                if held.last_end() != record.mark {
+                    continue;
+                }
+                if let Some(own) = self.file.find(connection, &record.key)? {
+                    record.mark = own.mark;
+                    record.note = own.note.or(record.note.take());
+                }
+            }
+            Ok(seen)
+        })
+    }
+
+    /// The slots of which something is held.
+    pub(super) fn slots(&self) -> Result<Vec<(String, Level)>, LedgerError> {
+        self.read(|connection| {
+            let sql = "SELECT key FROM held WHERE key >= ?1 AND max(end, spare_end) > 0 ORDER BY key";
+            let mut statement = connection.prepare_cached(sql)?;
+            let keys: Vec<String> =
+                statement.query_map([Key::SLOTS], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            keys.into_iter()
+                .filter(|key| key.starts_with(Key::SLOTS))
+                .map(|key| {
+                    let level = self.level_of(connection, &key)?;
+                    Ok((key, level))
+                })
+                .collect()
+        })
+    }
+
+    /// The definition of a name that was bound or looked up here.
+    pub(super) fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
+        self.file.definition(name).map_err(|error| of_a_cache(error, &self.dir))
+    }
+
+    /// Remembers the definition of a name, which never changes.
+    pub(super) fn remember(&self, name: &Name, definition: &str) -> Result<String, LedgerError> {
+        self.file.bind(name, definition, false).map_err(|error| of_a_cache(error, &self.dir))
+    }
+
+    fn level_of(&self, connection: &Connection, key: &str) -> Result<Level, FileTrouble> {
+        let mark = self.file.find(connection, key)?.unwrap_or_default();
+        Ok(find_held(connection, key)?.level(mark.mark))
+    }
+
+    fn serve(&self, connection: &Connection, request: &Reserve) -> Result<Done<Local>, FileTrouble> {
+        let key = request.key.as_str();
+        let found = self.file.find(connection, key)?;
+        let mut held = find_held(connection, key)?;
+        let known = found.is_some() || held.end > 0;
+        let old = found.unwrap_or_default();
+        if known {
+            let (reply, written) = Mark::reserve(Some(&old), request)?;
+            let Some(new) = written else {
+                return Ok(Done::read(Local::Served(reply, held.level(old.mark))));
+            };
+            if new.mark <= held.end {
+                self.file.store(connection, key, &new)?;
+                return Ok(Done::written(Local::Served(reply, held.level(new.mark))));
+            }
+        }
+        let spare = held.spare;
+        if spare.is_empty() {
+            let short = Short { from: old.mark, end: held.end, token: None, note: old.note };
+            return Ok(Done::read(Local::Short(short)));
+        }
+        let before = if spare.after > held.end { spare.after } else { old.mark };
+        if before > request.max_mark {
+            let refused = Reply::Refused { mark: before, note: old.note };
+            return Ok(Done::read(Local::Served(refused, held.level(old.mark))));
+        }
+        let begin = Mark { mark: spare.start, token: None, ..old };
+        let unlimited = Reserve { max_mark: MAX_MARK, ..request.clone() };
+        let (_, written) = Mark::reserve(Some(&begin), &unlimited)?;
+        let Some(new) = written.filter(|new| new.mark <= spare.end) else {
+            let short = Short { from: spare.start, end: spare.end, token: None, note: begin.note };
+            return Ok(Done::read(Local::Short(short)));
+        };
+        let new = Mark { previous: before, ..new };
+        (held.end, held.spare) = (spare.end, Spare::default());
+        self.store_held(connection, key, &held)?;
+        self.file.store(connection, key, &new)?;
+        let reply = Reply::Got { start: new.start, end: new.mark, previous_mark: before };
+        Ok(Done::written(Local::Served(reply, held.level(new.mark))))
+    }
+
+    /// Puts the token on the disk with which the ledger behind is to be asked, unless one is there.
+    fn pend(
+        &self,
+        connection: &Connection,
+        key: &Key,
+        short: Short,
+        fresh: Token,
+    ) -> Result<Done<Local>, FileTrouble> {
+        let mut held = find_held(connection, key.as_str())?;
+        if let Some(token) = held.pending.and_then(Token::from_bytes) {
+            return Ok(Done::read(Local::Short(Short { token: Some(token), ..short })));
+        }
+        held.pending = Some(*fresh.as_bytes());
+        self.store_held(connection, key.as_str(), &held)?;
+        Ok(Done::written(Local::Short(Short { token: Some(fresh), ..short })))
+    }
+
+    fn store_held(&self, connection: &Connection, key: &str, held: &Held) -> Result<(), FileTrouble> {
+        let sql = "INSERT INTO held (key, end, spare_after, spare_start, spare_end, pending) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                   ON CONFLICT (key) DO UPDATE SET end = ?2, spare_after = ?3, spare_start = ?4, spare_end = ?5, pending = ?6";
+        let number = |value| number(value, self.file.shown());
+        connection.prepare_cached(sql)?.execute(params![
+            key,
+            number(held.end)?,
+            number(held.spare.after)?,
+            number(held.spare.start)?,
+            number(held.spare.end)?,
+            held.pending
+        ])?;
+        Ok(())
+    }
+
+    fn read<T>(&self, work: impl Fn(&Connection) -> Result<T, FileTrouble>) -> Result<T, LedgerError> {
+        let outcome = self.file.transact(Begin::Read, |connection| Ok(Done::read(work(connection)?)));
+        outcome.map_err(|error| of_a_cache(error, &self.dir))
+    }
+
+    fn write<T>(&self, work: impl Fn(&Connection) -> Result<Done<T>, FileTrouble>) -> Result<T, LedgerError> {
+        self.file.transact(Begin::Write, work).map_err(|error| of_a_cache(error, &self.dir))
+    }
+
+    /// Why this directory is not to be used.
+    fn unfit(&self, cause: String) -> LedgerError {
+        LedgerError::Unfit(format!("the cache {}: {cause}; or {}", self.dir, remove(&self.dir)))
+    }
+}
+
+impl Held {
+    /// A range that begins where the last one ends makes it longer. Otherwise it becomes the spare: in the place of an
+    /// older one only where that was too short for a request.
+    fn add(&mut self, Got { start, end, previous_mark }: Got) {
+        if !self.spare.is_empty() && self.spare.end == start {
+            self.spare.end = end;
+        } else if self.spare.is_empty() && self.end == start {
+            self.end = end;
+        } else {
+            self.spare = Spare { after: previous_mark, start, end };
+        }
+    }
+
+    /// Drops what lies below `mark`.
+    fn skip_to(&mut self, mark: u64) {
+        if !self.spare.is_empty() && mark >= self.spare.start {
+            (self.end, self.spare) = (self.spare.end, Spare::default());
+        }
+        self.end = self.end.max(mark);
+    }
+}
+
+/// The way out of all that is wrong with a cache.
+fn remove(dir: &str) -> String {
+    format!(
+        "stop every floe that uses {dir}, and remove it: what was reserved in it is wasted, and nothing else is lost"
+    )
+}
+
+/// An error of the file is one of the cache, which needs no backup.
+fn of_a_cache(error: LedgerError, dir: &str) -> LedgerError {
+    match error {
+        LedgerError::Unfit(cause) => LedgerError::Unfit(format!(
+            "the cache {dir} cannot be used as it is. Mend it, or {}. The cause: {cause}",
+            remove(dir)
+        )),
+        other => other,
+    }
+}
+
+/// The words for a ledger behind whose mark lies below what it has handed out (I1).
+fn went_back(key: &Key, mark: u64, held: u64) -> LedgerError {
+    LedgerError::Unfit(format!(
+        "the ledger behind the cache went backwards: the mark of {key} was {mark}, and the cache holds a range up to {held}. It was \
+         restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks \
+         above every ID in use (`floe marks raise`), then start again"
+    ))
+}
+
+fn home(connection: &Connection) -> Result<Home, FileTrouble> {
+    let sql = "SELECT id, upstream, realm_id, openings, pending FROM cache";
+    Ok(connection.query_row(sql, [], |row| {
+        let pending: Option<[u8; 16]> = row.get(4)?;
+        Ok(Home {
+            // An id of zeros was not written by floe.
+            id: Token::from_bytes(row.get(0)?).ok_or(rusqlite::Error::QueryReturnedNoRows)?,
+            upstream: row.get(1)?,
+            realm_id: row.get(2)?,
+            openings: position(row, 3)?,
+            pending: pending.and_then(Token::from_bytes),
+        })
+    })?)
+}
+
+fn find_held(connection: &Connection, key: &str) -> Result<Held, FileTrouble> {
+    let sql = "SELECT end, spare_after, spare_start, spare_end, pending FROM held WHERE key = ?1";
+    let read = |row: &Row<'_>| {
+        let spare = Spare { after: position(row, 1)?, start: position(row, 2)?, end: position(row, 3)? };
+        Ok(Held { end: position(row, 0)?, spare, pending: row.get(4)? })
+    };
+    Ok(connection.prepare_cached(sql)?.query_row([key], read).optional()?.unwrap_or_default())
+}

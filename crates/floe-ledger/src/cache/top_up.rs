@@ -1,0 +1,108 @@
+//! The one thread of a cache, which adds to what runs low before anybody has to wait for it.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use floe::ledger::{Key, LedgerError};
+
+/// So many keys wait to be topped up at most; one that finds no room comes again with its next reservation.
+const MOST: usize = 1024;
+
+/// The pause after the first failure, and the longest one.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// What is to be added to one key.
+#[derive(Clone, Debug)]
+pub(super) struct Wish {
+    pub(super) key: Key,
+    /// How much at once.
+    pub(super) count: u64,
+    /// No position at or above this is of use.
+    pub(super) limit: u64,
+}
+
+/// The wishes that wait.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    wishes: BTreeMap<Key, Wish>,
+    over: bool,
+}
+
+impl Queue {
+    pub(super) fn add(&self, wish: Wish) {
+        let mut state = self.state();
+        if state.wishes.len() < MOST || state.wishes.contains_key(&wish.key) {
+            state.wishes.insert(wish.key.clone(), wish);
+            self.changed.notify_all();
+        }
+    }
+
+    pub(super) fn close(&self) {
+        self.state().over = true;
+        self.changed.notify_all();
+    }
+
+    /// Tries again and again, until it is anything but unavailable, or the queue is closed.
+    pub(super) fn insist(&self, attempt: impl Fn() -> Result<(), LedgerError>) {
+        let mut failures = 0;
+        while !self.state().over && matches!(attempt(), Err(LedgerError::Unavailable(_))) {
+            self.pause(failures);
+            failures += 1;
+        }
+    }
+
+    /// Fulfils wishes until the queue is closed.
+    pub(super) fn run(&self, fulfil: impl Fn(&Wish) -> Result<(), LedgerError>) {
+        let mut failures = 0;
+        while let Some(wish) = self.next() {
+            match fulfil(&wish) {
+                Err(LedgerError::Unavailable(_)) => {
+                    self.add_again(wish);
+                    self.pause(failures);
+                    failures += 1;
+                }
+                // Whatever else it was, whoever reserves next hears of it.
+                _ => failures = 0,
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Wish> {
+        let state = self.state();
+        let idle = |state: &mut State| !state.over && state.wishes.is_empty();
+        let mut state = self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
+        if state.over {
+            return None;
+        }
+        state.wishes.pop_first().map(|(_, wish)| wish)
+    }
+
+    /// A newer wish of the same key stays.
+    fn add_again(&self, wish: Wish) {
+        self.state().wishes.entry(wish.key.clone()).or_insert(wish);
+    }
+
+    /// Pauses double, each shortened by up to a half at random, so that the caches of a fleet do not come back together.
+    fn pause(&self, failures: u32) {
+        let pause = (FIRST_PAUSE * (1 << failures.min(6))).min(LONGEST_PAUSE);
+        // Nothing but fairness hangs on this randomness.
+        let part = u32::try_from(RandomState::new().hash_one(failures) % 1024).unwrap_or(0);
+        let waits = |state: &mut State| !state.over;
+        let wait = pause / 2 + pause / 2048 * part;
+        drop(self.changed.wait_timeout_while(self.state(), wait, waits));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,112 @@
+//! By what a copy of a cache's directory is told from the original: the machine, and the file itself.
+//!
+//! A file that was copied has another inode or another time of birth, wherever it was copied to; a disk that was cloned
+//! with its file system has neither, and is told by the machine's id alone. The number of the device is no part of it:
+//! systems number their disks, and containers their layers, anew at each start, and a cache is there for restarts.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use floe::ledger::LedgerError;
+
+/// Where systems keep the id of the machine.
+const MACHINE_IDS: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
+
+/// What is known of a file and of the machine that it is on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Witness {
+    inode: u64,
+    /// In nanoseconds since 1970, where the file system keeps it.
+    born: Option<u128>,
+    /// Where the system has one.
+    machine: Option<String>,
+}
+
+impl Witness {
+    pub(super) fn of(file: &Path) -> Result<Self, LedgerError> {
+        let metadata = fs::metadata(file).map_err(|error| {
+            LedgerError::Unavailable(format!("{} cannot be looked at ({error}): try again", file.display()))
+        })?;
+        let born = metadata.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+        let read = |path: &&str| fs::read_to_string(path).ok().map(|id| id.trim().to_owned());
+        Ok(Self {
+            inode: metadata.ino(),
+            born: born.map(|born| born.as_nanos()),
+            machine: MACHINE_IDS.iter().filter_map(read).find(|id| !id.is_empty() && !id.contains(' ')),
+        })
+    }
+
+    /// What tells this place from the one where `text` was written, if anything does. What only one of them knows tells
+    /// nothing.
+    pub(super) fn differs_from(&self, text: &str) -> Option<String> {
+        let here = self.to_string();
+        let value = |text: &str, key: &str| {
+            let word = text.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+            word.map(ToOwned::to_owned)
+        };
+        let differs = |(key, shown): (&str, &str)| {
+            let (then, now) = (value(text, key)?, value(&here, key)?);
+            (then != now).then(|| format!("{shown} was {then} where it was made, and is {now} here"))
+        };
+        let parts = [
+            ("machine", "the machine's id"),
+            ("inode", "its file's inode"),
+            ("born", "the birth of its file (ns since 1970)"),
+        ];
+        parts.into_iter().find_map(differs)
+    }
+}
+
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "inode={}", self.inode)?;
+        self.born.map_or(Ok(()), |born| write!(f, " born={born}"))?;
+        self.machine.as_ref().map_or(Ok(()), |machine| write!(f, " machine={machine}"))
+    }
+}
+
+/// Refuses the directory of another user: the files that SQLite makes in it would be this user's, and shut the other
+/// one out.
+pub(super) fn refuse_foreign(dir: &Path) -> Result<(), LedgerError> {
+    let metadata = fs::metadata(dir).map_err(|error| {
+        LedgerError::Unfit(format!(
+            "the cache {} cannot be looked at ({error}): look at its permissions",
+            dir.display()
+        ))
+    })?;
+    let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    if owner == user {
+        return Ok(());
+    }
+    Err(LedgerError::Unfit(format!(
+        "the cache {} belongs to the user {owner}, and this process runs as the user {user}: run it as that one, or give it a \
+         directory of its own",
+        dir.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_differs_by_what_both_know() {
+        let made = Witness { inode: 7, born: Some(5), machine: Some("a".to_owned()) };
+        let text = made.to_string();
+        assert_eq!(made.differs_from(&text), None);
+        let other = |change: fn(&mut Witness)| {
+            let mut other = made.clone();
+            change(&mut other);
+            other.differs_from(&text)
+        };
+        assert!(other(|place| place.inode = 8).is_some_and(|text| text.contains("inode was 7")));
+        assert!(other(|place| place.born = Some(6)).is_some_and(|text| text.contains("birth")));
+        assert!(
+            other(|place| place.machine = Some("b".to_owned())).is_some_and(|text| text.contains("machine"))
+        );
+        assert_eq!(other(|place| (place.machine, place.born) = (None, None)), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! The cache before a ledger that can be taken away.
+
+mod conformance;
+mod copies;
+mod model;
+mod opening;
+mod outage;
+mod segments;
+mod sharing;
+mod slots;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use floe::ledger::{Key, Ledger, LedgerError, Memory, Record, Reply, Reserve, Token};
+use floe::{Name, UnixMillis};
+use floe_ledger::{Cache, OpenError};
+
+/// An hour in milliseconds, which is what a cache reserves of a slot at once.
+const HOUR: u64 = 3_600_000;
+
+/// A moment in Unix milliseconds, as a clock would show it.
+const NOW: u64 = 1_772_366_400_000;
+
+/// A shared ledger that can be cut off, and that can lose its answers. A clone is another way to the same one.
+#[derive(Clone, Default)]
+struct Behind {
+    store: Memory,
+    gone: Arc<AtomicBool>,
+    /// So many of the next answers are lost after they took effect.
+    lose: Arc<AtomicU64>,
+    /// How many questions were put to it.
+    asked: Arc<AtomicU64>,
+    /// How often it was asked to count.
+    counts: Arc<AtomicU64>,
+    /// The reservations that were asked for.
+    reserves: Arc<Mutex<Vec<Reserve>>>,
+}
+
+impl Behind {
+    fn cut(&self) {
+        self.gone.store(true, Ordering::SeqCst);
+    }
+
+    fn heal(&self) {
+        self.gone.store(false, Ordering::SeqCst);
+    }
+
+    fn lose_answers(&self, count: u64) {
+        self.lose.store(count, Ordering::SeqCst);
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// The reservations asked for so far, those of openings left out.
+    fn reserves(&self) -> Vec<Reserve> {
+        let reserves = self.reserves.lock().unwrap().clone();
+        reserves.into_iter().filter(|request| !request.key.as_str().starts_with(Key::CACHES)).collect()
+    }
+
+    fn reach<T>(&self, call: impl FnOnce(&Memory) -> Result<T, LedgerError>) -> Result<T, LedgerError> {
+        let gone = || Err(LedgerError::Unavailable("it was cut off".to_owned()));
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        if self.gone.load(Ordering::SeqCst) {
+            return gone();
+        }
+        let answer = call(&self.store);
+        let lost = self.lose.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if lost.is_ok() { gone() } else { answer }
+    }
+}
+
+#[rustfmt::skip]
+impl Ledger for Behind {
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.reserves.lock().unwrap().push(request.clone());
+        self.reach(|store| store.reserve(request))
+    }
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.counts.fetch_add(1, Ordering::SeqCst);
+        self.reach(|store| store.count(request))
+    }
+    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.reach(|store| store.give_back(key, token, from)) }
+    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.reach(|store| store.bind(name, definition, marked)) }
+    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> { self.reach(|store| store.definition(name)) }
+    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> { self.reach(|store| store.names(after, limit)) }
+    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> { self.reach(|store| store.raise(key, at_least)) }
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> { self.reach(|store| store.list(prefix, after, limit)) }
+    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> { self.reach(|_| Ok(Some(UnixMillis::new(7)))) }
+    fn realm_id(&self) -> Result<String, LedgerError> { self.reach(Memory::realm_id) }
+    fn describe(&self) -> String { "behind:".to_owned() }
+}
+
+/// A cache in `dir` before `behind`, as a process that starts opens it.
+fn try_open(dir: &Path, behind: &Behind) -> Result<Cache, OpenError> {
+    let upstream = behind.clone();
+    Cache::builder(dir).window(Duration::from_secs(3_600)).before_ledger("behind:", move || {
+        upstream.reach(|_| Ok(()))?;
+        Ok(Box::new(upstream.clone()))
+    })
+}
+
+#[track_caller]
+fn open(dir: &Path, behind: &Behind) -> Cache {
+    try_open(dir, behind).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The text of the error with which a cache does not open.
+#[track_caller]
+fn unfit(opened: Result<Cache, OpenError>) -> String {
+    match opened {
+        Err(OpenError::Ledger(LedgerError::Unfit(text))) => text,
+        Err(error) => panic!("{error:?}"),
+        Ok(cache) => panic!("it opened: {}", cache.describe()),
+    }
+}
+
+/// A window of a slot, as a node asks for it at the time `now`.
+fn window(worker: u64, now: u64) -> Reserve {
+    Reserve {
+        key: Key::slot(10, worker),
+        floor: now,
+        count: 30_000,
+        max_mark: now,
+        token: Token::random().unwrap(),
+        create: true,
+        note: Some(format!("node of {worker}")),
+    }
+}
+
+/// `count` numbers of a segment.
+fn numbers(name: &str, count: u64) -> Reserve {
+    let max_mark = floe::ledger::MAX_MARK - count;
+    let key = Key::name(&Name::new(name).unwrap());
+    Reserve { key, floor: 0, count, max_mark, token: Token::random().unwrap(), create: false, note: None }
+}
+
+/// Binds a segment.
+fn bind(ledger: &dyn Ledger, name: &str) {
+    let text = floe::Definition::SEGMENT.to_string();
+    assert_eq!(ledger.bind(&Name::new(name).unwrap(), &text, true), Ok(text));
+}
+
+/// Waits until the thread of a cache has come so far; a test that waits for ever has failed.
+fn until(what: &str, mut check: impl FnMut() -> bool) {
+    for _ in 0..10_000 {
+        if check() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+    panic!("waited in vain for {what}");
+}

@@ -1,0 +1,124 @@
+//! Copies of a cache's directory.
+
+use std::fs;
+use std::path::Path;
+
+use floe::ledger::{Ledger, LedgerError};
+use tempfile::TempDir;
+
+use super::{Behind, HOUR, NOW, bind, numbers, open, try_open, unfit, until, window};
+use crate::{got, says};
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// Writes the copied bytes into the files that are there: the same inodes, born when they were.
+fn put_back(from: &Path, to: &Path) {
+    for suffix in ["-wal", "-shm"] {
+        let _may_be_missing = fs::remove_file(to.join(format!("cache.db{suffix}")));
+    }
+    copy(from, to);
+}
+
+/// A directory whose cache was used and closed, and the ledger behind it.
+fn used() -> (TempDir, Behind) {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    got(&cache, &window(7, NOW));
+    got(&cache, &numbers("orders", 100));
+    (dir, behind)
+}
+
+#[test]
+fn a_copied_directory_is_refused_with_or_without_the_ledger_behind() {
+    let (dir, behind) = used();
+    let elsewhere = TempDir::new().unwrap();
+    let copied = elsewhere.path().join("copy");
+    copy(dir.path(), &copied);
+    for reachable in [true, false] {
+        if !reachable {
+            behind.cut();
+        }
+        let text = unfit(try_open(&copied, &behind));
+        says(&text, &["it is a copy", "inode", "remove it", "wasted, and nothing else is lost"]);
+    }
+    // The original goes on.
+    got(&open(dir.path(), &behind), &window(7, NOW + 30_000));
+}
+
+#[test]
+fn an_older_state_put_back_in_place_drops_what_it_held_where_the_ledger_behind_answers() {
+    let (dir, behind) = used();
+    let kept = TempDir::new().unwrap();
+    copy(dir.path(), kept.path());
+    // The original goes on for a while.
+    let ours = {
+        let cache = open(dir.path(), &behind);
+        (got(&cache, &window(7, NOW + 30_000)), got(&cache, &numbers("orders", 100)))
+    };
+    assert_eq!(ours.1, (100, 200));
+    put_back(kept.path(), dir.path());
+    let cache = open(dir.path(), &behind);
+    says(&cache.describe(), &["older copy", "dropped"]);
+    assert_eq!(cache.at_hand(10), []);
+    assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500), "above all that was reserved");
+    assert!(
+        matches!(cache.reserve(&window(7, NOW + 60_000)), Ok(floe::ledger::Reply::Refused { mark, .. }) if mark == NOW + HOUR)
+    );
+    // From here on it is a cache like any other.
+    drop(cache);
+    let cache = open(dir.path(), &behind);
+    assert!(!cache.describe().contains("copy"), "{}", cache.describe());
+    assert_eq!(got(&cache, &numbers("orders", 100)), (500, 600));
+}
+
+#[test]
+fn an_older_state_that_is_found_out_after_it_was_used_ends_everything() {
+    let (dir, behind) = used();
+    let kept = TempDir::new().unwrap();
+    copy(dir.path(), kept.path());
+    got(&open(dir.path(), &behind), &numbers("orders", 100));
+    put_back(kept.path(), dir.path());
+    behind.cut();
+    let cache = open(dir.path(), &behind);
+    // The repetition that the documentation says cannot be noticed.
+    assert_eq!(got(&cache, &numbers("orders", 100)), (100, 200));
+    behind.heal();
+    // Nobody has to ask for anything.
+    until("it to be found out", || cache.realm_id().is_err());
+    match cache.reserve(&numbers("orders", 100)) {
+        Err(LedgerError::Unfit(text)) => says(&text, &["older copy", "minted again", "start again"]),
+        other => panic!("{other:?}"),
+    }
+    drop(cache);
+    let cache = open(dir.path(), &behind);
+    assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500), "what it held is gone");
+}
+
+#[test]
+fn a_directory_that_was_removed_costs_what_it_held() {
+    let (dir, behind) = used();
+    fs::remove_dir_all(dir.path()).unwrap();
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500));
+}
+
+#[test]
+fn the_openings_are_counted_behind_and_shown_to_nobody() {
+    let (dir, behind) = used();
+    drop(open(dir.path(), &behind));
+    let counted = behind.store.list("c/", "", 10).unwrap();
+    assert_eq!(counted.iter().map(|record| record.mark).collect::<Vec<_>>(), [2]);
+    let cache = open(dir.path(), &behind);
+    for limit in [1, 2, 10] {
+        let keys: Vec<_> = cache.list("", "", limit).unwrap().into_iter().map(|record| record.key).collect();
+        assert_eq!(keys, ["n/orders", "s/10/7"][..limit.min(2)]);
+    }
+}

@@ -1,0 +1,148 @@
+//! What a cache is opened with, and what is refused.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::time::Duration;
+
+use floe::ledger::{Ledger, LedgerError, Memory};
+use floe_ledger::{Cache, OpenError, Sqlite, cache};
+use tempfile::TempDir;
+
+use super::{Behind, NOW, open, try_open, unfit, window};
+use crate::{entries, got, says};
+
+#[track_caller]
+fn asked(opened: Result<Cache, OpenError>) -> String {
+    match opened {
+        Err(OpenError::Asked(text)) => text,
+        Err(error) => panic!("{error:?}"),
+        Ok(cache) => panic!("it opened: {}", cache.describe()),
+    }
+}
+
+fn builder(dir: &TempDir) -> cache::Builder {
+    Cache::builder(dir.path().join("cache"))
+}
+
+#[test]
+fn what_cannot_be_right_is_refused_before_anything_is_made() {
+    let dir = TempDir::new().unwrap();
+    for url in ["sqlite:ids.db", "memory:"] {
+        says(&asked(builder(&dir).before(url)), &["needs no cache", "leave the cache out"]);
+    }
+    for window in [Duration::ZERO, Duration::from_millis(999), Duration::from_secs(31 * 24 * 3600)] {
+        says(&asked(builder(&dir).window(window).before("postgres://db/ids")), &["1 s to 30 days"]);
+    }
+    says(&asked(builder(&dir).realm("two words").before("postgres://db/ids")), &["cannot be a realm"]);
+    assert_eq!(entries(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_url_that_cannot_be_right_is_refused_also_where_the_directory_would_do() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    got(&open(dir.path(), &behind), &window(7, NOW));
+    let text = asked(Cache::builder(dir.path()).before("oracle://floe:secret@db/ids"));
+    says(&text, &["is not the URL of a ledger"]);
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[test]
+fn a_ledger_behind_that_is_unfit_stops_everything() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    got(&open(dir.path(), &behind), &window(7, NOW));
+    let unfit_ledger = || Err(LedgerError::Unfit("it keeps nothing".to_owned()).into());
+    let opened = Cache::builder(dir.path()).before_ledger("behind:", unfit_ledger);
+    assert_eq!(unfit(opened), "it keeps nothing");
+}
+
+#[test]
+fn the_directory_is_made_for_its_user_alone_and_holds_one_file() {
+    let (parent, behind) = (TempDir::new().unwrap(), Behind::default());
+    let dir = parent.path().join("cache");
+    got(&open(&dir, &behind), &window(7, NOW));
+    assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+    let nowhere = parent.path().join("no/such");
+    says(&unfit(try_open(&nowhere, &behind)), &["cannot be made", "its parent"]);
+}
+
+#[test]
+fn a_directory_of_another_realm_or_another_ledger_is_refused() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    got(&open(dir.path(), &behind), &window(7, NOW));
+    let before = |realm: &str, name: &str, behind: &Behind| {
+        let upstream = behind.clone();
+        let open = move || {
+            upstream.realm_id()?;
+            Ok(Box::new(upstream.clone()) as Box<dyn Ledger>)
+        };
+        Cache::builder(dir.path()).realm(realm).before_ledger(name, open)
+    };
+    says(&unfit(before("shop", "behind:", &behind)), &["belongs to the realm default", "remove it"]);
+    says(
+        &unfit(before("default", "behind:", &Behind::default())),
+        &["another ledger", "realm id", "remove it"],
+    );
+    // The same ledger may be called otherwise, where it can be asked.
+    behind.cut();
+    let text = unfit(before("default", "other:", &behind));
+    says(&text, &["was used before behind:", "other: does not answer", "remove"]);
+    behind.heal();
+    got(&before("default", "other:", &behind).unwrap(), &window(7, NOW + 30_000));
+    behind.cut();
+    got(&before("default", "other:", &behind).unwrap(), &window(7, NOW + 60_000));
+}
+
+#[test]
+fn a_ledger_is_no_cache_and_a_cache_is_no_ledger() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    drop(Sqlite::at(dir.path().join("cache.db")).unwrap());
+    says(&unfit(try_open(dir.path(), &behind)), &["is a ledger", "directory of its own"]);
+    let dir = TempDir::new().unwrap();
+    drop(open(dir.path(), &behind));
+    match Sqlite::at(dir.path().join("cache.db")) {
+        Err(OpenError::Ledger(LedgerError::Unfit(text))) => {
+            says(&text, &["belongs to a cache", "is no ledger"])
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_damaged_file_needs_no_backup() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    got(&open(dir.path(), &behind), &window(7, NOW));
+    fs::write(dir.path().join("cache.db"), "not a database at all, ".repeat(100)).unwrap();
+    says(&unfit(try_open(dir.path(), &behind)), &["the cache", "cannot be used", "remove it"]);
+}
+
+#[test]
+fn a_directory_of_another_user_is_refused() {
+    let (parent, behind) = (TempDir::new().unwrap(), Behind::default());
+    let dir = parent.path().join("cache");
+    drop(open(&dir, &behind));
+    if chown(&dir, Some(65_534), Some(65_534)).is_err() {
+        // Only root may give a directory away; what is left to others is that of another, such as this one.
+        says(&unfit(try_open("/".as_ref(), &behind)), &["belongs to the user 0"]);
+        return;
+    }
+    says(&unfit(try_open(&dir, &behind)), &["belongs to the user 65534", "runs as the user 0"]);
+}
+
+#[test]
+fn a_file_that_somebody_holds_is_unavailable_and_that_passes() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    got(&cache, &window(7, NOW));
+    let holder = rusqlite::Connection::open(dir.path().join("cache.db")).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let waiting = Cache::builder(dir.path()).max_wait(Duration::from_millis(50));
+    let opened = waiting.before_ledger("behind:", || Ok(Box::new(Memory::default())));
+    match opened.map(drop) {
+        Err(OpenError::Ledger(LedgerError::Unavailable(text))) => {
+            says(&text, &["another process has held", "cache.db"])
+        }
+        other => panic!("{other:?}"),
+    }
+    holder.execute_batch("ROLLBACK").unwrap();
+    got(&cache, &window(7, NOW + 30_000));
+}

@@ -1,0 +1,160 @@
+//! The ledger behind is gone, or its answers are.
+
+use std::sync::atomic::Ordering;
+
+use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve};
+use floe::{Definition, Name};
+use floe_ledger::OpenError;
+use tempfile::TempDir;
+
+use super::{Behind, HOUR, NOW, bind, numbers, open, try_open, until, window};
+use crate::{got, says};
+
+#[test]
+fn a_restart_during_an_outage_serves_what_was_held() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let (realm_id, first) = {
+        let cache = open(dir.path(), &behind);
+        bind(&cache, "orders");
+        got(&cache, &window(7, NOW));
+        (cache.realm_id().unwrap(), got(&cache, &numbers("orders", 100)))
+    };
+    assert_eq!(first, (0, 100));
+    behind.cut();
+    let cache = open(dir.path(), &behind);
+    assert_eq!(cache.realm_id(), Ok(realm_id));
+    assert_eq!(cache.clock(), Ok(None));
+    assert!(cache.is_shared());
+    says(&cache.describe(), &["behind:", "behind the cache"]);
+    bind(&cache, "orders");
+    let orders = Name::new("orders").unwrap();
+    assert_eq!(cache.definition(&orders), Ok(Some(Definition::SEGMENT.to_string())));
+    assert_eq!(cache.at_hand(10).len(), 1);
+    let mut now = NOW + 30_000;
+    while now + 30_000 <= NOW + HOUR {
+        assert_eq!(got(&cache, &window(7, now)), (now, now + 30_000));
+        now += 30_000;
+    }
+    assert_eq!(got(&cache, &numbers("orders", 300)), (100, 400));
+    // Then there is no more, and what is not held there never was.
+    for request in [window(7, now), window(8, NOW), numbers("orders", 1)] {
+        match cache.reserve(&request) {
+            Err(LedgerError::Unavailable(text)) => says(&text, &["cut off"]),
+            other => panic!("{other:?}"),
+        }
+    }
+    let tickets = Name::new("tickets").unwrap();
+    assert!(matches!(cache.bind(&tickets, "counter", true), Err(LedgerError::Unavailable(_))));
+    assert!(matches!(cache.names("", 10), Err(LedgerError::Unavailable(_))));
+    assert!(matches!(cache.list("", "", 10), Err(LedgerError::Unavailable(_))));
+    behind.heal();
+    assert_eq!(got(&cache, &window(7, now)), (now, now + 30_000));
+    assert_eq!(cache.clock().map(|clock| clock.is_some()), Ok(true));
+}
+
+#[test]
+fn a_new_directory_needs_the_ledger_behind_once() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    behind.cut();
+    match try_open(dir.path(), &behind).map(drop) {
+        Err(OpenError::Ledger(LedgerError::Unavailable(text))) => {
+            says(&text, &["cut off", "holds nothing yet"])
+        }
+        other => panic!("{other:?}"),
+    }
+    behind.heal();
+    got(&open(dir.path(), &behind), &window(7, NOW));
+}
+
+#[test]
+fn counters_and_dated_names_pass_by() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    let visits = Name::new("visits").unwrap();
+    cache.bind(&visits, "counter", true).unwrap();
+    let one = || Reserve { key: Key::name(&visits), ..numbers("visits", 1) };
+    assert_eq!(got(&cache, &one()), (0, 1));
+    assert_eq!(got(&behind.store, &one()), (1, 2));
+    assert_eq!(got(&cache, &one()), (2, 3));
+    let counted = cache.count(&one());
+    assert_eq!(counted, Ok(Reply::Got { start: 3, end: 4, previous_mark: 3 }));
+    assert_eq!(behind.counts.load(Ordering::SeqCst), 1, "it is the ledger behind that may write less for it");
+    behind.cut();
+    assert!(matches!(cache.reserve(&one()), Err(LedgerError::Unavailable(_))));
+}
+
+#[test]
+fn a_lost_answer_costs_nothing() {
+    for restart in [false, true] {
+        let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+        let mut cache = open(dir.path(), &behind);
+        behind.lose_answers(1);
+        let request = window(7, NOW);
+        assert!(matches!(cache.reserve(&request), Err(LedgerError::Unavailable(_))));
+        if restart {
+            drop(cache);
+            cache = open(dir.path(), &behind);
+        }
+        // Another process, another request, and the range that was on its way.
+        assert_eq!(got(&cache, &window(7, NOW + 5)), (NOW + 5, NOW + 30_005));
+        let asked = behind.reserves();
+        assert_eq!(asked.len(), 2);
+        assert_eq!(asked[0].token, asked[1].token);
+        assert_eq!(behind.store.list("s/", "", 1).unwrap()[0].mark, NOW + HOUR);
+    }
+}
+
+#[test]
+fn a_lost_answer_to_an_opening_is_no_sign_of_a_copy() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    got(&open(dir.path(), &behind), &window(7, NOW));
+    for lost in 1..4 {
+        behind.lose_answers(lost);
+        let cache = open(dir.path(), &behind);
+        let now = NOW + lost * 30_000;
+        assert_eq!(got(&cache, &window(7, now)), (now, now + 30_000));
+        until("the ledger behind to be reached", || cache.list("s/", "", 1).is_ok());
+        assert!(!cache.describe().contains("copy"), "{}", cache.describe());
+    }
+}
+
+#[test]
+fn what_runs_low_during_an_outage_is_added_to_when_it_is_over() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    got(&cache, &window(7, NOW));
+    behind.cut();
+    let half = NOW + HOUR / 2 + 30_000;
+    got(&cache, &window(7, half));
+    let asked = behind.asked();
+    until("it to be asked for in vain", || behind.asked() > asked + 1);
+    behind.heal();
+    until("more time", || cache.at_hand(10)[0].end == NOW + 2 * HOUR);
+}
+
+#[test]
+fn a_ledger_behind_that_went_backwards_ends_everything() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    got(&cache, &window(8, NOW));
+    let backup = behind.store.backup();
+    got(&cache, &window(7, NOW));
+    behind.store.restore(&backup);
+    let late = NOW + 2 * HOUR;
+    match cache.reserve(&window(7, late)) {
+        Err(LedgerError::Unfit(text)) => says(&text, &["went backwards", "s/10/7", "floe marks raise"]),
+        other => panic!("{other:?}"),
+    }
+    // What is held of another slot is nobody's any more either.
+    assert!(matches!(cache.reserve(&window(8, NOW + 30_000)), Err(LedgerError::Unfit(_))));
+}
+
+#[test]
+fn a_range_past_the_last_position_is_an_overflow_and_the_last_one_can_be_had() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    let last = MAX_MARK - 30_000;
+    assert_eq!(got(&cache, &window(7, last)), (last, MAX_MARK));
+    let more = cache.reserve(&Reserve { max_mark: MAX_MARK, ..window(7, last) });
+    assert!(matches!(more, Err(LedgerError::Overflow { mark: MAX_MARK, .. })), "{more:?}");
+}

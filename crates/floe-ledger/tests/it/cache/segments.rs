@@ -1,0 +1,104 @@
+//! Segments: a few requests ahead, with others' ranges in between.
+
+use floe::ledger::{Ledger, Reply, Reserve};
+use tempfile::TempDir;
+
+use super::{Behind, bind, numbers, open, until};
+use crate::got;
+
+fn left_behind(behind: &Behind) -> u64 {
+    behind.store.list("n/orders", "", 1).unwrap()[0].mark
+}
+
+#[test]
+fn four_requests_are_reserved_at_once_and_more_before_they_run_out() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    assert_eq!(got(&cache, &numbers("orders", 100)), (0, 100));
+    assert_eq!(left_behind(&behind), 400);
+    assert_eq!(got(&cache, &numbers("orders", 100)), (100, 200));
+    assert_eq!(left_behind(&behind), 400);
+    assert_eq!(got(&cache, &numbers("orders", 100)), (200, 300));
+    until("more numbers", || left_behind(&behind) == 800);
+}
+
+#[test]
+fn numbers_that_others_reserved_are_stepped_over_and_none_of_ours_is_wasted() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    let mut ours = Vec::new();
+    let mut next = || ours.push(got(&cache, &numbers("orders", 100)));
+    next();
+    assert_eq!(got(&behind.store, &numbers("orders", 100)), (400, 500));
+    (0..2).for_each(|_| next());
+    until("more numbers", || left_behind(&behind) == 900);
+    (0..3).for_each(|_| next());
+    assert_eq!(ours, [(0, 100), (100, 200), (200, 300), (300, 400), (500, 600), (600, 700)]);
+    // The mark before is that of the ledger behind, where others reserved in between.
+    behind.cut();
+    let ahead = Reserve { floor: 750, ..numbers("orders", 100) };
+    assert_eq!(cache.reserve(&ahead), Ok(Reply::Got { start: 750, end: 850, previous_mark: 700 }));
+}
+
+#[test]
+fn a_request_larger_than_what_is_held_skips_it() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    got(&cache, &numbers("orders", 10));
+    got(&behind.store, &numbers("orders", 10));
+    // 30 are left here, and 1,000 cannot follow them.
+    let reply = cache.reserve(&numbers("orders", 1_000)).unwrap();
+    assert_eq!(reply, Reply::Got { start: 50, end: 1_050, previous_mark: 50 });
+    // Where nobody is in between they can.
+    got(&cache, &numbers("orders", 2_000));
+    until("more numbers", || left_behind(&behind) > 4_050);
+    let end = left_behind(&behind);
+    let large = end - 3_050 + 1;
+    assert_eq!(got(&cache, &numbers("orders", large)), (3_050, end + 1));
+}
+
+#[test]
+fn the_last_numbers_of_a_segment_are_not_lost_to_the_portion() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    let limit = 1_000;
+    let mut start = 0;
+    for count in [300, 300, 300, 100] {
+        let request = Reserve { max_mark: limit - count, ..numbers("orders", count) };
+        assert_eq!(got(&cache, &request), (start, start + count));
+        assert!(left_behind(&behind) <= limit, "{}", left_behind(&behind));
+        start += count;
+    }
+    let request = Reserve { max_mark: limit - 1, ..numbers("orders", 1) };
+    assert_eq!(cache.reserve(&request), Ok(Reply::Refused { mark: limit, note: None }));
+}
+
+#[test]
+fn what_is_left_of_a_segment_is_added_although_it_is_less_than_a_portion() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    for start in [0, 200, 400] {
+        let request = Reserve { max_mark: 1_000 - 200, ..numbers("orders", 200) };
+        assert_eq!(got(&cache, &request), (start, start + 200));
+    }
+    until("the last numbers", || left_behind(&behind) == 1_000);
+}
+
+#[test]
+fn a_raise_drops_what_lies_below_it() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    let request = numbers("orders", 100);
+    got(&cache, &request);
+    assert_eq!(cache.raise(&request.key, 250), Ok(100));
+    assert_eq!(got(&cache, &numbers("orders", 100)), (250, 350));
+    assert_eq!(cache.raise(&request.key, 5_000), Ok(350));
+    assert_eq!(got(&cache, &numbers("orders", 100)), (5_000, 5_100));
+    assert_eq!(cache.list("n/", "", 1).unwrap()[0].mark, 5_100);
+}

@@ -1,0 +1,84 @@
+//! Several caches on one directory, and several directories before one ledger.
+
+use std::sync::Barrier;
+use std::thread;
+
+use floe::ledger::Ledger;
+use tempfile::TempDir;
+
+use super::{Behind, NOW, bind, numbers, open, until, window};
+use crate::got;
+use crate::processes::disjoint;
+
+#[test]
+fn two_processes_on_one_directory_share_what_it_holds() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let (a, b) = (open(dir.path(), &behind), open(dir.path(), &behind));
+    bind(&a, "orders");
+    bind(&b, "orders");
+    let request = numbers("orders", 100);
+    assert_eq!(got(&a, &request), (0, 100));
+    assert_eq!(got(&b, &request), (0, 100), "the same token");
+    assert_eq!(got(&b, &numbers("orders", 100)), (100, 200));
+    assert_eq!(behind.reserves().len(), 1);
+    assert_eq!(got(&a, &window(7, NOW)), (NOW, NOW + 30_000));
+    let refused = b.reserve(&window(7, NOW + 1)).unwrap();
+    assert!(matches!(refused, floe::ledger::Reply::Refused { mark, .. } if mark == NOW + 30_000));
+    // One that starts finds what the others hold.
+    behind.cut();
+    let c = open(dir.path(), &behind);
+    assert_eq!(c.at_hand(10)[0].mark, NOW + 30_000);
+    assert_eq!(got(&c, &numbers("orders", 100)), (200, 300));
+}
+
+#[test]
+fn processes_that_need_a_range_at_once_get_disjoint_parts_and_waste_none() {
+    const PROCESSES: usize = 6;
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let first = open(dir.path(), &behind);
+    bind(&first, "orders");
+    let begin = Barrier::new(PROCESSES);
+    let ranges: Vec<(u64, u64)> = thread::scope(|scope| {
+        let work = || {
+            let cache = open(dir.path(), &behind);
+            begin.wait();
+            (0..40).map(|_| got(&cache, &numbers("orders", 10))).collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = (0..PROCESSES).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(disjoint(ranges), PROCESSES as u64 * 400, "and no gap");
+}
+
+#[test]
+fn caches_of_several_machines_before_one_ledger_are_disjoint() {
+    let behind = Behind::default();
+    bind(&behind.store, "orders");
+    let dirs = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let mut ranges: Vec<(u64, u64)> = thread::scope(|scope| {
+        let work = |dir: &TempDir| {
+            let cache = open(dir.path(), &behind);
+            bind(&cache, "orders");
+            (1..200).map(|count| got(&cache, &numbers("orders", 1 + count % 7))).collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = dirs.iter().map(|dir| scope.spawn(move || work(dir))).collect();
+        let direct =
+            scope.spawn(|| (0..50).map(|_| got(&behind.store, &numbers("orders", 3))).collect::<Vec<_>>());
+        threads.into_iter().chain([direct]).flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    ranges.sort_unstable();
+    disjoint(ranges);
+}
+
+#[test]
+fn a_slot_is_one_machines_at_a_time() {
+    let behind = Behind::default();
+    let dirs = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let [a, b] = dirs.each_ref().map(|dir| open(dir.path(), &behind));
+    got(&a, &window(7, NOW));
+    assert!(matches!(b.reserve(&window(7, NOW + 100_000)), Ok(floe::ledger::Reply::Refused { .. })));
+    got(&b, &window(8, NOW));
+    until("nothing", || b.at_hand(10).len() == 1);
+    assert_eq!(a.at_hand(10)[0].worker, 7);
+    assert_eq!(b.at_hand(10)[0].worker, 8);
+}

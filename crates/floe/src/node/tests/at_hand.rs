@@ -1,0 +1,108 @@
+//! Slots that the ledger can answer for by itself (design: "Cache").
+
+use super::*;
+use crate::ledger::AtHand;
+
+/// A node on a ledger that holds slots 7 and 9 in store, each for a minute.
+fn rig(ledger: &Memory) -> (Rig, Arc<Stream>) {
+    let mut rig = Rig::new(ledger, 1);
+    let store = ledger.clone();
+    rig.node.desk.settings.at_hand = Box::new(move |bits| {
+        let marks = store.list(&format!("s/{bits}/"), "", 10).unwrap();
+        let slot = |worker| {
+            let key = Key::slot(bits, worker);
+            let mark = marks.iter().find(|record| record.key == key.as_str()).map_or(0, |record| record.mark);
+            AtHand { worker, mark, end: u64::try_from(BEGIN).unwrap() + 60_000 }
+        };
+        [9, 7].map(slot).to_vec()
+    });
+    let stream = rig.twitter();
+    (rig, stream)
+}
+
+fn note(host: &str) -> String {
+    owner(host, 4).to_string()
+}
+
+fn slot(worker: u64) -> Key {
+    Key::slot(10, worker)
+}
+
+#[test]
+fn the_slot_of_a_crashed_life_is_gone_on_with_at_its_mark_and_nothing_else_is_asked() {
+    let ledger = Memory::default();
+    let (mut rig, stream) = rig(&ledger);
+    let mark = rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
+    rig.other(&slot(9), rig.now(), 45_000, Some(&note("gone")));
+    rig.mint(&stream);
+    let mut asked = Vec::new();
+    while let Some(call) = {
+        rig.step();
+        rig.calls.pop_front()
+    } {
+        if let Op::Reserve(request) = &call.op {
+            asked.push(request.key.clone());
+        }
+        rig.serve(call);
+    }
+    assert_eq!(asked, [slot(7), slot(7)], "the one that is the least ahead, refused once and then taken");
+    let Mint::Got { position, worker } = rig.mint(&stream) else { panic!("it waits") };
+    let time = Layout::TWITTER.time_of(Layout::TWITTER.tick_of(position));
+    assert_eq!((worker, time), (7, UnixMillis::from_position(mark)), "from the mark on, never below it (I3)");
+    assert_eq!(rig.now(), mark);
+}
+
+#[test]
+fn a_quiet_slot_at_hand_is_taken_without_moving_the_clock() {
+    let ledger = Memory::default();
+    let (mut rig, stream) = rig(&ledger);
+    rig.other(&slot(9), rig.now() - 100_000, 1_000, Some(&note("elsewhere")));
+    rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
+    assert_eq!(rig.mint_in(&stream), 9);
+    assert_eq!(rig.now(), u64::try_from(BEGIN).unwrap());
+}
+
+#[test]
+fn a_live_neighbour_is_never_pushed_on() {
+    let ledger = Memory::default();
+    let (mut rig, stream) = rig(&ledger);
+    let marks = [7, 9].map(|worker| rig.other(&slot(worker), rig.now(), 5_000, Some(&note("alive"))));
+    let worker = rig.mint_in(&stream);
+    assert!(![7, 9].contains(&worker), "{worker}");
+    assert_eq!([7, 9].map(|worker| rig.mark(&slot(worker))), marks);
+    assert_eq!(rig.now(), u64::try_from(BEGIN).unwrap());
+}
+
+#[test]
+fn a_slot_whose_store_is_too_short_for_a_window_or_that_is_not_ours_to_take_is_no_different() {
+    let begin = u64::try_from(BEGIN).unwrap();
+    let slot = |worker, end| AtHand { worker, mark: 0, end };
+    for (slots, pool) in
+        [([slot(7, begin + WINDOW - 1); 1], 0..=1_023), ([slot(7, begin + 60_000); 1], 8..=9)]
+    {
+        let mut rig = Rig::new(&Memory::default(), 1);
+        rig.node.desk.settings.at_hand = Box::new(move |_| slots.to_vec());
+        let stream = rig.snowflake(&Layout::TWITTER, Workers::range(10, pool).unwrap());
+        assert_ne!(rig.mint_in(&stream), 7);
+    }
+}
+
+#[test]
+fn an_answer_that_was_lost_is_asked_for_again_in_the_slot_that_is_gone_on_with() {
+    let ledger = Memory::default();
+    let (mut rig, stream) = rig(&ledger);
+    let mark = rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
+    rig.other(&slot(9), rig.now(), 45_000, Some(&note("alive")));
+    rig.mint(&stream);
+    let refused = rig.call();
+    rig.serve(refused);
+    let (id, first) = rig.reserve();
+    assert_eq!((&first.key, first.max_mark), (&slot(7), mark));
+    rig.answer(id, unavailable());
+    rig.hands.pass(1_000);
+    let (id, again) = rig.reserve();
+    assert_eq!((again.key.clone(), again.token), (first.key, first.token));
+    assert!(again.max_mark >= mark, "it was ours to go on with, and still is");
+    rig.answer(id, ledger.reserve(&again));
+    assert_eq!(rig.mint_in(&stream), 7);
+}
