@@ -102,7 +102,7 @@ impl Link {
         self.session.query(sql).await.map_err(Trouble::Store)
     }
 
-    /// Runs statements of which one is a question, and returns its rows.
+    /// Runs one statement that is a question.
     pub(super) async fn rows(&mut self, sql: &str) -> Result<Answer, Trouble> {
         let answers = self.query(sql).await?;
         answers.into_iter().next_back().ok_or(Trouble::Store(Error::Protocol("no answer")))

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::LedgerError;
+use floe::ledger::{LedgerError, Reserve};
 use floe_testbed::Mariadb;
 
 use super::open;
@@ -111,15 +111,16 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     let server = Mariadb::start(&[]);
     server.sql("CREATE USER floe; GRANT ALL ON floe.* TO floe");
     let ledger = open(&server.url_of("floe"));
-    thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
-                for _ in 0..20 {
-                    got(&*ledger, &ask(1));
-                }
-            });
-        }
+    ledger.bind(&Name::new("orders").unwrap(), "definition", true).unwrap();
+    // Nothing but the read of the record locks it here: no reservation makes it.
+    let bound = || Reserve { create: false, ..ask(1) };
+    let mut starts: Vec<u64> = thread::scope(|scope| {
+        let caller = || (0..20).map(|_| got(&*ledger, &bound()).0).collect::<Vec<_>>();
+        let callers: Vec<_> = (0..16).map(|_| scope.spawn(caller)).collect();
+        callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
     });
+    starts.sort_unstable();
+    assert_eq!(starts, (0..320).collect::<Vec<_>>());
     let count = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'floe'";
     assert_eq!(server.sql(count), "4");
     drop(ledger);
