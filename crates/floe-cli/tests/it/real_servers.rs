@@ -22,27 +22,27 @@ pub(crate) struct Rig {
 }
 
 pub(crate) fn postgres() -> Rig {
-    let url = |port| format!("postgres://postgres@127.0.0.1:{port}/postgres?max_wait=1s");
+    let url = |port| format!("postgres://postgres@127.0.0.1:{port}/postgres?max_wait=2s");
     Rig { server: Box::new(Postgres::start(&[])), url, has_clock: true }
 }
 
 pub(crate) fn mysql() -> Rig {
-    let url = |port| format!("mysql://root@127.0.0.1:{port}/floe?max_wait=1s");
+    let url = |port| format!("mysql://root@127.0.0.1:{port}/floe?max_wait=2s");
     Rig { server: Box::new(Mariadb::start(&[])), url, has_clock: true }
 }
 
 pub(crate) fn redis() -> Rig {
-    let url = |port| format!("redis://127.0.0.1:{port}/0?max_wait=1s");
+    let url = |port| format!("redis://127.0.0.1:{port}/0?max_wait=2s");
     Rig { server: Box::new(Redis::start(&[])), url, has_clock: true }
 }
 
 pub(crate) fn etcd() -> Rig {
-    let url = |port| format!("etcd://127.0.0.1:{port}/floe?max_wait=1s");
+    let url = |port| format!("etcd://127.0.0.1:{port}/floe?max_wait=2s");
     Rig { server: Box::new(Etcd::start(&[])), url, has_clock: false }
 }
 
 pub(crate) fn zookeeper() -> Rig {
-    let url = |port| format!("zookeeper://127.0.0.1:{port}/floe?max_wait=1s");
+    let url = |port| format!("zookeeper://127.0.0.1:{port}/floe?max_wait=2s");
     Rig { server: Box::new(Zookeeper::start(&[], &[])), url, has_clock: true }
 }
 
