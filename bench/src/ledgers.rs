@@ -18,12 +18,14 @@ const ROUNDS: usize = 3;
 const CLIENTS: usize = 64;
 const CONNECTIONS: usize = 16;
 
+type Run<'a> = Box<dyn Fn() -> Result<f64> + 'a>;
+
 /// Measures a counter with clients on one node, and on four, beside `select nextval`, and prints the ratio.
 pub(crate) fn counter() -> Result<bool> {
     let server = Postgres::start(&["synchronous_commit=on", "fsync=on"]);
     server.psql("CREATE SEQUENCE numbers");
     println!("{:<54} {:>12} {:>12} {:>12}", "a second", "round 1", "round 2", "round 3");
-    let rows: [(&str, Box<dyn Fn() -> Result<f64>>); 4] = [
+    let rows: [(&str, Run<'_>); 4] = [
         ("pgbench, select nextval, 16 connections", Box::new(|| nextval(&server, "simple"))),
         ("pgbench, the same, prepared", Box::new(|| nextval(&server, "prepared"))),
         ("floe counter, 64 clients of one node", Box::new(|| counts(&server, 1))),

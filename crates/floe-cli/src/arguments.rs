@@ -1,11 +1,13 @@
 //! The command line: what can be asked for, and how it is written.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use floe::ledger::MAX_MARK;
 use floe::{Kind, Layout, LayoutError};
+use floe_sim::fleet::MOST_NODES;
 use floe_sim::run::ENTRANTS;
 use floe_sim::scenario::Class;
 
@@ -29,7 +31,9 @@ Try:
   floe sim --seed 42 --trace                      all that happens in one of them
   floe sim --model twitter --faults rollback,crash --svg twitter.svg
                                                   what another algorithm does, with a picture
-  floe sim --table                                all algorithms, side by side";
+  floe sim --table                                all algorithms, side by side
+  floe sim --fleet 1000 --kills-per-minute 20 --outage 20s
+                                                  what a thousand nodes ask of one ledger";
 
 /// Unique IDs across machines: reserve a range durably, then mint inside it.
 #[derive(Parser, Debug)]
@@ -301,7 +305,7 @@ pub(crate) struct Sim {
     /// How many seeds [default: 1000; 100 for a table; 1 where --seed is given]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
-    /// The first of them [default: a new one, which is printed; 1 for a table]
+    /// The first of them [default: a new one, which is printed; 1 for a table and a fleet]
     #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// What mints
@@ -332,6 +336,45 @@ pub(crate) struct Sim {
     /// Compare all models under one mix of faults after the other, as Markdown
     #[arg(long, conflicts_with_all = ["model", "faults"])]
     pub(crate) table: bool,
+    #[command(flatten)]
+    pub(crate) fleet: Fleet,
+}
+
+/// What a large fleet asks of one ledger
+///
+/// The nodes start at once, keep their windows, and are restarted as often as is said; a stretch of at least four
+/// windows and a minute is measured; then the ledger is gone for a while, and returns.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What a large fleet asks of its ledger")]
+pub(crate) struct Fleet {
+    /// Run so many nodes of floe and print what they ask of one ledger, in place of histories
+    #[arg(long = "fleet", id = "fleet", value_name = "NODES", value_parser = fleet_nodes, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["seeds", "model", "faults", "nodes", "seconds", "jobs", "trace", "svg", "table"])]
+    pub(crate) size: Option<usize>,
+    /// How long a window is, from 1s to 1h [default: 30s]
+    #[arg(long, value_name = "DURATION", requires = "fleet", value_parser = duration)]
+    pub(crate) window: Option<Duration>,
+    /// The layout of their name, narrow [default: twitter, or one with two slots for each node]
+    #[arg(long, value_name = "LAYOUT", requires = "fleet", value_parser = layout)]
+    pub(crate) layout: Option<Layout>,
+    /// How often a process is killed, and back a second later [default: 0]
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = whole, allow_negative_numbers = true)]
+    pub(crate) kills_per_minute: Option<u64>,
+    /// How often a process is stopped in order, and back a second later [default: 0]
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = whole, allow_negative_numbers = true)]
+    pub(crate) stops_per_minute: Option<u64>,
+    /// How long the ledger is gone, up to 4h [default: 0s]
+    #[arg(long, value_name = "DURATION", requires = "fleet", value_parser = duration)]
+    pub(crate) outage: Option<Duration>,
+    /// How many numbers each node takes from one segment in a second [default: 0]
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = whole, allow_negative_numbers = true)]
+    pub(crate) segment: Option<u64>,
+    /// How many calls the ledger serves in a second, one after the other [default: any number]
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = whole, allow_negative_numbers = true)]
+    pub(crate) ledger_rate: Option<u64>,
+    /// Print JSON
+    #[arg(long, requires = "fleet")]
+    pub(crate) json: bool,
 }
 
 /// The mixes of `--faults`, which stand alone.
@@ -369,6 +412,14 @@ fn seed(text: &str) -> Result<u64, String> {
 
 fn nodes(text: &str) -> Result<usize, String> {
     within(text, 1, 64, "the smallest fields for worker ids among the models have 6 bits")
+}
+
+fn fleet_nodes(text: &str) -> Result<usize, String> {
+    within(text, 1, MOST_NODES, "each takes about 6 kB of memory")
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    floe_server::parse_duration(text)
 }
 
 fn seconds(text: &str) -> Result<u64, String> {

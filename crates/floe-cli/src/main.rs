@@ -8,6 +8,7 @@ mod arguments;
 mod config;
 mod explain;
 mod failure;
+mod fleet;
 mod inspect;
 mod marks;
 mod mint;

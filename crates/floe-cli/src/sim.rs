@@ -16,6 +16,7 @@ use jiff::SignedDuration;
 
 use crate::arguments::{self, MIXES};
 use crate::failure::{Failure, Outcome};
+use crate::fleet;
 use crate::table::{Table, print};
 
 const SEEDS: u64 = 1_000;
@@ -35,6 +36,9 @@ const WRONGS: [(Wrong, &str); 4] = [
 ];
 
 pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
+    if let Some(nodes) = arguments.fleet.size {
+        return fleet::run(nodes, arguments.seed.unwrap_or(1), &arguments.fleet);
+    }
     let plan = plan(arguments)?;
     let jobs = arguments
         .jobs

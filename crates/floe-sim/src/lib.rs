@@ -7,6 +7,7 @@
 //! This crate may use `floe` and nothing else of the workspace: it knows no socket, no store and no runtime.
 #![forbid(unsafe_code)]
 
+pub mod fleet;
 pub mod history;
 mod host;
 pub mod ledger;

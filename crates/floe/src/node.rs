@@ -137,10 +137,19 @@ impl Desk {
         bytes.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
-    /// What to tell those who wait, and when to ask again, after the ledger did not answer.
-    pub(crate) fn unavailable(&mut self, cause: String, now: &Now, pause: &mut Pause) -> Trouble {
+    /// How much to reserve where no window goes before. Nodes that keep their windows and start at once, after a power
+    /// cut or an outage, would renew at once for ever: so the first is between a half and a whole window, and renewals,
+    /// which move the end by a whole one, stay spread. It is never less than what a node has left when it renews.
+    pub(crate) fn first_window(&mut self) -> u64 {
+        let NodeSettings { window_ms, keep, .. } = self.settings;
+        if keep { window_ms - self.random() % (window_ms / 2) } else { window_ms }
+    }
+
+    /// What to tell those who wait, and when to ask again, after the ledger did not answer. Who can mint for `left`
+    /// milliseconds may take an eighth of it.
+    pub(crate) fn unavailable(&mut self, cause: String, now: &Now, pause: &mut Pause, left: u64) -> Trouble {
         let random = self.random();
-        pause.longer(now.mono, random);
+        pause.longer(now.mono, left / 8, random);
         let since = self.down.get_or_insert((now.stamp.time(), String::new())).0;
         self.down = Some((since, cause.clone()));
         Trouble::Unavailable { since, cause }
@@ -151,8 +160,8 @@ impl Desk {
     }
 }
 
-/// When to ask again: pauses double from 25 ms to 400 ms, each shortened by up to a half at random, so that a ledger
-/// that returns finds its nodes minting within a second, and not all at its door at once.
+/// When to ask again: pauses double from 25 ms to 400 ms, or to what the caller can spare, each shortened by up to a half
+/// at random, so that a ledger that returns finds its nodes minting within a second, and not all at its door at once.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Pause {
     until: Option<MonoMillis>,
@@ -163,8 +172,8 @@ impl Pause {
     const FIRST_MS: u64 = 25;
     const LONGEST_MS: u64 = 400;
 
-    fn longer(&mut self, now: MonoMillis, random: u64) {
-        self.millis = (self.millis * 2).clamp(Self::FIRST_MS, Self::LONGEST_MS);
+    fn longer(&mut self, now: MonoMillis, spare: u64, random: u64) {
+        self.millis = (self.millis * 2).clamp(Self::FIRST_MS, Self::LONGEST_MS.max(spare));
         let millis = self.millis - random % (self.millis / 2);
         self.until = Some(now.plus(mutate!(millis, PauseForEver => u64::from(u32::MAX))));
     }

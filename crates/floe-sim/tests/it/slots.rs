@@ -38,21 +38,21 @@ fn a_thousand_slots_outlast_restarts_without_end() {
 
 #[test]
 fn a_window_outlasts_an_outage() {
-    let mut scenario = calm(2, 60);
-    scenario.fleet.keep = true;
-    scenario.faults = vec![Fault { at: 20 * SECOND, what: What::Outage { lasts: 4 * SECOND } }];
-    let history = run(&scenario);
-    // Windows of 10 s are renewed at 5 s, so 4 s without a ledger are felt by nobody who wants a snowflake.
-    let during = |at| (20 * SECOND..24 * SECOND).contains(&at);
-    let snowflakes = history.mints.iter().filter(|mint| during(mint.at) && mint.name <= 3);
-    assert!(snowflakes.count() > 20);
-    for name in 0..=4 {
-        let nodes: std::collections::BTreeSet<_> = history
-            .mints
-            .iter()
-            .filter(|mint| during(mint.at) && mint.name == name)
-            .map(|mint| mint.life.node)
-            .collect();
-        assert!(nodes.len() >= 2, "{name}: {nodes:?}");
+    // Who asks in those seconds is chance: in five seeds somebody of most of the nodes does.
+    let mut nodes = [0; 5];
+    for seed in 1..=5 {
+        let mut scenario = calm(seed, 60);
+        scenario.fleet.keep = true;
+        scenario.faults = vec![Fault { at: 20 * SECOND, what: What::Outage { lasts: 4 * SECOND } }];
+        let history = run(&scenario);
+        // Windows of 10 s are renewed at 5 s, so 4 s without a ledger are felt by nobody who wants a snowflake.
+        let during = |at| (20 * SECOND..24 * SECOND).contains(&at);
+        let snowflakes = history.mints.iter().filter(|mint| during(mint.at) && mint.name <= 3);
+        assert!(snowflakes.count() > 20);
+        for (name, nodes) in nodes.iter_mut().enumerate() {
+            let minted = history.mints.iter().filter(|mint| during(mint.at) && mint.name == name);
+            *nodes += minted.map(|mint| mint.life.node).collect::<std::collections::BTreeSet<_>>().len();
+        }
     }
+    assert!(nodes.iter().all(|&nodes| nodes >= 15), "{nodes:?}");
 }

@@ -21,6 +21,9 @@ const QUIET_MS: u64 = 10_000;
 const MOST_PROBED: u64 = 4_096;
 /// So many of the slots at hand are probed before all others.
 const MOST_AT_HAND: usize = 64;
+/// After so many the quietest of them is taken whose window has passed, and only then the next are probed: where nothing
+/// has been quiet for long, as after many restarts, slots are still found within so many round trips and one.
+const PROBED_AT_ONCE: u64 = 64;
 /// How soon slots are probed again after all were taken.
 const PROBE_AGAIN_MS: u64 = 1_000;
 /// A fixed slot that is free within this is waited for. It is less than a live holder ever has left (half of the
@@ -74,8 +77,12 @@ struct Acquiring {
     first: u64,
     stride: u64,
     index: u64,
-    /// The slots that refused, with their marks; the second pass goes through them.
+    /// How many slots the first pass visits before the second one goes through those that refused.
+    until: u64,
+    /// The slots that refused since then, with their marks.
     refused: Vec<(u64, u64)>,
+    /// The least mark of all that refused.
+    least: Option<u64>,
     second_pass: Option<std::vec::IntoIter<u64>>,
     /// The slots that the ledger has at hand, to be probed before all others.
     at_hand: std::vec::IntoIter<u64>,
@@ -221,7 +228,7 @@ impl Group {
         let request = Reserve {
             key: Key::slot(self.bits, held.worker),
             floor: mutate!(now.stamp.millis(), FloorIgnored => 0),
-            count: desk.settings.window_ms,
+            count: if held.end > now.stamp.millis() { desk.settings.window_ms } else { desk.first_window() },
             max_mark: mutate!(max_mark, RenewOverOthers => crate::ledger::MAX_MARK),
             token,
             create: true,
@@ -238,14 +245,14 @@ impl Group {
         let (workers, bits) = (self.workers, self.bits);
         let acquiring = self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, desk, now));
         let Some((worker, max_mark)) = acquiring.next(&self.workers, self.held.as_ref(), desk, now) else {
-            let free = acquiring.refused.iter().map(|&(_, mark)| mark).min();
+            let free = acquiring.least;
             self.acquiring = None;
             return self.slots_are_out(free, now);
         };
         let request = Reserve {
             key: Key::slot(self.bits, worker),
             floor: mutate!(now.stamp.millis(), FloorIgnored => 0),
-            count: desk.settings.window_ms,
+            count: desk.first_window(),
             max_mark,
             token: acquiring.token,
             create: true,
@@ -298,7 +305,8 @@ impl Group {
             Ok(Reply::Refused { .. }) => held.lost = mutate!(true, SlotLostIgnored => false),
             Err(LedgerError::Unavailable(cause)) => {
                 held.unanswered = Some(token);
-                let trouble = desk.unavailable(cause, now, &mut self.pause);
+                let left = held.end.saturating_sub(now.stamp.millis());
+                let trouble = desk.unavailable(cause, now, &mut self.pause, left);
                 self.set_trouble(Some(trouble));
             }
             Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
@@ -316,6 +324,7 @@ impl Group {
             }
             Ok(Reply::Refused { mark, note }) => {
                 acquiring.refused.push((worker, mark));
+                acquiring.least = Some(acquiring.least.map_or(mark, |least| least.min(mark)));
                 if self.workers.len() == 1 {
                     self.fixed_is_taken(mark, note.as_deref(), desk, now, clock);
                 } else if std::mem::take(&mut acquiring.unjudged) {
@@ -325,7 +334,7 @@ impl Group {
             }
             Err(LedgerError::Unavailable(cause)) => {
                 acquiring.repeat = true;
-                let trouble = desk.unavailable(cause, now, &mut self.pause);
+                let trouble = desk.unavailable(cause, now, &mut self.pause, 0);
                 self.set_trouble(Some(trouble));
             }
             Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
@@ -497,7 +506,9 @@ impl Acquiring {
             first: desk.random() % count,
             stride: stride.unwrap_or(1),
             index: 0,
+            until: PROBED_AT_ONCE,
             refused: Vec::new(),
+            least: None,
             second_pass: None,
             at_hand: at_hand(workers, bits, desk, now).into_iter(),
             unjudged: false,
@@ -531,25 +542,34 @@ impl Acquiring {
             (self.worker, self.unjudged) = (worker, true);
             return Some((worker, quiet));
         }
-        while self.second_pass.is_none() && self.index < workers.len().min(MOST_PROBED) {
-            let place = (u128::from(self.first) + u128::from(self.index) * u128::from(self.stride))
-                % u128::from(workers.len());
-            self.index += 1;
-            let worker = u64::try_from(place).ok().and_then(|place| workers.nth(place))?;
-            if held.is_none_or(|held| held.worker != worker) {
-                self.worker = worker;
-                return Some((worker, if fixed { now } else { quiet }));
+        let most = workers.len().min(MOST_PROBED);
+        loop {
+            if let Some(pass) = &mut self.second_pass {
+                if let Some(worker) = pass.next() {
+                    self.worker = worker;
+                    return Some((worker, now));
+                }
+                if self.index == most {
+                    return None;
+                }
+                (self.second_pass, self.until) = (None, self.index + PROBED_AT_ONCE);
+                self.refused.clear();
             }
+            while self.index < most.min(self.until) {
+                let place = (u128::from(self.first) + u128::from(self.index) * u128::from(self.stride))
+                    % u128::from(workers.len());
+                self.index += 1;
+                let worker = u64::try_from(place).ok().and_then(|place| workers.nth(place))?;
+                if held.is_none_or(|held| held.worker != worker) {
+                    self.worker = worker;
+                    return Some((worker, if fixed { now } else { quiet }));
+                }
+            }
+            self.refused.retain(|&(_, mark)| mark <= now && !fixed);
+            self.refused.sort_by_key(|&(_, mark)| mark);
+            let quietest_first: Vec<_> = self.refused.drain(..).map(|(worker, _)| worker).collect();
+            self.second_pass = Some(quietest_first.into_iter());
         }
-        let quietest_first = || {
-            let mut passed = self.refused.clone();
-            passed.retain(|&(_, mark)| mark <= now && !fixed);
-            passed.sort_by_key(|&(_, mark)| mark);
-            passed.into_iter().map(|(worker, _)| worker).collect::<Vec<_>>().into_iter()
-        };
-        let pass = self.second_pass.take().unwrap_or_else(quietest_first);
-        self.worker = self.second_pass.insert(pass).next()?;
-        Some((self.worker, now))
     }
 }
 

@@ -101,7 +101,7 @@ impl Desk {
     /// The ledger has not said anything: what to tell those who wait.
     pub(super) fn clock_silent(&mut self, error: &LedgerError, now: &Now) -> Trouble {
         let mut pause = self.ledger_clock.pause;
-        let trouble = self.unavailable(error.to_string(), now, &mut pause);
+        let trouble = self.unavailable(error.to_string(), now, &mut pause, 0);
         self.ledger_clock.pause = pause;
         trouble
     }

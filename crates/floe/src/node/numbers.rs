@@ -156,7 +156,7 @@ impl Refill {
             }
             Err(LedgerError::Unavailable(cause)) => {
                 self.unanswered = Some(token);
-                let trouble = desk.unavailable(cause, now, &mut self.pause);
+                let trouble = desk.unavailable(cause, now, &mut self.pause, 0);
                 self.numbers.line.set_trouble(Some(trouble));
             }
             Err(error) => self.numbers.line.stop(&error.to_string()),

@@ -175,7 +175,7 @@ impl Tally {
             }
             Err(LedgerError::Unavailable(cause)) => {
                 self.give_up(callers);
-                desk.unavailable(cause, now, &mut self.pause);
+                desk.unavailable(cause, now, &mut self.pause, 0);
             }
             Err(error) => {
                 self.give_up(callers);

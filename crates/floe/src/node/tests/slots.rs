@@ -99,6 +99,34 @@ fn the_second_pass_takes_the_quietest_slot_whose_window_has_passed() {
 }
 
 #[test]
+fn where_no_slot_has_been_quiet_for_long_one_is_found_all_the_same() {
+    let mut rig = Rig::new(&Memory::default(), 7);
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    let now = rig.now();
+    let mut last = 0;
+    for probe in 1..=194 {
+        let (id, request) = rig.reserve();
+        let (_, worker) = Key::parse_slot(request.key.as_str()).unwrap();
+        // All are live, but for one of the second 64 and one of the third, whose windows have just passed.
+        let passed = probe == 100 || probe == 150;
+        assert_eq!(request.max_mark, if probe == 129 || probe == 194 { now } else { now - WINDOW - 10_000 });
+        if request.max_mark == now {
+            assert_eq!(worker, last, "the one that has passed, of these 64");
+        }
+        if passed {
+            last = worker;
+        }
+        let answer = match probe {
+            194 => Ok(Reply::Got { start: now, end: now + WINDOW, previous_mark: now - 1 }),
+            _ => refused(if passed { now - 1 } else { now + 500 }),
+        };
+        rig.answer(id, answer);
+    }
+    assert!(matches!(rig.mint(&stream), Mint::Got { worker, .. } if worker == last));
+}
+
+#[test]
 fn taken_slots_are_said_to_be_out_and_recover() {
     let ledger = Memory::default();
     let mut rig = Rig::new(&ledger, 3);

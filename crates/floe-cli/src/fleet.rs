@@ -1,0 +1,138 @@
+//! `floe sim --fleet`: what a large fleet asks of one ledger, as a table for people or as JSON.
+
+use std::time::Duration;
+
+use floe_server::show_duration;
+use floe_sim::fleet::{self, Figures, Peaks, Plan, Spread};
+use floe_sim::table::grouped;
+use serde_json::{Value, json};
+
+use crate::arguments;
+use crate::failure::{Failure, Outcome};
+use crate::table::{Table, print, print_json};
+
+pub(crate) fn run(nodes: usize, seed: u64, arguments: &arguments::Fleet) -> Outcome {
+    let plan = plan(nodes, seed, arguments).map_err(Failure::usage)?;
+    let figures = fleet::run(&plan).map_err(Failure::usage)?;
+    match arguments.json {
+        true => print_json(&as_json(&plan, &figures)),
+        false => print(&as_table(&plan, &figures)),
+    }
+}
+
+fn plan(nodes: usize, seed: u64, arguments: &arguments::Fleet) -> Result<Plan, fleet::PlanError> {
+    let plan = Plan::new(nodes, seed)?;
+    Ok(Plan {
+        layout: arguments.layout.clone().unwrap_or(plan.layout),
+        window_ms: arguments.window.map_or(plan.window_ms, millis),
+        kills_per_minute: arguments.kills_per_minute.unwrap_or(0),
+        stops_per_minute: arguments.stops_per_minute.unwrap_or(0),
+        outage_ms: arguments.outage.map_or(0, millis),
+        numbers_per_second: arguments.segment.unwrap_or(0),
+        ledger_rate: arguments.ledger_rate,
+        ..plan
+    })
+}
+
+fn as_table(plan: &Plan, figures: &Figures) -> String {
+    let mut table = Table::new(&["", "MEAN", "MOST", "P99"]);
+    let rates = [
+        ("ledger writes in a second", &figures.writes),
+        ("ledger calls in a second", &figures.calls),
+        ("slots with a mark ahead", &figures.slots),
+        ("slots with a recent mark", &figures.recent),
+    ];
+    for (label, peaks) in rates {
+        let mean = decimal(peaks.mean_milli());
+        table.row([label.to_owned(), mean, grouped(peaks.peak), String::new()]);
+    }
+    let probes = [
+        ("probes for a slot at the start", &figures.probes_at_start),
+        ("probes for a slot later", &figures.probes),
+    ];
+    for (label, spread) in probes.into_iter().filter(|(_, spread)| spread.count() > 0) {
+        let mean = decimal(spread.mean_milli());
+        table.row([label.to_owned(), mean, grouped(spread.most()), grouped(spread.percentile_99())]);
+    }
+    let mut text = format!(
+        "{} nodes with windows of {} on {} slots, seed {}, {} of virtual time\n\n{}\n",
+        grouped(u64::try_from(plan.nodes).unwrap_or(u64::MAX)),
+        show_duration(Duration::from_millis(plan.window_ms)),
+        grouped(plan.layout.workers()),
+        plan.seed,
+        show_duration(Duration::from_secs(figures.lasted.as_secs())),
+        table.render(),
+    );
+    text += &format!(
+        "All started at once: {}, with at most {} writes in a second.\n",
+        all_mint(figures.start),
+        grouped(figures.writes_at_start)
+    );
+    if let Some(outage) = &figures.outage {
+        text += &format!(
+            "The ledger was gone for {}, with at most {} calls in a second; {} nodes had run dry when it returned.\n\
+             Then {}, with at most {} writes in a second; {} nodes took another slot.\n",
+            show_duration(Duration::from_millis(plan.outage_ms)),
+            grouped(outage.calls),
+            grouped(outage.dry),
+            all_mint(outage.until_all_mint),
+            grouped(outage.writes),
+            grouped(outage.moved),
+        );
+    }
+    text += &format!("Mints refused for want of a slot: {}\n", grouped(figures.slots_out));
+    text
+}
+
+fn all_mint(after: Option<Duration>) -> String {
+    after.map_or("not all minted before the run ended".to_owned(), |after| {
+        format!("all minted after {}", show_duration(Duration::from_millis(millis(after))))
+    })
+}
+
+fn as_json(plan: &Plan, figures: &Figures) -> Value {
+    let peaks = |peaks: &Peaks| json!({ "mean_milli": peaks.mean_milli(), "peak": peaks.peak });
+    let spread = |spread: &Spread| {
+        json!({
+            "acquisitions": spread.count(),
+            "mean_milli": spread.mean_milli(),
+            "p99": spread.percentile_99(),
+            "most": spread.most(),
+        })
+    };
+    let outage = figures.outage.as_ref().map(|outage| {
+        json!({
+            "dry": outage.dry,
+            "calls_peak": outage.calls,
+            "writes_peak": outage.writes,
+            "until_all_mint_ms": outage.until_all_mint.map(millis),
+            "moved": outage.moved,
+        })
+    });
+    json!({
+        "nodes": plan.nodes,
+        "layout": plan.layout.to_string(),
+        "slots": plan.layout.workers(),
+        "window_ms": plan.window_ms,
+        "seed": plan.seed,
+        "lasted_ms": millis(figures.lasted),
+        "writes": peaks(&figures.writes),
+        "calls": peaks(&figures.calls),
+        "slots_ahead": peaks(&figures.slots),
+        "slots_recent": peaks(&figures.recent),
+        "probes_at_start": spread(&figures.probes_at_start),
+        "probes": spread(&figures.probes),
+        "start": { "until_all_mint_ms": figures.start.map(millis), "writes_peak": figures.writes_at_start },
+        "outage": outage,
+        "refused_for_want_of_a_slot": figures.slots_out,
+    })
+}
+
+/// `33.3`, of thousandths.
+fn decimal(milli: u64) -> String {
+    format!("{}.{}", grouped(milli / 1_000), milli % 1_000 / 100)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
