@@ -23,6 +23,8 @@
 //! otherwise) and then says [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on which anything went wrong is closed, and
 //! so are the idle ones beside it; new ones are made at growing, jittered distances of at most half a second.
 //! A process that forks opens its ledger again in the child.
+//!
+//! [`LedgerError::Unavailable`]: floe::ledger::LedgerError::Unavailable
 
 use std::sync::Arc;
 

@@ -20,7 +20,8 @@ fn fresh_url() -> (String, String) {
 }
 
 fn rig() -> Rig<Zookeeper> {
-    let url = |port, options: &str| format!("zookeeper://127.0.0.1:{port}/floe?{options}");
+    // A session is a write: thirty-two of them at once may wait for a busy disk for longer than the default.
+    let url = |port, options: &str| format!("zookeeper://127.0.0.1:{port}/floe?connect_timeout=30&{options}");
     Rig { server: Zookeeper::start(&[], &[]), url }
 }
 

@@ -11,7 +11,10 @@ use super::open;
 use crate::{ask, got, says};
 
 fn opens(port: u16, options: &str) -> Result<(), OpenError> {
-    floe_ledger::open(&format!("zookeeper://127.0.0.1:{port}/floe?{options}"), "test").map(|ledger| {
+    // The first handshake of a fresh Java on a busy machine takes its time.
+    let patience = "max_wait=30s&connect_timeout=30";
+    let url = format!("zookeeper://127.0.0.1:{port}/floe?{patience}&{options}");
+    floe_ledger::open(&url, "test").map(|ledger| {
         got(&*ledger, &ask(1));
     })
 }
