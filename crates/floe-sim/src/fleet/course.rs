@@ -23,6 +23,9 @@ const GIVEN_UP: Micros = 5_000_000;
 const BACK_IN: Micros = 1_000_000;
 const QUIET_MS: u64 = 10_000;
 
+/// When restarts begin, in microseconds.
+const STARTED_BY: Micros = 1_000_000;
+
 enum Event {
     /// A node's alarm, unless it has been set to another time.
     Wake {
@@ -40,13 +43,6 @@ enum Event {
         life: u32,
         id: u64,
         answer: Box<Result<Reply, LedgerError>>,
-    },
-    /// What it says to the question for its clock.
-    Clock {
-        node: usize,
-        life: u32,
-        id: u64,
-        reached: bool,
     },
     /// A call to give back is over.
     Over {
@@ -164,7 +160,8 @@ impl<'a> Course<'a> {
             [(plan.kills_per_minute, Event::Kill), (plan.stops_per_minute, Event::Stop)]
         {
             if let Some(every) = Micros::checked_div(60_000_000, per_minute) {
-                self.plan_at(every, event);
+                // Not before all that start at once have started.
+                self.plan_at(STARTED_BY + every, event);
             }
         }
         let restarts_end = micros(plan.settled_ms() + plan.measured_ms());
@@ -247,13 +244,6 @@ impl<'a> Course<'a> {
             }
             Event::Effect { node, life, call } => self.effect(node, life, *call),
             Event::Answer { node, life, id, answer } => self.answer(node, life, id, *answer),
-            Event::Clock { node, life, id, reached } => {
-                if let Some(it) = self.nodes[node].as_ref().filter(|_| self.lives[node] == life) {
-                    // This ledger has no clock, as etcd has none.
-                    it.answer_clock(id, if reached { Ok(None) } else { Err(busy()) });
-                    self.turn(node);
-                }
-            }
             Event::Over { node, life, id } => {
                 if let Some(it) = self.nodes[node].as_ref().filter(|_| self.lives[node] == life) {
                     it.over(id);
@@ -356,7 +346,13 @@ impl<'a> Course<'a> {
     fn turn(&mut self, node: usize) {
         let Some(it) = &mut self.nodes[node] else { return };
         let before = it.wake_ms;
-        let calls = it.turn();
+        let mut calls = it.turn();
+        // This ledger has no clock, and says so at once: the question is no write, and is put once at a start and every
+        // five minutes at the most.
+        while let Some(at) = calls.iter().position(|call| call.op == Op::Clock) {
+            calls.remove(at).into_iter().for_each(|call| it.answer_clock(call.id, Ok(None)));
+            calls.extend(it.turn());
+        }
         let after = it.wake_ms;
         calls.into_iter().for_each(|call| self.send(node, call));
         // An alarm that was set for the same time is still in the heap, unless it has just rung.
@@ -383,7 +379,7 @@ impl<'a> Course<'a> {
             Op::Reserve(_) | Op::Count(_) => {
                 self.plan_at(at, Event::Answer { node, life, id: call.id, answer: Box::new(Err(busy())) });
             }
-            Op::Clock => self.plan_at(at, Event::Clock { node, life, id: call.id, reached: false }),
+            Op::Clock => {}
             Op::GiveBack { .. } => self.plan_at(at, Event::Over { node, life, id: call.id }),
         }
     }
@@ -406,9 +402,7 @@ impl<'a> Course<'a> {
                 self.note(node, life, request, &answer);
                 self.plan_at(back, Event::Answer { node, life, id: call.id, answer: Box::new(answer) });
             }
-            Op::Clock => {
-                self.plan_at(back, Event::Clock { node, life, id: call.id, reached: !self.gone });
-            }
+            Op::Clock => {}
             Op::GiveBack { key, token, from } => {
                 if !self.gone && self.memory.give_back(key, *token, *from) == Ok(true) {
                     self.writes.add(now_ms);

@@ -417,13 +417,13 @@ impl LifeBook {
         waited_ms > LATE_MS && self.ran.saturating_sub(since) > LATE_MS * 1_000
     }
 
-    /// Whether it has held time for a while in which it could mint now.
+    /// Whether it has held time for a while in which it could mint now, were it as far ahead as it may.
     pub(super) fn has_window(&self, bits: &Bits, steady: u64) -> bool {
         self.owned.iter().rev().any(|it| {
             matches!(it.mark, Mark::Slot { bits: of, .. } if of == bits.worker)
                 && it.moves == self.moves
                 && it.range.start + bits.tick_ms <= steady
-                && steady + 2 * bits.tick_ms <= it.range.end
+                && steady + 2 * bits.tick_ms + AHEAD_MS <= it.range.end
                 && !self.must_stop.contains(&it.mark)
         })
     }
