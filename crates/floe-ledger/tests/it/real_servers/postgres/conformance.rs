@@ -1,21 +1,19 @@
-//! Every conformance case, for realms in the same tables and for realms with a schema each.
+//! Every conformance case, for realms in the same tables and for realms with a schema each. One test each, since a
+//! runner that starts a process for each test would start a server for each.
 
 use floe::ledger::conformance::{self, Realm};
 
 use super::{Postgres, open, schema};
 
-mod realms_in_the_same_tables {
-    use super::{Postgres, Realm, schema};
-
-    fn fresh() -> Realm {
-        let (url, realm) = (Postgres::shared().url(), schema());
+#[test]
+fn realms_in_the_same_tables() {
+    let url = Postgres::shared().url();
+    conformance::run(&|| {
+        let (url, realm) = (url.clone(), schema());
         Realm::new(move || floe_ledger::open(&url, &realm).unwrap())
-    }
-
-    floe::ledger_conformance!(fresh);
+    });
 }
 
-/// One test, since a runner that starts a process for each would start a server for each.
 #[test]
 fn a_schema_for_each_realm() {
     conformance::run(&|| {
