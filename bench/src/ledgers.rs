@@ -9,7 +9,8 @@ use std::time::Duration;
 use floe::Floe;
 use floe_testbed::Postgres;
 
-use crate::Result;
+use crate::measure::Outcome;
+use crate::{Result, rows};
 
 /// How long each measurement takes, and how often the two are taken in turn.
 const SECONDS: u64 = 5;
@@ -18,6 +19,7 @@ const ROUNDS: usize = 3;
 const CLIENTS: usize = 64;
 const CONNECTIONS: usize = 16;
 
+type Mint = fn(&Floe) -> Result<Outcome>;
 type Run<'a> = Box<dyn Fn() -> Result<f64> + 'a>;
 
 /// Measures a counter with clients on one node, and on four, beside `select nextval`, and prints the ratio.
@@ -42,13 +44,44 @@ pub(crate) fn counter() -> Result<bool> {
         results.iter().for_each(|rate| print!(" {rate:>12.0}"));
         println!();
     }
-    let median = |results: &Vec<f64>| {
-        let mut sorted = results.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted[sorted.len() / 2]
-    };
     println!("one node against nextval: {:.2}", median(&results[2]) / median(&results[0]));
     Ok(true)
+}
+
+/// What a snowflake and a segment cost on a ledger in memory and on PostgreSQL, in turn: windows and segments are
+/// reserved beside the minting, which has no business with the ledger.
+pub(crate) fn minting() -> Result<bool> {
+    const TURNS: usize = 9;
+    let server = Postgres::start(&[]);
+    let open = |shared: bool| -> Result<Floe> {
+        let url = if shared { server.url() } else { "memory:".to_owned() };
+        Ok(Floe::open(floe_ledger::open(&url, "bench")?)?)
+    };
+    let rows: [(&str, Mint); 2] =
+        [("snowflake, shared generator", rows::snowflakes), ("segment", |floe| rows::segment_of(floe, 1))];
+    let mut sound = true;
+    for (name, run) in rows {
+        let mut nanos = [Vec::new(), Vec::new()];
+        for _ in 0..TURNS {
+            for (shared, nanos) in [false, true].into_iter().zip(&mut nanos) {
+                let outcome = run(&open(shared)?)?;
+                sound &= outcome.repeated == 0;
+                nanos.push(outcome.nanos_per_id());
+            }
+        }
+        let [memory, postgres] = nanos.each_ref().map(|nanos| median(nanos));
+        println!(
+            "{name:<30} memory {memory:.2} ns, postgres {postgres:.2} ns, ratio {:.3}",
+            postgres / memory
+        );
+    }
+    Ok(sound)
+}
+
+fn median(results: &[f64]) -> f64 {
+    let mut sorted = results.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
 }
 
 fn nextval(server: &Postgres, protocol: &str) -> Result<f64> {

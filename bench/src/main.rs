@@ -6,6 +6,7 @@
 //! cargo run --release -p floe-bench -- --http http://127.0.0.1:7600/v1/mint/orders
 //!                                                                    10,000 mints a second for 60 s
 //! cargo run --release -p floe-bench -- --counter                     a counter on PostgreSQL beside nextval
+//! cargo run --release -p floe-bench -- --ledgers                     minting on PostgreSQL beside minting on memory
 //! cargo run --release -p floe-bench -- --binary target/release/floe  how soon `floe serve` answers, and its memory
 //! ```
 //!
@@ -48,13 +49,14 @@ fn run() -> Result<bool> {
         match argument.as_str() {
             "--http" => url = Some(value()?),
             "--counter" => return ledgers::counter(),
+            "--ledgers" => return ledgers::minting(),
             "--binary" => binary = Some(PathBuf::from(value()?)),
             "--rate" => load.rate = value()?.parse()?,
             "--seconds" => load.seconds = value()?.parse()?,
             "--connections" => load.connections = value()?.parse()?,
             other if other.starts_with("--") => {
                 return Err(format!(
-                    "{other} is none of --http URL, --rate N, --seconds N, --connections N and --binary PATH"
+                    "{other} is none of --http URL, --rate N, --seconds N, --connections N, --counter, --ledgers and --binary PATH"
                 )
                 .into());
             }

@@ -131,7 +131,20 @@ fn minters(threads: usize) -> Result<Outcome> {
 }
 
 fn generator(layout: fn() -> Result<Layout>, threads: usize, count: usize) -> Result<Outcome> {
-    let floe = Floe::open(Memory::default())?;
+    generator_of(&Floe::open(Memory::default())?, layout, threads, count)
+}
+
+/// One thread's IDs of a shared generator on this floe.
+pub(crate) fn snowflakes(floe: &Floe) -> Result<Outcome> {
+    generator_of(floe, roomy, 1, MANY)
+}
+
+fn generator_of(
+    floe: &Floe,
+    layout: fn() -> Result<Layout>,
+    threads: usize,
+    count: usize,
+) -> Result<Outcome> {
     let generator = floe.snowflake("orders", layout()?)?;
     generator.mint()?;
     run(threads, count, || {
@@ -158,9 +171,12 @@ fn batches() -> Result<Outcome> {
     })
 }
 
-/// Steps are as large as a name has them that has minted at this rate for a while.
 fn segment(threads: usize) -> Result<Outcome> {
-    let floe = Floe::open(Memory::default())?;
+    segment_of(&Floe::open(Memory::default())?, threads)
+}
+
+/// Numbers of a segment on this floe. Steps are as large as a name has them that has minted at this rate for a while.
+pub(crate) fn segment_of(floe: &Floe, threads: usize) -> Result<Outcome> {
     let taste = Taste { min_step: 20_000_000, max_step: 100_000_000, ..Taste::default() };
     let Handle::Segment(segment, _) = floe.define(&Name::new("tickets")?, &Definition::SEGMENT, &taste)?
     else {

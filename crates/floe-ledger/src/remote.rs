@@ -20,8 +20,17 @@ use tokio::sync::oneshot;
 use self::pool::Pool;
 use crate::OpenError;
 
+// A build with few ledgers has no use for all of it.
+#[cfg_attr(
+    not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
+    allow(dead_code)
+)]
 pub(crate) mod options;
 mod pool;
+#[cfg_attr(
+    not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
+    allow(dead_code)
+)]
 pub(crate) mod realm;
 pub(crate) mod tls;
 

@@ -227,7 +227,7 @@ fn heed(checked: Result<Option<i64>, OpenError>, shared: bool) -> Result<(), Ser
         // The embedded ledger is on this machine: there is no other clock to go by.
         Ok(None) if !shared => {}
         Ok(None) => tracing::info!(
-            "the ledger has no clock of its own, so nothing shows whether this machine's is right"
+            "the ledger shows no clock (it has none, or is out of reach behind a cache), so nothing tells whether this machine's is right"
         ),
         Err(error @ OpenError::Clock(_)) => return Err(ServeError::Open(error.to_string())),
         // The node asks again before it reserves anything.

@@ -101,3 +101,19 @@ fn a_passfile_is_read_as_libpq_reads_it() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused("postgres://floe@db/ids", &named).contains("chmod 600"));
 }
+
+#[test]
+fn a_password_file_is_the_password_and_stands_alone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("password");
+    fs::write(&file, "s3cret\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let url = |user: &str| format!("postgres://{user}@db/ids?password_file={}", file.display());
+    let settings = parse(&url("floe"), &[("PGPASSWORD", "another")]).unwrap();
+    assert_eq!(settings.config.get_password(), Some(&b"s3cret"[..]));
+    assert!(refused(&url("floe:word"), &[]).contains("leave one out"));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(refused(&url("floe"), &[]).contains("chmod 600"));
+}

@@ -40,7 +40,7 @@ impl Settings {
         let (mut schema, mut allow_unsafe) = ("floe".to_owned(), false);
         let mut bounds = Bounds { max_wait: MAX_WAIT, connect: CONNECT_TIMEOUT };
         let (mut mode, mut roots) = (environment("PGSSLMODE"), environment("PGSSLROOTCERT"));
-        let mut rest = Vec::new();
+        let (mut rest, mut password_file) = (Vec::new(), None);
         for option in query.split('&').filter(|option| !option.is_empty()) {
             let (key, raw) = option.split_once('=').unwrap_or((option, ""));
             let value = percent_decode_str(raw).decode_utf8_lossy().into_owned();
@@ -50,6 +50,7 @@ impl Settings {
                 "unsafe" => allow_unsafe = options::allows_unsafe(key, &value)?,
                 "sslmode" => mode = Some(value),
                 "sslrootcert" => roots = Some(value),
+                "password_file" => password_file = Some(PathBuf::from(value)),
                 _ => rest.push(option),
             }
         }
@@ -70,6 +71,14 @@ impl Settings {
             Use::WherePossible => SslMode::Prefer,
             Use::Always => SslMode::Require,
         });
+        if let Some(file) = password_file {
+            if config.get_password().is_some() {
+                return Err(OpenError::Asked(
+                    "the URL has a password and names a password_file: leave one out".to_owned(),
+                ));
+            }
+            config.password(options::password_from(&file)?);
+        }
         complete(&mut config, environment)?;
         let shown = shown(&config, &schema);
         bounds.connect = config.get_connect_timeout().copied().unwrap_or(bounds.connect).min(bounds.max_wait);

@@ -1,18 +1,22 @@
 //! A Redis Cluster: the node that holds a realm's slot serves it, any other says which one that is.
 
 use floe_ledger::OpenError;
-use floe_testbed::Redis;
+use floe_testbed::{Redis, free_port};
 
 use super::open;
 use crate::{ask, got, says};
 
-fn node() -> Redis {
-    Redis::start(&["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"])
+/// A node, and its port for the others: by default 10,000 above the clients', where somebody's connection may be.
+fn node() -> (Redis, String) {
+    let port = free_port().to_string();
+    let cluster =
+        ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no", "--cluster-port", &port];
+    (Redis::start(&cluster), port)
 }
 
 #[test]
 fn the_node_with_the_realms_slot_serves_it_and_others_name_it() {
-    let (here, there) = (node(), node());
+    let ((here, port), (there, _)) = (node(), node());
     let slot: u32 = here.cli(&["CLUSTER", "KEYSLOT", "floe:{test}"]).parse().unwrap();
     let record = here.cli(&["CLUSTER", "KEYSLOT", "floe:{test}:m:n/orders"]);
     assert_eq!(record, slot.to_string(), "all keys of a realm are in one slot");
@@ -22,7 +26,7 @@ fn the_node_with_the_realms_slot_serves_it_and_others_name_it() {
     let command: Vec<&str> =
         ["CLUSTER", "ADDSLOTS"].into_iter().chain(rest.iter().map(String::as_str)).collect();
     there.cli(&command);
-    there.cli(&["CLUSTER", "MEET", "127.0.0.1", &here.port().to_string()]);
+    there.cli(&["CLUSTER", "MEET", "127.0.0.1", &here.port().to_string(), &port]);
     let knows = |node: &Redis| {
         let state = node.cli(&["CLUSTER", "INFO"]);
         state.contains("cluster_slots_assigned:16384") && state.contains("cluster_state:ok")
