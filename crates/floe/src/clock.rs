@@ -241,7 +241,12 @@ impl Steady {
         self.era += u64::from(right < self.time);
         (self.time, self.doubted, self.slewed) = (right.min(self.time), None, 0);
         let behind = u64::try_from(self.time.since(wall)).unwrap_or(0);
-        self.state = if behind > 0 { ClockState::Waiting(behind) } else { ClockState::Level };
+        self.state = match behind {
+            0 => ClockState::Level,
+            _ if behind <= self.policy.max_hold_ms.max(self.policy.wait_ms) => ClockState::Waiting(behind),
+            // It was minted by while nothing spoke against it, which cannot be taken back.
+            _ => ClockState::Refused(behind),
+        };
         true
     }
 

@@ -438,6 +438,24 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..60)
 }
 
+/// A time that was minted by while no clock spoke against it cannot be gone back behind, and is not waited for longer than
+/// a rollback may be held through.
+#[test]
+fn a_time_that_turns_out_too_far_ahead_is_refused_as_any_other() {
+    let policy = ClockPolicy { wait_ms: 5, max_hold_ms: 60_000 };
+    let mut steady = Steady::new(policy, reading(START + HOUR, 0));
+    let now = MonoMillis::new(0);
+    steady.hear(Heard::new(None, now, now), 0);
+    steady.observe(reading(START + HOUR, 0));
+    // The ledger's clock shows itself, and the wall clock is set right.
+    steady.observe(reading(START, 0));
+    let era = steady.now().stamp.era();
+    steady.hear(Heard::new(Some(UnixMillis::new(START)), now, now), era);
+    steady.observe(reading(START, 0));
+    assert_eq!(steady.now().state, ClockState::Refused(HOUR.unsigned_abs()));
+    assert!(steady.now().refusal().is_some());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
