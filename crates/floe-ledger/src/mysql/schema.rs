@@ -10,6 +10,7 @@ use super::session::Answer;
 use super::statements::text;
 use super::url::Settings;
 use crate::DEFAULT_REALM;
+use crate::remote::options::let_be;
 use crate::remote::realm as words;
 
 /// The version of the tables. A migration is a step from each older version; there is no older one yet.
@@ -60,8 +61,9 @@ pub(super) async fn check_server(
     check_version(settings, value("version"))?;
     check_writable(settings, |name| found.get(name).copied())?;
     let is_off = |name: &str| matches!(value(name), "OFF" | "0" | "DETECT_ONLY");
-    let mut refuse =
-        |finding: &str, what: &str, way_out: &str| allow(settings, remarks, finding, what, way_out);
+    let mut refuse = |finding: &str, what: &str, way_out: &str| {
+        let_be(settings.allow_unsafe, &settings.shown, remarks, [finding, what, way_out])
+    };
 
     let flush = value("innodb_flush_log_at_trx_commit");
     if !matches!(flush, "1" | "3") {
@@ -152,13 +154,12 @@ async fn check_replication(
     if THREADS.iter().all(|column| row.text(*column) == Some("No")) {
         return Ok(());
     }
-    allow(
-        settings,
-        remarks,
+    let finding = [
         &format!("replicates from {}", row.text(PRIMARY).unwrap_or("another server")),
         "what is written there and here can hand out the same range",
         "Name the primary, or end the replication (RESET REPLICA ALL)",
-    )
+    ];
+    Ok(let_be(settings.allow_unsafe, &settings.shown, remarks, finding)?)
 }
 
 /// The bound of a call is the client's; `innodb_lock_wait_timeout`, in whole seconds, ends what an abandoned call left
@@ -218,7 +219,8 @@ async fn find_version(
     if !others.is_empty() {
         let finding = format!("keeps {others} in another engine than InnoDB");
         let what = "it has no transactions, or does not survive a crash";
-        allow(settings, remarks, &finding, what, "ALTER TABLE … ENGINE = InnoDB")?;
+        let finding = [&*finding, what, "ALTER TABLE … ENGINE = InnoDB"];
+        let_be(settings.allow_unsafe, &settings.shown, remarks, finding)?;
     }
     let loose = found(columns, |_| true);
     if !loose.is_empty() {
@@ -268,24 +270,6 @@ async fn enter_realm(
     );
     link.transact(&make).await?;
     id(&link.rows(&find).await?).ok_or_else(|| words::is_gone(shown, &format!("the realm {realm}")).into())
-}
-
-/// Refuses what endangers marks, or notes it where the URL allows it.
-fn allow(
-    settings: &Settings,
-    remarks: &mut Vec<String>,
-    finding: &str,
-    what: &str,
-    way_out: &str,
-) -> Result<(), Trouble> {
-    if settings.allow_unsafe {
-        remarks.push(format!("unsafe: it {finding}"));
-        return Ok(());
-    }
-    Err(unfit(format!(
-        "{} {finding}: {what}. {way_out}, or accept the loss with unsafe=allow in the URL",
-        settings.shown
-    )))
 }
 
 fn unfit(text: String) -> Trouble {

@@ -7,6 +7,7 @@ use super::Trouble;
 use super::statements::in_schema;
 use super::url::Settings;
 use crate::DEFAULT_REALM;
+use crate::remote::options::let_be;
 use crate::remote::realm as words;
 
 /// The version of the tables. A migration is a step from each older version, in one transaction; there is no older
@@ -65,7 +66,8 @@ pub(super) async fn check_server(
     ];
     for (column, (setting, what)) in (3..).zip(why) {
         if get::<&str>(&row, column)? != "on" {
-            allow(settings, remarks, &format!("has {setting} = off"), what, &format!("turn {setting} on"))?;
+            let finding = [&format!("has {setting} = off"), what, &format!("turn {setting} on")];
+            let_be(settings.allow_unsafe, shown, remarks, finding)?;
         }
     }
     if get::<&str>(&row, 6)? != "UTF8" {
@@ -114,7 +116,8 @@ pub(super) async fn enter(
     if let Some(unlogged) = get::<Option<&str>>(&row, 2)? {
         let what = "PostgreSQL empties them after a crash";
         let way = "ALTER TABLE … SET LOGGED";
-        allow(settings, remarks, &format!("has unlogged tables ({unlogged})"), what, way)?;
+        let finding = [&format!("has unlogged tables ({unlogged})"), what, way];
+        let_be(settings.allow_unsafe, shown, remarks, finding)?;
     }
     if !get(&row, 1)? {
         if known.is_some() {
@@ -176,24 +179,6 @@ async fn enter_realm(
     client.execute(&make, &[&realm, &id]).await.map_err(Trouble::Store)?;
     let row = client.query_one(&find, &[&realm]).await.map_err(Trouble::Store)?;
     get(&row, 0)
-}
-
-/// Refuses what endangers marks, or notes it where the URL allows it.
-fn allow(
-    settings: &Settings,
-    remarks: &mut Vec<String>,
-    finding: &str,
-    what: &str,
-    way_out: &str,
-) -> Result<(), Trouble> {
-    if settings.allow_unsafe {
-        remarks.push(format!("unsafe: it {finding}"));
-        return Ok(());
-    }
-    Err(unfit(format!(
-        "{} {finding}: {what}. {way_out}, or accept the loss with unsafe=allow in the URL",
-        settings.shown
-    )))
 }
 
 fn unfit(text: String) -> Trouble {

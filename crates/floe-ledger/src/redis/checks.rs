@@ -8,6 +8,7 @@ use redis::{Cmd, FromRedisValue, RedisError, cmd};
 use super::connect::Link;
 use super::url::Settings;
 use super::{Trouble, trouble};
+use crate::remote::options::let_be;
 
 /// The oldest version that is taken, major and minor.
 const OLDEST: (u32, u32) = (6, 2);
@@ -170,14 +171,8 @@ impl Judge<'_> {
     }
 
     fn allow(&mut self, finding: &str, what: &str, way_out: &str) -> Result<(), Trouble> {
-        if self.settings.allow_unsafe {
-            self.remarks.push(format!("unsafe: it {finding}"));
-            return Ok(());
-        }
-        Err(unfit(format!(
-            "{} {finding}: {what}. {way_out}, or accept the loss with unsafe=allow in the URL",
-            self.settings.shown
-        )))
+        let finding = [finding, what, way_out];
+        Ok(let_be(self.settings.allow_unsafe, &self.settings.shown, self.remarks, finding)?)
     }
 }
 

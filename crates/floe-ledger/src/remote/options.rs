@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use floe::ledger::LedgerError;
+
 use crate::OpenError;
 
 /// How long a call takes at most, unless the URL says otherwise.
@@ -33,6 +35,25 @@ pub(crate) fn allows_unsafe(key: &str, value: &str) -> Result<bool, OpenError> {
         "refuse" => Ok(false),
         _ => Err(takes(key, value, "allow or refuse")),
     }
+}
+
+/// Refuses a server with a `finding` that endangers marks, or remarks on it where the URL says `unsafe=allow`.
+///
+/// # Errors
+/// `Unfit`, with what the finding does and the way out.
+pub(crate) fn let_be(
+    allows_unsafe: bool,
+    shown: &str,
+    remarks: &mut Vec<String>,
+    [finding, what, way_out]: [&str; 3],
+) -> Result<(), LedgerError> {
+    if allows_unsafe {
+        remarks.push(format!("unsafe: it {finding}"));
+        return Ok(());
+    }
+    Err(LedgerError::Unfit(format!(
+        "{shown} {finding}: {what}. {way_out}, or accept the loss with unsafe=allow in the URL"
+    )))
 }
 
 /// An option that does not take this value.
