@@ -1,0 +1,58 @@
+//! Reading from the front of bytes that have come so far, never past their end.
+
+/// Bytes, and how far they have been read. Every read is a whole one or `None`: then there is too little yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// How many bytes have been read.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// What has not been read yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next `count` bytes.
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let end = self.at.checked_add(count)?;
+        let taken = self.bytes.get(self.at..end)?;
+        self.at = end;
+        Some(taken)
+    }
+
+    /// The next `N` bytes.
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    /// The next byte.
+    pub(crate) fn byte(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_that_does_not_fit_moves_nothing() {
+        let mut cursor = Cursor::new(b"abc");
+        assert_eq!(cursor.take(4), None);
+        assert_eq!(cursor.take(usize::MAX), None);
+        assert_eq!(cursor.byte(), Some(b'a'));
+        assert_eq!(cursor.take(usize::MAX), None, "an end past the address space");
+        assert_eq!((cursor.array::<2>(), cursor.rest(), cursor.position()), (Some(*b"bc"), &b""[..], 3));
+        assert_eq!(cursor.byte(), None);
+    }
+}

@@ -1,0 +1,15 @@
+//! Bytes to requests and replies to bytes, for the protocols that floe's clients speak.
+//!
+//! Each codec is a pure function of bytes: it has no socket, no clock, no runtime, and knows nothing of floe. It takes
+//! the bytes that have come so far and tells what stands at their front: a whole request, too little for one yet, or
+//! something that can never become one. Every length that a client names is held against a limit, given as an
+//! argument, before anything is allocated or waited for; nothing recurses; and what a codec keeps between two calls is
+//! bounded by those limits.
+//!
+//! # What it does not do
+//! It decides nothing: which names exist, what an error is called on which wire, when a connection is closed. That
+//! is `floe-server`'s.
+#![forbid(unsafe_code)]
+
+#[expect(dead_code, reason = "the codecs come next")]
+mod cursor;
