@@ -2,6 +2,7 @@
 //! marks are kept.
 
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use floe::Floe;
 use floe_testbed::Postgres;
 
-use crate::measure::Outcome;
+use crate::measure::{Outcome, now};
 use crate::{Result, rows};
 
 /// How long each measurement takes, and how often the two are taken in turn.
@@ -27,11 +28,12 @@ pub(crate) fn counter() -> Result<bool> {
     let server = Postgres::start(&["synchronous_commit=on", "fsync=on"]);
     server.psql("CREATE SEQUENCE numbers");
     println!("{:<54} {:>12} {:>12} {:>12}", "a second", "round 1", "round 2", "round 3");
-    let rows: [(&str, Run<'_>); 4] = [
+    let rows: [(&str, Run<'_>); 5] = [
         ("pgbench, select nextval, 16 connections", Box::new(|| nextval(&server, "simple"))),
         ("pgbench, the same, prepared", Box::new(|| nextval(&server, "prepared"))),
-        ("floe counter, 64 clients of one node", Box::new(|| counts(&server, 1))),
-        ("floe counter, 16 clients of each of four nodes", Box::new(|| counts(&server, 4))),
+        ("floe counter, 64 clients on two threads", Box::new(|| counts_of_tasks(&server))),
+        ("floe counter, 64 threads of one node", Box::new(|| counts(&server, 1))),
+        ("floe counter, 16 threads of each of four nodes", Box::new(|| counts(&server, 4))),
     ];
     let mut results = rows.each_ref().map(|_| Vec::new());
     for _ in 0..ROUNDS {
@@ -44,7 +46,7 @@ pub(crate) fn counter() -> Result<bool> {
         results.iter().for_each(|rate| print!(" {rate:>12.0}"));
         println!();
     }
-    println!("one node against nextval: {:.2}", median(&results[2]) / median(&results[0]));
+    println!("64 clients on two threads against nextval: {:.2}", median(&results[2]) / median(&results[0]));
     Ok(true)
 }
 
@@ -99,7 +101,32 @@ fn nextval(server: &Postgres, protocol: &str) -> Result<f64> {
     })
 }
 
-/// Clients that ask for one number at a time, on so many nodes; every number is checked.
+/// Clients that ask for one number at a time and share two threads, as those of pgbench do.
+fn counts_of_tasks(server: &Postgres) -> Result<f64> {
+    let floe = Floe::open(floe_ledger::open(&server.url(), "bench")?)?;
+    let counter = floe.counter("visits")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
+    let numbers = runtime.block_on(async {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut clients = tokio::task::JoinSet::new();
+        for _ in 0..CLIENTS {
+            let (counter, stop) = (counter.clone(), Arc::clone(&stop));
+            clients.spawn(async move {
+                let mut numbers = Vec::new();
+                while !stop.load(Ordering::Relaxed) {
+                    numbers.push(counter.mint_async().await?.get());
+                }
+                Ok::<_, floe::MintError>(numbers)
+            });
+        }
+        tokio::time::sleep(Duration::from_secs(SECONDS)).await;
+        stop.store(true, Ordering::Relaxed);
+        clients.join_all().await
+    });
+    checked(numbers.into_iter().collect::<std::result::Result<_, _>>()?)
+}
+
+/// Clients that ask for one number at a time, each on a thread of its own, on so many nodes.
 fn counts(server: &Postgres, nodes: usize) -> Result<f64> {
     let stop = AtomicBool::new(false);
     let floes = (0..nodes)
@@ -119,14 +146,21 @@ fn counts(server: &Postgres, nodes: usize) -> Result<f64> {
                 })
             })
             .collect();
-        thread::park_timeout(Duration::from_secs(SECONDS));
+        let end = now() + Duration::from_secs(SECONDS);
+        while let Some(left) = end.checked_duration_since(now()) {
+            thread::park_timeout(left);
+        }
         stop.store(true, Ordering::Relaxed);
         clients
             .into_iter()
             .map(|client| client.join().unwrap_or_else(|_| Err("a client panicked".into())))
             .collect()
     });
-    let numbers = numbers.into_iter().collect::<Result<Vec<_>>>()?;
+    checked(numbers.into_iter().collect::<Result<_>>()?)
+}
+
+/// The rate, once every client's numbers are found to increase and none to come twice.
+fn checked(numbers: Vec<Vec<u64>>) -> Result<f64> {
     if numbers.iter().any(|numbers| !numbers.is_sorted_by(|a, b| a < b)) {
         return Err("a client saw the counter go back".into());
     }

@@ -17,7 +17,7 @@
 //!   was seen (`--bump-revision`): raise every mark before anything is minted.
 //!
 //! # How it behaves
-//! A thread of its own drives at most four connections; calls may come from any thread, an async runtime's included.
+//! Whoever calls drives the connections, at most four; calls may come from any thread, an async runtime's included.
 //! Calls on one key queue up in the order in which they came, and only other processes are raced for it. Each call,
 //! with connecting and waiting its turn, ends within `max_wait` (5 s unless the URL says otherwise) and then says
 //! [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on which anything went wrong is

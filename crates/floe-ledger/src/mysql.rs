@@ -17,7 +17,7 @@
 //! - **Sessions stay themselves.** A proxy in between has to keep a session on one connection, and repeats nothing.
 //!
 //! # How it behaves
-//! A thread of its own drives at most four connections; calls may come from any thread, an async runtime's included.
+//! Whoever calls drives the connections, at most four; calls may come from any thread, an async runtime's included.
 //! Each call, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
 //! otherwise) and then says [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on which
 //! anything went wrong is closed, and so are the idle ones beside it; new ones are made at growing, jittered distances

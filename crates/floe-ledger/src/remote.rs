@@ -1,4 +1,4 @@
-//! What the ledgers behind a network have in common: a thread of their own, a few connections, bounds on every wait,
+//! What the ledgers behind a network have in common: who drives their connections, a few of those, bounds on every wait,
 //! and the words for what may be found there.
 //!
 //! An adapter says how to connect ([`Connect`]) and what to do on a connection ([`Remote::call`]). A connection on
@@ -8,19 +8,17 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::Duration;
 
 use floe::ledger::LedgerError;
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
 
+use self::driver::Driver;
 use self::pool::Pool;
 use crate::OpenError;
 
 // A build with few ledgers has no use for all of it.
+mod driver;
 #[cfg_attr(
     not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
     allow(dead_code)
@@ -33,10 +31,6 @@ mod pool;
 )]
 pub(crate) mod realm;
 pub(crate) mod tls;
-
-/// How much longer than its own bound a call is waited for. Only a thread that is gone (after a fork) or a machine
-/// that stands takes it up.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// How an adapter reaches its server.
 pub(crate) trait Connect: Send + Sync + 'static {
@@ -132,25 +126,27 @@ impl<E> Trouble<E> {
 /// What a call does with its connection.
 pub(crate) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, Trouble<E>>> + Send + 'a>>;
 
-/// A server, with the thread that drives its connections whether or not anybody calls: one that the server closes is
-/// noticed at once.
+/// A server, and what drives the connections to it.
 pub(crate) struct Remote<C: Connect> {
     pool: Arc<Pool<C>>,
-    runtime: Handle,
     /// What the server was found to be.
     found: OnceLock<String>,
-    /// Its drop ends the thread.
-    _running: oneshot::Sender<()>,
+    driver: Driver,
 }
 
 impl<C: Connect> Remote<C> {
     /// Starts the thread, `name`, and makes the first connection.
     pub(crate) fn open(name: &str, connect: C) -> Result<Self, OpenError> {
         let pool = Arc::new(Pool::new(connect));
-        let (runtime, running) = drive(name, &pool)?;
-        let remote = Self { pool, runtime, found: OnceLock::new(), _running: running };
-        let pool = Arc::clone(&remote.pool);
-        match remote.wait(async move { pool.begin().await }) {
+        let closed = Arc::clone(&pool);
+        let driver = Driver::start(name, async move { closed.close().await }).map_err(|error| {
+            LedgerError::Unavailable(format!(
+                "the system refused a thread for the ledger at {} ({error}): look at the limits of this process",
+                pool.connect.shown()
+            ))
+        })?;
+        let remote = Self { pool, found: OnceLock::new(), driver };
+        match remote.wait(remote.pool.begin()) {
             Ok(remarks) => {
                 let remarks =
                     if remarks.is_empty() { remarks.join("") } else { format!(" ({})", remarks.join("; ")) };
@@ -177,10 +173,9 @@ impl<C: Connect> Remote<C> {
         turn: impl Future<Output = G> + Send + 'static,
         work: impl for<'a> FnOnce(&'a mut C::Link, &'a mut G) -> Work<'a, T, C::Error> + Send + 'static,
     ) -> Result<T, LedgerError> {
-        let pool = Arc::clone(&self.pool);
         let outcome = self.wait(async move {
             let mut turn = turn.await;
-            let mut lease = pool.lease().await?;
+            let mut lease = self.pool.lease().await?;
             let outcome = work(lease.link()?, &mut turn).await;
             if outcome.as_ref().err().is_none_or(Trouble::spares_the_link) {
                 lease.keep();
@@ -206,42 +201,15 @@ impl<C: Connect> Remote<C> {
         trouble.words(connect.shown(), |error| connect.at_work(error))
     }
 
-    fn wait<T: Send + 'static>(
+    fn wait<T: Send>(
         &self,
-        work: impl Future<Output = Result<T, Trouble<C::Error>>> + Send + 'static,
+        work: impl Future<Output = Result<T, Trouble<C::Error>>> + Send,
     ) -> Result<T, Trouble<C::Error>> {
-        let (answer, answered) = mpsc::sync_channel(1);
         let max_wait = self.pool.connect.bounds().max_wait;
-        self.runtime.spawn(async move {
-            let outcome = tokio::time::timeout(max_wait, work).await;
-            // A caller that has gone away needs no answer.
-            drop(answer.send(outcome.unwrap_or(Err(Trouble::Timeout(max_wait)))));
-        });
-        answered.recv_timeout(max_wait + GRACE).unwrap_or_else(|error| match error {
-            RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected => Err(Trouble::NoThread),
-        })
+        let bounded = async { tokio::time::timeout(max_wait, work).await };
+        match self.driver.run(bounded) {
+            Some(outcome) => outcome.unwrap_or(Err(Trouble::Timeout(max_wait))),
+            None => Err(Trouble::NoThread),
+        }
     }
-}
-
-fn drive<C: Connect>(name: &str, pool: &Arc<Pool<C>>) -> Result<(Handle, oneshot::Sender<()>), LedgerError> {
-    let failed = |error: std::io::Error| {
-        LedgerError::Unavailable(format!(
-            "the system refused a thread for the ledger at {} ({error}): look at the limits of this process",
-            pool.connect.shown()
-        ))
-    };
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let handle = runtime.handle().clone();
-    let (running, stopped) = oneshot::channel::<()>();
-    let served = Arc::clone(pool);
-    let run = move || {
-        runtime.block_on(async {
-            drop(stopped.await);
-            served.close().await;
-        });
-        // A name that is still being looked up is not waited for.
-        runtime.shutdown_background();
-    };
-    thread::Builder::new().name(name.to_owned()).spawn(run).map_err(failed)?;
-    Ok((handle, running))
 }

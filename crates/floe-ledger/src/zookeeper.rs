@@ -15,7 +15,7 @@
 //!   open to these alone.
 //!
 //! # How it behaves
-//! A thread of its own drives at most four connections, each a session; calls may come from any thread, an async
+//! Whoever calls drives the connections, at most four, each a session; calls may come from any thread, an async
 //! runtime's included. Nothing hangs on sessions: none is resumed, and there are no ephemeral nodes and no
 //! watches. Each call, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL
 //! says otherwise) and then says [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on

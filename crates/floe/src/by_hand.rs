@@ -76,19 +76,22 @@ pub fn open(
 impl Hand {
     /// Whether somebody has asked for a turn since the last one: a mint that found nothing left, a caller that queued.
     pub fn is_called(&self) -> bool {
-        self.shared.signal.is_raised()
+        self.shared.signal.is_raised() || self.shared.has_calls()
     }
 
     /// Lets the node look at the clock and at what is wanted, and wakes the futures whose time has come.
     pub fn turn(&self) -> Turn {
         self.shared.signal.lower();
-        let (calls, wake, _) = self.shared.look_around();
-        Turn { calls, wake }
+        let (_, wake, _) = self.shared.look_around();
+        Turn { calls: self.shared.take_calls(), wake }
     }
 
     /// Hands in the ledger's answer to a reservation. An answer to a call that was answered already changes nothing.
     pub fn answer(&self, id: u64, answer: Result<Reply, LedgerError>) {
-        self.shared.node().handle_answer(id, answer, &self.shared.clock);
+        let mut node = self.shared.node();
+        if let Some(name) = node.handle_answer(id, answer, &self.shared.clock) {
+            node.gathered(&name, &self.shared.clock);
+        }
     }
 
     /// Hands in what the ledger said of its clock. An answer to a call that was answered already changes nothing.

@@ -473,6 +473,11 @@ impl Clock {
         now
     }
 
+    /// The monotonic clock, for measuring waits: nothing is observed.
+    pub(crate) fn mono(&self) -> MonoMillis {
+        self.source.read().mono
+    }
+
     /// One round of the ticker: whether the stamp was used since the last one. It is at hand from the first round on,
     /// until [`Clock::put_away`].
     pub(crate) fn tick(&self) -> bool {

@@ -94,12 +94,12 @@ impl Ticket {
 }
 
 /// Waits for a ticket's answer, and lets the node know when nobody waits any more.
-struct Queued {
+struct Queued<'a> {
     ticket: Arc<Ticket>,
-    counting: Counting,
+    counting: &'a Counting,
 }
 
-impl Attempt for Queued {
+impl Attempt for Queued<'_> {
     type Output = u64;
 
     fn attempt(&mut self) -> Result<Step<u64>, MintError> {
@@ -118,18 +118,18 @@ impl Attempt for Queued {
     }
 }
 
-impl Drop for Queued {
+impl Drop for Queued<'_> {
     fn drop(&mut self) {
         *lock(&self.ticket.answer) = Answer::Gone;
     }
 }
 
 impl Counting {
-    fn queue(&self, count: u64) -> Result<Queued, MintError> {
+    fn queue(&self, count: u64) -> Result<Queued<'_>, MintError> {
         check_count(count, MAX_BATCH)?;
         let ticket = Ticket::new(count);
         self.shared.enqueue(&self.name, &ticket)?;
-        Ok(Queued { ticket, counting: self.clone() })
+        Ok(Queued { ticket, counting: self })
     }
 
     fn mint(&self, count: u64) -> Result<u64, MintError> {

@@ -1,8 +1,7 @@
 //! The blocking driver: a thread that runs the [`Node`], a few that talk to the ledger, and the alarms of futures.
 
 use std::any::Any;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -21,7 +20,11 @@ use crate::signal::Signal;
 use crate::status::{Calls, LedgerCalls};
 use crate::sync::lock_std as lock;
 use crate::time::MonoMillis;
-use crate::wait::Alarms;
+use crate::wait::{Alarm, Alarms};
+
+/// How long callers of a counter are waited for at most before the next trip to the ledger, which they may share; half
+/// a trip where that is less, as PostgreSQL's documentation advises for its `commit_delay`.
+const GATHERING: Duration = Duration::from_micros(500);
 
 /// What every generator, counter and thread of one floe shares.
 pub(crate) struct Shared {
@@ -32,7 +35,7 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) calls: Calls,
     node: Mutex<Node>,
-    alarms: Mutex<BinaryHeap<Alarm>>,
+    clockwork: Mutex<Clockwork>,
     work: Mutex<Work>,
     work_is_there: Condvar,
 }
@@ -43,24 +46,11 @@ struct Work {
     over: bool,
 }
 
-/// Wakes a future. The earliest is on top of the heap.
-struct Alarm(Reverse<MonoMillis>, Waker);
-
-impl PartialEq for Alarm {
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-impl Eq for Alarm {}
-impl PartialOrd for Alarm {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Alarm {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.cmp(&other.0)
-    }
+/// The futures to wake, the earliest first.
+#[derive(Default)]
+struct Clockwork {
+    alarms: BTreeMap<Alarm, Waker>,
+    last: u64,
 }
 
 impl Shared {
@@ -80,7 +70,7 @@ impl Shared {
             ledger,
             calls: Calls::default(),
             node: Mutex::new(node),
-            alarms: Mutex::default(),
+            clockwork: Mutex::default(),
             work: Mutex::default(),
             work_is_there: Condvar::new(),
         }
@@ -106,9 +96,26 @@ impl Shared {
         lock(&self.node)
     }
 
+    /// Puts a caller in a name's queue. The caller's own thread does what the node would do for it, so that a trip to
+    /// the ledger wakes one thread and not two.
     pub(crate) fn enqueue(&self, name: &Name, ticket: &Arc<Ticket>) -> Result<(), MintError> {
-        self.node().enqueue(name, ticket)?;
-        self.signal.raise();
+        let queue = || {
+            let mut node = self.node();
+            let asks = node.enqueue(name, ticket, &self.clock)?;
+            Ok(asks.then(|| self.queue_calls(node)))
+        };
+        let queued = catch_unwind(AssertUnwindSafe(queue)).unwrap_or_else(|panic| {
+            let cause = own_error(&*panic);
+            self.node().stop(&cause);
+            Err(MintError::Stopped(cause))
+        });
+        match queued? {
+            None => {}
+            // The time for it has not come: the node's thread sees to that.
+            Some(0) => self.signal.raise(),
+            Some(1) => self.work_is_there.notify_one(),
+            Some(_) => self.work_is_there.notify_all(),
+        }
         Ok(())
     }
 
@@ -139,40 +146,59 @@ impl Shared {
         }
     }
 
-    /// Steps the node and rings the alarms: what the ledger is to be asked, when to come back, and what time it is.
-    pub(crate) fn look_around(&self) -> (VecDeque<Call>, Option<MonoMillis>, MonoMillis) {
+    /// Steps the node and rings the alarms; how many calls to the ledger came of it, when to come back, and what time it
+    /// is.
+    pub(crate) fn look_around(&self) -> (usize, Option<MonoMillis>, MonoMillis) {
         let mut node = self.node();
         node.step(&self.clock);
-        let mut calls = VecDeque::new();
-        while let Some(call) = node.poll_call() {
-            calls.push_back(call);
-        }
         let now = self.clock.look();
         let deadline = node.deadline(&now);
-        drop(node);
+        let calls = self.queue_calls(node);
         let alarm = self.ring_alarms(now.mono);
         (calls, [deadline, alarm].into_iter().flatten().min(), now.mono)
     }
 
-    /// Hands the node's questions on and says after how many milliseconds to come back.
+    /// Puts what the node asks where the ledger's threads find it; how many calls those are.
+    fn queue_calls(&self, mut node: MutexGuard<'_, Node>) -> usize {
+        let calls: Vec<Call> = std::iter::from_fn(|| node.poll_call()).collect();
+        drop(node);
+        let count = calls.len();
+        if count > 0 {
+            lock(&self.work).calls.extend(calls);
+        }
+        count
+    }
+
+    /// What nobody has put to the ledger yet.
+    pub(crate) fn take_calls(&self) -> VecDeque<Call> {
+        std::mem::take(&mut lock(&self.work).calls)
+    }
+
+    /// Whether there is something to put to the ledger.
+    #[cfg(feature = "by-hand")]
+    pub(crate) fn has_calls(&self) -> bool {
+        !lock(&self.work).calls.is_empty()
+    }
+
+    /// Lets the node look around and says after how many milliseconds to come back.
     fn turn(&self) -> Option<u64> {
-        let (mut calls, wake, now) = self.look_around();
-        if !calls.is_empty() {
-            lock(&self.work).calls.append(&mut calls);
+        let (calls, wake, now) = self.look_around();
+        if calls > 0 {
             self.work_is_there.notify_all();
         }
         wake.map(|at| at.since(now))
     }
 
     fn ring_alarms(&self, now: MonoMillis) -> Option<MonoMillis> {
-        let mut due = Vec::new();
-        let mut alarms = lock(&self.alarms);
-        while alarms.peek().is_some_and(|alarm| alarm.0.0 <= now) {
-            due.extend(alarms.pop().map(|alarm| alarm.1));
-        }
-        let next = alarms.peek().map(|alarm| alarm.0.0);
-        drop(alarms);
-        due.into_iter().for_each(Waker::wake);
+        let mut clockwork = lock(&self.clockwork);
+        let later = match now.get().checked_add(1) {
+            Some(next) => clockwork.alarms.split_off(&Alarm(MonoMillis::new(next), 0)),
+            None => BTreeMap::new(),
+        };
+        let next = later.first_key_value().map(|(alarm, _)| alarm.0);
+        let due = std::mem::replace(&mut clockwork.alarms, later);
+        drop(clockwork);
+        due.into_values().for_each(Waker::wake);
         next
     }
 
@@ -195,39 +221,80 @@ impl Shared {
     }
 
     fn talk(&self) {
-        loop {
-            let mut work = lock(&self.work);
-            let call = loop {
-                if let Some(call) = work.calls.pop_front() {
-                    break call;
-                }
-                if work.over {
-                    return;
-                }
-                work = self.work_is_there.wait(work).unwrap_or_else(PoisonError::into_inner);
-            };
-            drop(work);
+        let mut gathering = None;
+        while let Some(call) = self.next_call(gathering.take()) {
             let id = call.id;
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.answer(call))) {
-                let mut node = self.node();
-                node.stop(&own_error(&*panic));
-                node.handle_over(id);
+            match catch_unwind(AssertUnwindSafe(|| self.answer(call))) {
+                Ok(gathers) => gathering = gathers,
+                Err(panic) => {
+                    let mut node = self.node();
+                    node.stop(&own_error(&*panic));
+                    node.handle_over(id);
+                    self.signal.raise();
+                }
             }
+            self.queue_and_go_on(self.node());
         }
     }
 
-    fn answer(&self, Call { id, op }: Call) {
+    /// Queues what the node asks, on a thread that takes a call next and so wakes nobody for the first.
+    fn queue_and_go_on(&self, node: MutexGuard<'_, Node>) {
+        if self.queue_calls(node) > 1 {
+            self.work_is_there.notify_all();
+        }
+    }
+
+    /// The next call to the ledger; `None` where there will be none. Callers of a name that are being gathered have a
+    /// moment for it, which anything else to do ends.
+    fn next_call(&self, gathering: Option<(Name, Duration)>) -> Option<Call> {
+        let mut work = lock(&self.work);
+        if let Some((name, moment)) = gathering {
+            if work.calls.is_empty() && !work.over {
+                drop(self.work_is_there.wait_timeout(work, moment));
+            } else {
+                drop(work);
+            }
+            let mut node = self.node();
+            node.gathered(&name, &self.clock);
+            self.queue_and_go_on(node);
+            work = lock(&self.work);
+        }
+        loop {
+            if let Some(call) = work.calls.pop_front() {
+                return Some(call);
+            }
+            if work.over {
+                return None;
+            }
+            work = self.work_is_there.wait(work).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Puts a call to the ledger and hands its answer in. Where it returns a name, more callers of that are waited for,
+    /// so long.
+    fn answer(&self, Call { id, op }: Call) -> Option<(Name, Duration)> {
         let watch = Stopwatch::start();
         let reserve = |request: &Reserve, ask: fn(&dyn Ledger, &Reserve) -> Result<Reply, LedgerError>| {
             let answer = catch_unwind(AssertUnwindSafe(|| ask(&*self.ledger, request)));
             let answer = answer.unwrap_or_else(|panic| Err(failed(&*panic)));
-            self.calls.record(&answer, watch.micros());
+            let micros = watch.micros();
+            self.calls.record(&answer, micros);
             let answer = answer.and_then(|reply| sound(reply, request));
-            self.node().handle_answer(id, answer, &self.clock);
+            let well = answer.is_ok();
+            let gathers = self.node().handle_answer(id, answer, &self.clock);
+            (well, gathers.map(|name| (name, Duration::from_micros(micros / 2).min(GATHERING))))
         };
         match op {
-            Op::Reserve(request) => reserve(&request, |ledger, request| ledger.reserve(request)),
-            Op::Count(request) => reserve(&request, |ledger, request| ledger.count(request)),
+            Op::Count(request) => {
+                let (well, gathers) = reserve(&request, |ledger, request| ledger.count(request));
+                // Its callers have been woken, and what is asked next is asked by this thread.
+                if well {
+                    return gathers;
+                }
+            }
+            Op::Reserve(request) => {
+                reserve(&request, |ledger, request| ledger.reserve(request));
+            }
             Op::Clock => {
                 let clock = AssertUnwindSafe(|| self.ledger.clock());
                 let answer = catch_unwind(clock).unwrap_or_else(|panic| Err(failed(&*panic)));
@@ -241,6 +308,7 @@ impl Shared {
             }
         }
         self.signal.raise();
+        None
     }
 
     pub(crate) fn ledger_calls(&self) -> LedgerCalls {
@@ -282,17 +350,24 @@ fn own_error(panic: &(dyn Any + Send)) -> String {
 
 impl Alarms for Shared {
     fn mono(&self) -> MonoMillis {
-        self.clock.look().mono
+        self.clock.mono()
     }
 
-    fn wake_at(&self, at: MonoMillis, waker: &Waker) {
-        let mut alarms = lock(&self.alarms);
-        let first = alarms.peek().is_none_or(|alarm| at < alarm.0.0);
-        alarms.push(Alarm(Reverse(at), waker.clone()));
-        drop(alarms);
+    fn wake_at(&self, at: MonoMillis, waker: &Waker) -> Alarm {
+        let mut clockwork = lock(&self.clockwork);
+        clockwork.last += 1;
+        let alarm = Alarm(at, clockwork.last);
+        let first = clockwork.alarms.first_key_value().is_none_or(|(earliest, _)| at < earliest.0);
+        clockwork.alarms.insert(alarm, waker.clone());
+        drop(clockwork);
         if first {
             self.signal.raise();
         }
+        alarm
+    }
+
+    fn cancel(&self, alarm: Alarm) {
+        lock(&self.clockwork).alarms.remove(&alarm);
     }
 }
 
@@ -334,7 +409,7 @@ impl Driver {
         {
             let mut node = self.shared.node();
             // What no thread has taken up yet is not reserved any more.
-            let unasked = std::mem::take(&mut lock(&self.shared.work).calls);
+            let unasked = self.shared.take_calls();
             unasked.iter().for_each(|call| node.handle_over(call.id));
             node.close(&self.shared.clock);
         }

@@ -217,22 +217,30 @@ impl Node {
         self.refills.push(refill);
     }
 
-    /// Puts a caller in a name's queue.
+    /// Puts a caller in a name's queue, and asks for it where that makes sense now; whether it does.
     ///
     /// # Errors
     /// `Stopped`, and `Busy` where the queue is full.
-    pub(crate) fn enqueue(&mut self, name: &Name, ticket: &Arc<Ticket>) -> Result<(), MintError> {
+    pub(crate) fn enqueue(
+        &mut self,
+        name: &Name,
+        ticket: &Arc<Ticket>,
+        clock: &Clock,
+    ) -> Result<bool, MintError> {
         if let Some(cause) = &self.stopped {
             return Err(MintError::Stopped(cause.clone()));
         }
         let Some(tally) = self.tallies.get_mut(name) else {
             return Err(MintError::Stopped(format!("{name} is not served any more")));
         };
-        tally.enqueue(ticket)?;
+        let now_is_the_time = tally.enqueue(ticket)?;
+        if now_is_the_time {
+            tally.step(&mut self.desk, &clock.look());
+        }
         if !self.busy_tallies.contains(name) {
             self.busy_tallies.insert(name.clone());
         }
-        Ok(())
+        Ok(now_is_the_time)
     }
 
     /// Why nothing is minted any more, for ever.
@@ -280,17 +288,24 @@ impl Node {
         self.desk.calls.pop_front()
     }
 
-    /// Takes in the answer to a reserve.
-    pub(crate) fn handle_answer(&mut self, id: u64, answer: Result<Reply, LedgerError>, clock: &Clock) {
-        let Some(purpose) = self.desk.asked.remove(&id) else { return };
+    /// Takes in the answer to a reserve. Where it returns a name, more callers of that are waited for: a moment later
+    /// [`gathered`](Self::gathered) is due.
+    pub(crate) fn handle_answer(
+        &mut self,
+        id: u64,
+        answer: Result<Reply, LedgerError>,
+        clock: &Clock,
+    ) -> Option<Name> {
+        let purpose = self.desk.asked.remove(&id)?;
         if !matches!(answer, Err(LedgerError::Unavailable(_))) {
             self.desk.down = None;
         }
         if self.stopped.is_some() {
-            return;
+            return None;
         }
         if let Err(LedgerError::Unfit(cause)) = &answer {
-            return self.stop(cause);
+            self.stop(cause);
+            return None;
         }
         let now = clock.look();
         match purpose {
@@ -299,11 +314,20 @@ impl Node {
             }
             Purpose::Refill(index) => self.refills[index].handle(id, answer, &mut self.desk, &now),
             Purpose::Tally(name) => {
-                if let Some(tally) = self.tallies.get_mut(&name) {
-                    tally.handle(id, answer, &mut self.desk, &now);
-                }
+                let tally = self.tallies.get_mut(&name)?;
+                tally.handle(id, answer, &mut self.desk, &now);
+                return tally.gathers().then_some(name);
             }
             Purpose::Clock | Purpose::GiveBack => {}
+        }
+        None
+    }
+
+    /// No more callers of the name are waited for.
+    pub(crate) fn gathered(&mut self, name: &Name, clock: &Clock) {
+        let tally = self.tallies.get_mut(name).filter(|_| self.stopped.is_none());
+        if let Some(tally) = tally {
+            tally.gathered(&mut self.desk, &clock.look());
         }
     }
 

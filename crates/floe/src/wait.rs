@@ -3,7 +3,7 @@
 //! What is waited for is an [`Attempt`]. A blocked thread parks until a [`Bell`] rings or a time has come; a future
 //! is woken by the same bell, and by the driver's alarms.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -24,7 +24,7 @@ pub(crate) struct Bell {
 
 #[derive(Default)]
 struct Waiting {
-    wakers: HashMap<u64, Waker>,
+    wakers: BTreeMap<u64, Waker>,
     last: u64,
 }
 
@@ -32,7 +32,7 @@ struct Waiting {
 const MOST_WAITING: usize = 100_000;
 
 impl Bell {
-    /// Wakes everyone who waits.
+    /// Wakes everyone who waits, in the order in which they came.
     pub(crate) fn ring(&self) {
         mutate!(BellNotRung => return);
         let wakers = std::mem::take(&mut self.lock().wakers);
@@ -90,35 +90,51 @@ pub(crate) enum Step<T> {
 /// Where the time for waiting comes from, and who wakes futures.
 pub(crate) trait Alarms: Send + Sync {
     fn mono(&self) -> MonoMillis;
-    fn wake_at(&self, at: MonoMillis, waker: &Waker);
+
+    /// Wakes `waker` at a time, unless that is cancelled before.
+    fn wake_at(&self, at: MonoMillis, waker: &Waker) -> Alarm;
+
+    fn cancel(&self, alarm: Alarm);
 }
 
-/// Takes a caller off the list when it stops waiting, for whatever reason.
-struct Place<A: Attempt> {
+/// An alarm that was set: its time, and a number of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Alarm(pub(crate) MonoMillis, pub(crate) u64);
+
+/// Takes a caller off the lists when it stops waiting, for whatever reason.
+struct Place<'a, A: Attempt> {
     attempt: A,
     ticket: u64,
+    alarms: &'a dyn Alarms,
+    alarm: Option<Alarm>,
 }
 
-impl<A: Attempt> Drop for Place<A> {
+impl<A: Attempt> Drop for Place<'_, A> {
     fn drop(&mut self) {
         if self.ticket != 0 {
             self.attempt.bell().leave(self.ticket);
         }
+        self.set_alarm(None);
     }
 }
 
-impl<A: Attempt> Place<A> {
+impl<'a, A: Attempt> Place<'a, A> {
+    fn new(attempt: A, alarms: &'a dyn Alarms) -> Self {
+        Self { attempt, ticket: 0, alarms, alarm: None }
+    }
+
+    fn set_alarm(&mut self, alarm: Option<Alarm>) {
+        if let Some(earlier) = std::mem::replace(&mut self.alarm, alarm) {
+            self.alarms.cancel(earlier);
+        }
+    }
+
     /// One round: `Ok(Ok)` done, `Ok(Err(millis))` wait so long.
-    fn round(
-        &mut self,
-        waker: &Waker,
-        alarms: &dyn Alarms,
-        until: MonoMillis,
-    ) -> Result<Result<A::Output, u64>, MintError> {
+    fn round(&mut self, waker: &Waker, until: MonoMillis) -> Result<Result<A::Output, u64>, MintError> {
         // On the list first: a bell that rings between the attempt and the wait is not missed.
         self.attempt.bell().join(&mut self.ticket, waker)?;
         let step = self.attempt.attempt()?;
-        let left = until.since(alarms.mono());
+        let left = until.since(self.alarms.mono());
         match step {
             Step::Ready(output) => Ok(Ok(output)),
             Step::Wait { .. } if left == 0 => Err(self.attempt.give_up()),
@@ -144,9 +160,9 @@ pub(crate) fn block<A: Attempt>(
     }
     let until = alarms.mono().plus(patience);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut place = Place { attempt, ticket: 0 };
+    let mut place = Place::new(attempt, alarms);
     loop {
-        match place.round(&waker, alarms, until)? {
+        match place.round(&waker, until)? {
             Ok(output) => return Ok(output),
             Err(millis) => thread::park_timeout(Duration::from_millis(millis)),
         }
@@ -163,12 +179,13 @@ pub(crate) async fn wait<A: Attempt>(
         return Ok(output);
     }
     let until = alarms.mono().plus(patience);
-    let mut place = Place { attempt, ticket: 0 };
-    poll_fn(|context: &mut Context<'_>| match place.round(context.waker(), alarms, until) {
+    let mut place = Place::new(attempt, alarms);
+    poll_fn(|context: &mut Context<'_>| match place.round(context.waker(), until) {
         Err(error) => Poll::Ready(Err(error)),
         Ok(Ok(output)) => Poll::Ready(Ok(output)),
         Ok(Err(millis)) => {
-            alarms.wake_at(alarms.mono().plus(millis), context.waker());
+            let at = alarms.mono().plus(millis);
+            place.set_alarm(Some(alarms.wake_at(at, context.waker())));
             Poll::Pending
         }
     })

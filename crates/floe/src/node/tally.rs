@@ -24,6 +24,9 @@ pub(crate) struct Tally {
     shape: Option<Arc<DatedShape>>,
     queue: VecDeque<Arc<Ticket>>,
     asking: Option<Asking>,
+    /// How many callers the next question is held back for, a moment long: those that were just answered often ask
+    /// again at once, and should share a trip with those that queued meanwhile rather than take turns with them.
+    gathering: Option<usize>,
     /// The last end that this process saw (I1).
     last_end: u64,
     /// The latest day that the ledger has been seen at: a node whose clock is behind adopts it.
@@ -42,11 +45,13 @@ struct Asking {
 
 impl Tally {
     pub(crate) fn new(name: Name, shape: Option<Arc<DatedShape>>) -> Self {
-        let (queue, asking, room, pause) = (VecDeque::new(), None, None, Pause::default());
-        Self { name, shape, queue, asking, last_end: 0, day: 0, room, pause, stopped: None }
+        let (queue, pause) = (VecDeque::new(), Pause::default());
+        let (asking, gathering, room, stopped) = (None, None, None, None);
+        Self { name, shape, queue, asking, gathering, last_end: 0, day: 0, room, pause, stopped }
     }
 
-    pub(crate) fn enqueue(&mut self, ticket: &Arc<Ticket>) -> Result<(), MintError> {
+    /// Queues a caller, and says whether it is time to ask.
+    pub(crate) fn enqueue(&mut self, ticket: &Arc<Ticket>) -> Result<bool, MintError> {
         if let Some(cause) = &self.stopped {
             return Err(MintError::Stopped(cause.clone()));
         }
@@ -54,7 +59,7 @@ impl Tally {
             return Err(MintError::Busy { retry: std::time::Duration::from_millis(100) });
         }
         self.queue.push_back(Arc::clone(ticket));
-        Ok(())
+        Ok(self.may_ask())
     }
 
     pub(crate) fn stopped(&self) -> Option<&str> {
@@ -66,10 +71,27 @@ impl Tally {
         self.asking.is_some() || !self.queue.is_empty()
     }
 
+    /// Whether nothing is asked, and nobody waited for who is not there yet.
+    fn may_ask(&self) -> bool {
+        self.asking.is_none() && self.gathering.is_none_or(|known| self.queue.len() >= known)
+    }
+
+    /// Whether the next question is held back for more callers; [`gathered`](Self::gathered) ends it.
+    pub(crate) fn gathers(&self) -> bool {
+        self.gathering.is_some()
+    }
+
+    /// The moment is over: asks for the callers that are there.
+    pub(crate) fn gathered(&mut self, desk: &mut Desk, now: &Now) {
+        self.gathering = None;
+        self.step(desk, now);
+    }
+
     pub(crate) fn step(&mut self, desk: &mut Desk, now: &Now) {
-        if self.asking.is_some() || !self.pause.is_over(now.mono) {
+        if !self.may_ask() || !self.pause.is_over(now.mono) {
             return;
         }
+        self.gathering = None;
         self.queue.retain(|ticket| ticket.is_open());
         if self.queue.is_empty() {
             return;
@@ -161,6 +183,8 @@ impl Tally {
                     ));
                 }
                 self.last_end = end;
+                let known = callers.len() + self.queue.len();
+                self.gathering = (known > 1).then_some(known);
                 self.pause = Pause::default();
                 let mut position = start;
                 let callers = mutate!(callers, LeftoversHandedOn => self.handed_on(callers));
@@ -228,7 +252,7 @@ impl Tally {
     }
 
     pub(crate) fn deadline(&self) -> Option<MonoMillis> {
-        (self.asking.is_none() && !self.queue.is_empty()).then(|| self.pause.until().unwrap_or_default())
+        (self.may_ask() && !self.queue.is_empty()).then(|| self.pause.until().unwrap_or_default())
     }
 }
 

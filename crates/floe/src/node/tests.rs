@@ -178,7 +178,8 @@ impl Rig {
 
     fn enqueue(&mut self, name: &Name, count: u64) -> Arc<Ticket> {
         let ticket = Ticket::new(count);
-        self.node.enqueue(name, &ticket).unwrap();
+        self.node.enqueue(name, &ticket, &self.clock).unwrap();
+        self.collect();
         ticket
     }
 
@@ -224,7 +225,9 @@ impl Rig {
     }
 
     fn answer(&mut self, id: u64, answer: Result<Reply, LedgerError>) {
-        self.node.handle_answer(id, answer, &self.clock);
+        if let Some(name) = self.node.handle_answer(id, answer, &self.clock) {
+            self.node.gathered(&name, &self.clock);
+        }
         self.collect();
     }
 

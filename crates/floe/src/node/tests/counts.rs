@@ -13,20 +13,51 @@ fn counter() -> (Rig, Name, Key) {
 #[test]
 fn one_reservation_serves_who_was_queued_when_it_was_sent_in_call_order_and_nobody_else() {
     let (mut rig, name, key) = counter();
+    let first = rig.enqueue(&name, 1);
+    let (first_id, alone) = rig.reserve();
     let early: Vec<_> = [3, 1, 2].map(|count| rig.enqueue(&name, count)).into();
+    rig.step();
+    assert!(rig.calls.is_empty(), "one at a time");
+    let answer = rig.ledger.reserve(&alone);
+    rig.answer(first_id, answer);
     let (id, request) = rig.reserve();
     assert_eq!((request.floor, request.count, request.create), (0, 6, false));
     let late = rig.enqueue(&name, 1);
-    rig.step();
-    assert!(rig.calls.is_empty(), "one at a time");
     let answer = rig.ledger.reserve(&request);
     rig.answer(id, answer);
+    assert_eq!(first.answered(), Some(Ok(0)));
     let answers: Vec<_> = early.iter().map(|ticket| ticket.answered().unwrap().unwrap()).collect();
-    assert_eq!(answers, [0, 3, 4]);
+    assert_eq!(answers, [1, 4, 5]);
     assert_eq!(late.answered(), None, "its number is reserved after its call began");
     rig.settle();
-    assert_eq!(late.answered(), Some(Ok(6)));
-    assert_eq!(rig.mark(&key), 7);
+    assert_eq!(late.answered(), Some(Ok(7)));
+    assert_eq!(rig.mark(&key), 8);
+}
+
+#[test]
+fn who_was_just_answered_may_share_the_next_trip() {
+    let (mut rig, name, _) = counter();
+    let answer = |rig: &mut Rig| {
+        let (id, request) = rig.reserve();
+        let answer = rig.ledger.reserve(&request);
+        let gathering = rig.node.handle_answer(id, answer, &rig.clock);
+        rig.collect();
+        (request.count, gathering)
+    };
+    rig.enqueue(&name, 1);
+    rig.enqueue(&name, 1);
+    assert_eq!(answer(&mut rig), (1, Some(name.clone())), "one was answered, another waits");
+    rig.step();
+    assert!(rig.calls.is_empty() && rig.node.deadline(&rig.clock.look()).is_none(), "the moment is not over");
+    rig.enqueue(&name, 1);
+    assert_eq!(answer(&mut rig), (2, Some(name.clone())), "both are there: they do not wait for more");
+    let late = rig.enqueue(&name, 1);
+    assert!(rig.calls.is_empty());
+    rig.node.gathered(&name, &rig.clock);
+    assert_eq!(answer(&mut rig), (1, None), "the other did not come back: the moment was over for both");
+    assert!(late.answered().is_some());
+    rig.enqueue(&name, 1);
+    assert_eq!(answer(&mut rig), (1, None), "a lone caller never waits");
 }
 
 #[test]
@@ -50,19 +81,21 @@ fn a_lost_reply_is_followed_by_a_fresh_token_and_its_numbers_are_nobodys() {
 #[test]
 fn the_numbers_of_a_cancelled_caller_are_discarded() {
     let (mut rig, name, key) = counter();
-    let before = rig.enqueue(&name, 1);
+    rig.enqueue(&name, 1);
+    let (first_id, alone) = rig.reserve();
+    let (before, gone, stays) = (rig.enqueue(&name, 7), rig.enqueue(&name, 4), rig.enqueue(&name, 1));
     before.abandon();
-    rig.step();
-    assert!(rig.calls.is_empty(), "nobody waits: nothing is reserved");
-    let (gone, stays) = (rig.enqueue(&name, 4), rig.enqueue(&name, 1));
+    let answer = rig.ledger.reserve(&alone);
+    rig.answer(first_id, answer);
     let (id, request) = rig.reserve();
+    assert_eq!(request.count, 5, "nothing is reserved for who has gone before");
     gone.abandon();
     let answer = rig.ledger.reserve(&request);
     rig.answer(id, answer);
-    assert_eq!((stays.answered(), rig.mark(&key)), (Some(Ok(4)), 5));
+    assert_eq!((stays.answered(), rig.mark(&key)), (Some(Ok(5)), 6));
     let next = rig.enqueue(&name, 1);
     rig.settle();
-    assert_eq!(next.answered(), Some(Ok(5)), "leftovers are never handed on");
+    assert_eq!(next.answered(), Some(Ok(6)), "leftovers are never handed on");
 }
 
 #[test]
@@ -118,7 +151,7 @@ fn a_mark_that_went_back_stops_the_counter() {
     let Some(Err(MintError::Stopped(text))) = ticket.answered() else { panic!("it counts on") };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
     let ticket = Ticket::new(1);
-    let refused = rig.node.enqueue(&name, &ticket);
+    let refused = rig.node.enqueue(&name, &ticket, &rig.clock);
     assert_eq!(refused, Err(MintError::Stopped(text)));
 }
 
@@ -143,12 +176,13 @@ fn the_last_numbers_are_served_exactly() {
 #[test]
 fn the_queue_is_bounded() {
     let (mut rig, name, _) = counter();
+    rig.enqueue(&name, 1);
     let tickets: Vec<_> = (0..100_000).map(|_| rig.enqueue(&name, 1)).collect();
     let one_more = Ticket::new(1);
-    assert!(matches!(rig.node.enqueue(&name, &one_more), Err(MintError::Busy { .. })));
+    assert!(matches!(rig.node.enqueue(&name, &one_more, &rig.clock), Err(MintError::Busy { .. })));
     rig.settle();
-    assert_eq!(tickets.last().unwrap().answered(), Some(Ok(99_999)));
-    assert!(rig.node.enqueue(&name, &one_more).is_ok());
+    assert_eq!(tickets.last().unwrap().answered(), Some(Ok(100_000)));
+    assert!(rig.node.enqueue(&name, &one_more, &rig.clock).is_ok());
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! What drives the connections of a ledger: whoever calls, and a thread of their own while nobody does.
+//!
+//! A caller drives them itself while it waits for its answer, so that a call wakes no other thread on its way: on a
+//! machine with little to do that is most of what a short call would take. When nobody has called for a while, the thread
+//! takes over, so that a connection which the server closes is noticed, and whatever a connection does by itself goes on.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Notify;
+
+/// How long nobody has to call before the thread takes over.
+const QUIET: Duration = Duration::from_millis(20);
+
+/// See the module.
+pub(super) struct Driver {
+    /// There until the driver is dropped.
+    runtime: Option<Arc<Runtime>>,
+    state: Arc<State>,
+    thread: Thread,
+    process: u32,
+}
+
+#[derive(Default)]
+struct State {
+    /// Callers that wait for their answers, and how many there have been.
+    waiting: AtomicUsize,
+    calls: AtomicU64,
+    /// Tells the thread to leave the driving to a caller, or to end.
+    leave: Notify,
+    over: AtomicBool,
+}
+
+impl Driver {
+    /// Starts the thread; it runs `at_end` when the driver is dropped.
+    pub(super) fn start(name: &str, at_end: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
+        let runtime = Arc::new(Builder::new_current_thread().enable_all().build()?);
+        let state = Arc::new(State::default());
+        let (driven, known) = (Arc::clone(&runtime), Arc::clone(&state));
+        let run = move || {
+            while !known.over.load(Ordering::Acquire) {
+                driven.block_on(known.leave.notified());
+                known.until_quiet();
+            }
+            driven.block_on(at_end);
+            end(driven);
+        };
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?.thread().clone();
+        Ok(Self { runtime: Some(runtime), state, thread, process: std::process::id() })
+    }
+
+    /// Runs `work` to its end. `None` in a process that was forked from the one that started the driver: the
+    /// connections are the parent's, and a word from the child would garble what the parent says on them.
+    pub(super) fn run<T: Send>(&self, work: impl Future<Output = T> + Send) -> Option<T> {
+        if std::process::id() != self.process {
+            return None;
+        }
+        let runtime = self.runtime.as_deref()?;
+        let _waiting = Waiting::new(&self.state);
+        let work = async {
+            // Nobody may have driven the connections for a moment: one that was closed meanwhile is noticed before it is
+            // used, by a look at the sockets and a turn of their tasks.
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            work.await
+        };
+        if Handle::try_current().is_err() {
+            return Some(runtime.block_on(work));
+        }
+        // A thread of another runtime may not drive this one.
+        thread::scope(|scope| scope.spawn(|| runtime.block_on(work)).join().ok())
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.state.over.store(true, Ordering::Release);
+        self.state.leave.notify_one();
+        self.thread.unpark();
+        self.runtime.take().map(end);
+    }
+}
+
+/// Whoever is the last to let go of the runtime ends it, and does not wait for a name that is still being looked up.
+fn end(runtime: Arc<Runtime>) {
+    if let Some(runtime) = Arc::into_inner(runtime) {
+        runtime.shutdown_background();
+    }
+}
+
+impl State {
+    /// Returns once nobody has called for a while.
+    fn until_quiet(&self) {
+        let mut seen = None;
+        while !self.over.load(Ordering::Acquire) {
+            let calls = self.calls.load(Ordering::Acquire);
+            if self.waiting.load(Ordering::Acquire) == 0 && seen == Some(calls) {
+                return;
+            }
+            seen = Some(calls);
+            thread::park_timeout(QUIET);
+        }
+    }
+}
+
+/// A caller that waits.
+struct Waiting<'a>(&'a State);
+
+impl<'a> Waiting<'a> {
+    fn new(state: &'a State) -> Self {
+        state.calls.fetch_add(1, Ordering::AcqRel);
+        state.waiting.fetch_add(1, Ordering::AcqRel);
+        state.leave.notify_waiters();
+        Self(state)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
