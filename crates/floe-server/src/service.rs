@@ -4,7 +4,7 @@
 //! for and how long it may wait. It knows no protocol: a front end hands it a [`Wire`] and a name, and gets IDs or a
 //! [`Refusal`], which its column of the table in [`status`](crate::status) turns into an answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -174,9 +174,10 @@ impl Service {
     }
 
     /// Waits until something says that the ledger may not be used any more. Meanwhile the log is told of a clock that
-    /// is off.
+    /// is off, and of slots whose records somebody deleted.
     pub(crate) async fn stopped(&self) -> String {
         let mut clock_was_off = false;
+        let mut deleted = HashSet::new();
         loop {
             let notified = self.stopped.notified();
             let status = self.floe.status();
@@ -187,6 +188,14 @@ impl Service {
                 _ => {}
             }
             clock_was_off = trouble.is_some();
+            for slot in &status.slots {
+                for &worker in &slot.deleted {
+                    if deleted.insert((slot.worker_bits, worker)) {
+                        let key = floe::ledger::Key::slot(slot.worker_bits, worker);
+                        tracing::error!("{}", floe::LedgerError::Missing(key));
+                    }
+                }
+            }
             if let floe::State::Stopped(cause) = status.state {
                 return cause;
             }

@@ -13,13 +13,16 @@ use crate::DEFAULT_REALM;
 use crate::remote::options::let_be;
 use crate::remote::realm as words;
 
-/// The version of the tables. A migration is a step from each older version; there is no older one yet.
-const VERSION: i64 = 1;
+/// The version of the tables. A migration is a step from each older version.
+const VERSION: i64 = 2;
 
 /// The tables; `docs/ledgers.md` repeats them for those who make them by hand. Each statement commits by itself and
 /// does nothing where it was run before, and the version comes last, so that a start that was cut off is made good by
 /// the next one.
 const TABLES: &str = include_str!("tables.sql");
+
+/// The step from version 1, which did not remember which slots were made.
+const FROM_1: &str = include_str!("from_1.sql");
 
 /// The settings that durability hangs on. `SHOW` leaves out what a server does not have.
 const SETTINGS: &str = "
@@ -31,9 +34,9 @@ SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_redo_log_enabled'
 /// floe's tables that are there, with their engines, and columns that would take two names for one.
 const FIND: &str = "
 SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
-    AND TABLE_NAME IN ('floe_version', 'floe_realm', 'floe_mark', 'floe_definition');
+    AND TABLE_NAME IN ('floe_version', 'floe_realm', 'floe_mark', 'floe_made', 'floe_definition');
 SELECT CONCAT(TABLE_NAME, '.', COLUMN_NAME), COLLATION_NAME FROM information_schema.COLUMNS
-    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('floe_realm', 'floe_mark', 'floe_definition')
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('floe_realm', 'floe_mark', 'floe_made', 'floe_definition')
     AND COLUMN_NAME IN ('realm', 'key', 'name') AND COALESCE(COLLATION_NAME, '') <> 'utf8mb4_bin'
 ";
 
@@ -193,6 +196,10 @@ pub(super) async fn enter(
             return Err(words::is_gone(shown, "the version in the table floe_version").into());
         }
         link.query(TABLES).await?;
+        version = find_version(link, settings, remarks).await?;
+    }
+    if version == Some(1) {
+        link.query(FROM_1).await?;
         version = find_version(link, settings, remarks).await?;
     }
     match version {

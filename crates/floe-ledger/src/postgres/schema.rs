@@ -10,12 +10,14 @@ use crate::DEFAULT_REALM;
 use crate::remote::options::let_be;
 use crate::remote::realm as words;
 
-/// The version of the tables. A migration is a step from each older version, in one transaction; there is no older
-/// one yet.
-const VERSION: i32 = 1;
+/// The version of the tables. A migration is a step from each older version, in one transaction.
+const VERSION: i32 = 2;
 
 /// The tables, for the schema `floe`; `docs/ledgers.md` repeats them for those who make them by hand.
 const TABLES: &str = include_str!("tables.sql");
+
+/// The step from version 1, which did not remember which slots were made. Nobody makes one while it is taken.
+const FROM_1: &str = include_str!("from_1.sql");
 
 /// What floe is tested on from here up; older ones lack `starts_with` (11) or are out of support for years.
 const OLDEST: i32 = 120_000;
@@ -35,7 +37,7 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1),
        coalesce(bool_or(c.relname = 'version'), false),
        string_agg(c.relname::text, ', ') FILTER (WHERE c.relpersistence <> 'p')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname IN ('version', 'realm', 'mark', 'definition')
+WHERE n.nspname = $1 AND c.relname IN ('version', 'realm', 'mark', 'made', 'definition')
 ";
 
 /// Refuses a server that is not fit to keep marks, sets the session up, and remarks on what was found otherwise than
@@ -125,9 +127,12 @@ pub(super) async fn enter(
         }
         make_tables(client, settings, get(&row, 0)?).await?;
     }
-    let sql = in_schema("SELECT version FROM floe.version", schema);
-    let version = client.query_opt(&sql, &[]).await.map_err(Trouble::Store)?;
-    match version.map(|row| get::<i32>(&row, 0)).transpose()? {
+    let mut version = find_version(client, schema).await?;
+    if version == Some(1) {
+        in_turn(client, &in_schema(FROM_1, schema)).await?;
+        version = find_version(client, schema).await?;
+    }
+    match version {
         Some(VERSION) => {}
         Some(newer) if newer > VERSION => {
             return Err(words::is_newer(shown, newer.into(), VERSION.into()).into());
@@ -148,8 +153,19 @@ async fn make_tables(client: &Client, settings: &Settings, schema_exists: bool) 
     let make_schema =
         if schema_exists { String::new() } else { format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\";") };
     let tables = in_schema(TABLES, schema);
-    let sql = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK}); {make_schema} {tables} COMMIT;");
+    in_turn(client, &format!("{make_schema} {tables}")).await
+}
+
+/// One transaction, and nobody else's at a time.
+async fn in_turn(client: &Client, sql: &str) -> Result<(), Trouble> {
+    let sql = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK}); {sql} COMMIT;");
     client.batch_execute(&sql).await.map_err(Trouble::Store)
+}
+
+async fn find_version(client: &Client, schema: &str) -> Result<Option<i32>, Trouble> {
+    let sql = in_schema("SELECT version FROM floe.version", schema);
+    let version = client.query_opt(&sql, &[]).await.map_err(Trouble::Store)?;
+    version.map(|row| get(&row, 0)).transpose()
 }
 
 async fn enter_realm(

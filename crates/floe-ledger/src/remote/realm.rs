@@ -9,12 +9,16 @@ pub(crate) const RAISE: &str = "raise its marks above every ID in use (`floe mar
 
 /// A fresh realm id.
 pub(crate) fn fresh_id() -> Result<String, LedgerError> {
-    let token = Token::random().map_err(|error| {
+    Ok(fresh_token()?.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// What nothing else is told by.
+pub(crate) fn fresh_token() -> Result<Token, LedgerError> {
+    Token::random().map_err(|error| {
         LedgerError::Unavailable(format!(
             "the operating system gave no randomness for an id ({error}): try again"
         ))
-    })?;
-    Ok(token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    })
 }
 
 /// The realm has another id than before.

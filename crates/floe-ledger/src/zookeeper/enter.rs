@@ -95,6 +95,7 @@ async fn make(line: &mut Line, path: &str, realm_path: &str) -> Result<(), Troub
         create(realm_path, text.as_bytes()),
         create(&layout.root, b""),
         create(&layout.marks, b""),
+        create(&layout.made, b""),
         create(&layout.definitions, b""),
         create(&layout.clock, b""),
     ]);

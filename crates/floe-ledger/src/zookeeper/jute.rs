@@ -196,13 +196,6 @@ impl Reply {
         Ok(Self { number, zxid, code, body: reader.0.to_vec() })
     }
 
-    /// What `Create` answers.
-    pub(super) fn made(&self) -> Result<Stat, Error> {
-        let mut reader = self.reader()?;
-        reader.bytes()?;
-        reader.stat()
-    }
-
     /// What `Write` answers.
     pub(super) fn written(&self) -> Result<Stat, Error> {
         self.reader()?.stat()
@@ -227,7 +220,7 @@ impl Reply {
     }
 
     /// Whether all of `All` were done: the last node's Stat where that is a `Write`, or the first error with its
-    /// place.
+    /// place. (Servers tell none of a node that is made in `All`.)
     pub(super) fn outcome(&self) -> Result<Result<Option<Stat>, (usize, i32)>, Error> {
         let mut reader = self.reader()?;
         let mut last = None;
