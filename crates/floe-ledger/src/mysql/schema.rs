@@ -11,7 +11,7 @@ use super::statements::text;
 use super::url::Settings;
 use crate::DEFAULT_REALM;
 use crate::remote::options::let_be;
-use crate::remote::realm as words;
+use crate::remote::{Wanted, realm as words};
 
 /// The version of the tables. A migration is a step from each older version.
 const VERSION: i64 = 2;
@@ -186,28 +186,33 @@ pub(super) async fn enter(
     link: &mut Link,
     settings: &Settings,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<String, Trouble> {
     let shown = &settings.shown;
     let mut version = find_version(link, settings, remarks).await?;
     if version.is_none() {
-        if known.is_some() {
+        if wanted.known.is_some() {
             return Err(words::is_gone(shown, "the version in the table floe_version").into());
+        }
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &[], shown).into());
         }
         link.query(TABLES).await?;
         version = find_version(link, settings, remarks).await?;
     }
-    if version == Some(1) {
+    if version == Some(1) && wanted.may_make {
         link.query(FROM_1).await?;
         version = find_version(link, settings, remarks).await?;
     }
     match version {
         Some(VERSION) => {}
+        // Good enough to look at.
+        Some(1) if !wanted.may_make => {}
         Some(newer) if newer > VERSION => return Err(words::is_newer(shown, newer, VERSION).into()),
         _ => return Err(words::is_damaged(shown, &"no version in the table floe_version").into()),
     }
-    enter_realm(link, settings, realm, known).await
+    enter_realm(link, settings, realm, wanted).await
 }
 
 /// Looks at the tables that are there. No version where they are not all made yet.
@@ -248,7 +253,7 @@ async fn enter_realm(
     link: &mut Link,
     settings: &Settings,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<String, Trouble> {
     let shown = &settings.shown;
     let find = format!("SELECT id FROM floe_realm WHERE realm = {}", text(realm));
@@ -256,18 +261,19 @@ async fn enter_realm(
     if let Some(id) = id(&link.rows(&find).await?) {
         return Ok(id);
     }
-    if known.is_some() {
+    if wanted.known.is_some() {
         return Err(words::is_gone(shown, &format!("the realm {realm}")).into());
     }
-    if realm == DEFAULT_REALM {
+    if realm == DEFAULT_REALM || !wanted.may_make {
         // Another process may make the same one meanwhile: that is not another realm.
-        let others = format!(
-            "SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT 20",
-            text(DEFAULT_REALM)
-        );
+        let others =
+            format!("SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT 20", text(realm));
         let others = link.rows(&others).await?;
         let others: Vec<String> =
             others.rows.iter().filter_map(|row| row.text(0)).map(str::to_owned).collect();
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &others, shown).into());
+        }
         words::may_be_made(realm, &others, shown)?;
     }
     let make = format!(

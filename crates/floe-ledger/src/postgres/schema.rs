@@ -8,7 +8,7 @@ use super::statements::in_schema;
 use super::url::Settings;
 use crate::DEFAULT_REALM;
 use crate::remote::options::let_be;
-use crate::remote::realm as words;
+use crate::remote::{Wanted, realm as words};
 
 /// The version of the tables. A migration is a step from each older version, in one transaction.
 const VERSION: i32 = 2;
@@ -110,7 +110,7 @@ pub(super) async fn enter(
     client: &Client,
     settings: &Settings,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<String, Trouble> {
     let (schema, shown) = (&settings.schema, &settings.shown);
@@ -122,18 +122,23 @@ pub(super) async fn enter(
         let_be(settings.allow_unsafe, shown, remarks, finding)?;
     }
     if !get(&row, 1)? {
-        if known.is_some() {
+        if wanted.known.is_some() {
             return Err(words::is_gone(shown, &format!("the table {schema}.version")).into());
+        }
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &[], shown).into());
         }
         make_tables(client, settings, get(&row, 0)?).await?;
     }
     let mut version = find_version(client, schema).await?;
-    if version == Some(1) {
+    if version == Some(1) && wanted.may_make {
         in_turn(client, &in_schema(FROM_1, schema)).await?;
         version = find_version(client, schema).await?;
     }
     match version {
         Some(VERSION) => {}
+        // Good enough to look at.
+        Some(1) if !wanted.may_make => {}
         Some(newer) if newer > VERSION => {
             return Err(words::is_newer(shown, newer.into(), VERSION.into()).into());
         }
@@ -144,7 +149,7 @@ pub(super) async fn enter(
             )));
         }
     }
-    enter_realm(client, settings, realm, known).await
+    enter_realm(client, settings, realm, wanted).await
 }
 
 async fn make_tables(client: &Client, settings: &Settings, schema_exists: bool) -> Result<(), Trouble> {
@@ -172,7 +177,7 @@ async fn enter_realm(
     client: &Client,
     settings: &Settings,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<String, Trouble> {
     let (schema, shown) = (&settings.schema, &settings.shown);
     let find = in_schema("SELECT id FROM floe.realm WHERE realm = $1", schema);
@@ -180,14 +185,17 @@ async fn enter_realm(
     if let Some(row) = stored {
         return get(&row, 0);
     }
-    if known.is_some() {
+    if wanted.known.is_some() {
         return Err(words::is_gone(shown, &format!("the realm {realm}")).into());
     }
-    if realm == DEFAULT_REALM {
+    if realm == DEFAULT_REALM || !wanted.may_make {
         // Another process may make the same one meanwhile: that is not another realm.
         let others = "SELECT realm FROM floe.realm WHERE realm <> $1 ORDER BY 1 LIMIT 20";
         let rows = client.query(&in_schema(others, schema), &[&realm]).await.map_err(Trouble::Store)?;
         let others = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<String>, _>>()?;
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &others, shown).into());
+        }
         words::may_be_made(realm, &others, shown)?;
     }
     let id = words::fresh_id()?;

@@ -51,6 +51,20 @@ pub(crate) fn may_be_made(realm: &str, others: &[String], shown: &str) -> Result
     )))
 }
 
+/// Who only looks makes no realm.
+pub(crate) fn is_not_there(realm: &str, others: &[String], shown: &str) -> LedgerError {
+    let has = match others {
+        [] => "none that floe could name: look at the URL".to_owned(),
+        others => format!(
+            "{}. Name one of them (realm = \"…\" in the configuration, --realm, or --config FILE)",
+            others.join(", ")
+        ),
+    };
+    LedgerError::Unfit(format!(
+        "{shown} has no realm {realm}, it has {has}. `floe serve` and `floe mint` make a new one"
+    ))
+}
+
 /// The store was written by a floe that knows more than this one.
 pub(crate) fn is_newer(shown: &str, found: i64, known: i64) -> LedgerError {
     LedgerError::Unfit(format!(

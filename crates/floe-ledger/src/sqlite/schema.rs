@@ -266,8 +266,13 @@ pub(super) struct Entered {
     pub(super) ledger_id: String,
 }
 
-/// Looks a realm up, and makes it where it is new.
-pub(super) fn enter(connection: &Connection, name: &str, place: &Place) -> Result<Entered, Trouble> {
+/// Looks a realm up, and makes it where it is new and `may_make` says so.
+pub(super) fn enter(
+    connection: &Connection,
+    name: &str,
+    may_make: bool,
+    place: &Place,
+) -> Result<Entered, Trouble> {
     let ledger_id: Option<String> =
         connection.query_row("SELECT id FROM ledger", [], |row| row.get(0)).optional()?;
     let Some(ledger_id) = ledger_id else {
@@ -280,14 +285,15 @@ pub(super) fn enter(connection: &Connection, name: &str, place: &Place) -> Resul
     if let Some((realm, realm_id)) = find()? {
         return Ok(Entered { realm, realm_id, ledger_id });
     }
-    if name == DEFAULT_REALM {
+    if name == DEFAULT_REALM || !may_make {
         // Whoever names no realm wants the one that is there, and not a second one in which all IDs begin anew.
         // Another process may make the same one meanwhile: that is not another realm.
         let sql = "SELECT group_concat(name, ', ') FROM realm WHERE name <> ?1";
         let others: Option<String> = connection.query_row(sql, [name], |row| row.get(0))?;
-        if let Some(others) = others {
+        if !may_make || others.is_some() {
+            let others = others.as_deref().unwrap_or("none");
             return Err(unfit(format!(
-                "{} has no realm {DEFAULT_REALM}, it has: {others}. Name the realm (realm = \"…\" in the configuration, --realm, or \
+                "{} has no realm {name}, it has: {others}. Name the realm (realm = \"…\" in the configuration, --realm, or \
                  --config FILE)",
                 place.shown()
             )));

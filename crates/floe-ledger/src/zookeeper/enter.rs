@@ -8,7 +8,7 @@ use super::layout::{self, Layout};
 use super::link::{Line, Link, both};
 use super::trouble::Error;
 use crate::DEFAULT_REALM;
-use crate::remote::realm as words;
+use crate::remote::{Wanted, realm as words};
 
 /// How many other realms are named to who named none.
 const OTHERS: usize = 20;
@@ -19,7 +19,7 @@ pub(super) async fn enter(
     line: &mut Line,
     path: &str,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<(String, Layout), Trouble> {
     let realm_path = layout::realm_path(path, realm);
     loop {
@@ -30,8 +30,11 @@ pub(super) async fn enter(
             let id = id_in(&data, line, &realm_path)?;
             return Ok((id.clone(), Layout::new(&realm_path, &id)));
         }
-        if known.is_some() {
+        if wanted.known.is_some() {
             return Err(words::is_gone(&line.shown, &format!("the realm {realm}")).into());
+        }
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &others(line, path).await?, &line.shown).into());
         }
         if realm == DEFAULT_REALM {
             words::may_be_made(realm, &others(line, path).await?, &line.shown)?;

@@ -332,3 +332,15 @@ fn a_file_of_the_first_version_is_migrated_with_its_slots() {
     let again = ledger.reserve(&Reserve { key: Key::slot(10, 7), ..ask(5) });
     assert_eq!(again, Err(LedgerError::Missing(Key::slot(10, 7))));
 }
+
+#[test]
+fn a_ledger_that_is_only_looked_at_gets_no_realm() {
+    let (_dir, path) = place();
+    used(&path);
+    let url = format!("sqlite:{}", path.display());
+    for _ in 0..2 {
+        let Err(error) = floe_ledger::open_existing(&url, "shpo") else { panic!("it was made") };
+        says(&error, &["has no realm shpo", "it has: default", "--realm"]);
+    }
+    assert_eq!(floe_ledger::open_existing(&url, "default").unwrap().list("", "", 9).unwrap().len(), 1);
+}
