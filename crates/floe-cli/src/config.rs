@@ -12,6 +12,7 @@ pub(crate) fn run(arguments: &arguments::Config) -> Outcome {
         Some(file) => {
             let config = Config::load(file)?;
             config.check()?;
+            config.check_mints()?;
             let names = match config.names.len() {
                 1 => "1 name".to_owned(),
                 count => format!("{count} names"),

@@ -71,10 +71,10 @@ struct Born {
 
 impl Service {
     /// The service of a configuration on an open ledger.
-    pub(crate) fn new(config: &Config, embedded: bool, floe: Floe, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub(crate) fn new(config: &Config, floe: Floe, metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self {
             floe,
-            rules: Rules::new(config, embedded),
+            rules: Rules::new(config),
             open: RwLock::default(),
             opening: Arc::default(),
             on_first_use: AtomicUsize::new(0),
@@ -141,7 +141,7 @@ impl Service {
                 let waited = open.handle.mint_many_async(n).await;
                 open.metrics.waited(since.elapsed());
                 if waited.is_ok() && self.ledger_gone.swap(false, Ordering::AcqRel) {
-                    tracing::info!("minting goes on, the ledger answers");
+                    tracing::info!(name, "minting goes on");
                 }
                 waited
             }
