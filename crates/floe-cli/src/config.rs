@@ -12,8 +12,8 @@ pub(crate) fn run(arguments: &arguments::Config) -> Outcome {
         Some(file) => {
             let config = Config::load(file)?;
             config.check()?;
-            config.check_mints()?;
             let names = match config.names.len() {
+                0 => "no name yet, without which `floe serve` does not start".to_owned(),
                 1 => "1 name".to_owned(),
                 count => format!("{count} names"),
             };
