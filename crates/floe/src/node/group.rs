@@ -40,7 +40,8 @@ pub(crate) struct Group {
     acquiring: Option<Acquiring>,
     /// The last end that this process held in each slot (I1).
     ends: HashMap<u64, u64>,
-    /// Slots whose record somebody deleted. Nobody knows any more what was reserved in them, so they are left alone.
+    /// Slots whose record somebody deleted. Nobody knows any more what was reserved in them, so they are left alone, save a
+    /// fixed one, which is asked for once more and stops the node.
     eaten: BTreeSet<u64>,
     pause: Pause,
     era: u64,
@@ -254,7 +255,8 @@ impl Group {
         }
         let (workers, bits) = (self.workers, self.bits);
         let (held, eaten) = (self.held.as_ref().map(|held| held.worker), &self.eaten);
-        let taken = |worker: u64| held == Some(worker) || eaten.contains(&worker);
+        let is_fixed = workers.len() == 1;
+        let taken = |worker: u64| held == Some(worker) || !is_fixed && eaten.contains(&worker);
         let acquiring = self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, desk, now));
         let Some((worker, max_mark)) = acquiring.next(&self.workers, |worker| !taken(worker), desk, now)
         else {
@@ -326,9 +328,10 @@ impl Group {
                 let trouble = desk.unavailable(cause, now, &mut self.pause, left);
                 self.set_trouble(Some(trouble));
             }
-            Err(LedgerError::Missing(_)) if self.workers.len() > 1 => {
-                let worker = held.worker;
-                self.drop_eaten(worker);
+            // The ledger remembers the slot, so nobody was given what is left of this window, and nobody will be.
+            Err(LedgerError::Missing(_)) => {
+                held.lost = true;
+                self.eaten.insert(held.worker);
             }
             Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
         }
@@ -362,16 +365,6 @@ impl Group {
                 self.eaten.insert(worker);
             }
             Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
-        }
-    }
-
-    /// The record of the slot that is held is gone. What is left of the window is not minted: nobody knows what was done
-    /// to the ledger besides.
-    fn drop_eaten(&mut self, worker: u64) {
-        self.eaten.insert(worker);
-        self.held = None;
-        for stream in &self.streams {
-            stream.line.cursor.close();
         }
     }
 
