@@ -1,5 +1,6 @@
 //! ZooKeeper, an ensemble of one or of three.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::ops::Deref;
@@ -100,15 +101,30 @@ impl Zookeeper {
     /// What ZooKeeper's own client says to a command, as an operator would ask.
     #[track_caller]
     pub fn cli(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new(java_program());
-        command.env("LC_ALL", "C.UTF-8");
-        command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", &class_path()]);
-        command.arg("org.apache.zookeeper.ZooKeeperMain");
-        command.args(["-server", &format!("127.0.0.1:{}", self.port())]).args(arguments);
+        let mut command = self.client();
+        command.args(arguments);
         // It tells first that it connected, and to whom.
         let said = output(&mut command);
         let (_, answer) = said.split_once("path:null").unwrap();
         answer.trim().to_owned()
+    }
+
+    /// Several commands of one session of ZooKeeper's own client.
+    #[track_caller]
+    pub fn cli_script(&self, commands: &str) {
+        let file = self.home().write("commands", commands);
+        let mut command = self.client();
+        command.stdin(File::open(file).unwrap());
+        output(&mut command);
+    }
+
+    fn client(&self) -> Command {
+        let mut command = Command::new(java_program());
+        command.env("LC_ALL", "C.UTF-8");
+        command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", &class_path()]);
+        command.arg("org.apache.zookeeper.ZooKeeperMain");
+        command.args(["-server", &format!("127.0.0.1:{}", self.port())]);
+        command
     }
 
     /// A number that it tells of itself, such as `Received` or `Connections`.

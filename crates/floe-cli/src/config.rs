@@ -13,6 +13,7 @@ pub(crate) fn run(arguments: &arguments::Config) -> Outcome {
             let config = Config::load(file)?;
             config.check()?;
             let names = match config.names.len() {
+                0 => "no name yet, without which `floe serve` does not start".to_owned(),
                 1 => "1 name".to_owned(),
                 count => format!("{count} names"),
             };

@@ -57,7 +57,11 @@ pub(crate) fn existing(config: &Config) -> Outcome<Open> {
             "name the server's directory with --data-dir, or the ledger with --ledger; `floe serve` or `floe mint` makes a new one",
         ));
     }
-    open(config)
+    match config.cache {
+        // What is behind a cache is there, or the cache is new and says so.
+        Some(_) => open(config),
+        None => config.open_existing_ledger().map_err(Failure::new),
+    }
 }
 
 /// Applies one flag, whose mistakes are wrong usage.

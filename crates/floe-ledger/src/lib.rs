@@ -81,22 +81,21 @@ pub const SCHEMES: &[&str] = &[
     "mariadb://…",
     #[cfg(feature = "postgres")]
     "postgres://…",
+    #[cfg(feature = "postgres")]
+    "postgresql://…",
     #[cfg(feature = "redis")]
     "redis://…",
+    #[cfg(feature = "redis")]
+    "rediss://…",
     #[cfg(feature = "etcd")]
     "etcd://…",
     #[cfg(feature = "zookeeper")]
     "zookeeper://…",
 ];
 
-/// Whether a URL of this scheme can be opened by this build: `postgres`, or `postgresql`, which is the same.
+/// Whether a URL of this scheme can be opened by this build.
 pub fn is_scheme(scheme: &str) -> bool {
-    let plain = match scheme {
-        "postgresql" => "postgres",
-        "rediss" => "redis",
-        plain => plain,
-    };
-    SCHEMES.iter().any(|url| url.split_once(':').is_some_and(|(known, _)| known == plain))
+    SCHEMES.iter().any(|url| url.split_once(':').is_some_and(|(known, _)| known == scheme))
 }
 
 /// Schemes of ledgers that floe is to have, and that this version or build has not.
@@ -149,35 +148,79 @@ pub enum OpenError {
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
 pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
+    enter(url, realm, true)
+}
+
+/// As [`open`], for those who only look: a realm, and tables, that are not there already are an error, and nothing is
+/// made. (A file of SQLite that is not there is made all the same: ask [`file_of`] first.)
+///
+/// # Errors
+/// [`OpenError`]; it names the realms that there are.
+pub fn open_existing(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
+    enter(url, realm, false)
+}
+
+fn enter(url: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
     let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
     match scheme {
-        "memory" if rest.is_empty() => {
+        "memory" => {
+            check_url(url)?;
             realm_name(realm)?;
             Ok(Box::new(Memory::default()))
         }
+        #[cfg(feature = "sqlite")]
+        "sqlite" => sqlite::open_url(rest, realm, may_make),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => mysql::open_url(url, realm, may_make),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => postgres::open_url(url, realm, may_make),
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" => redis::open_url(url, realm, may_make),
+        #[cfg(feature = "etcd")]
+        "etcd" => etcd::open_url(url, realm, may_make),
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => zookeeper::open_url(url, realm, may_make),
+        _ => Err(unknown(url)),
+    }
+}
+
+/// Whether `url` can be opened as far as it tells by itself: its scheme, its parts and its options, and the files and
+/// variables with passwords that it names. Nobody is connected to.
+///
+/// # Errors
+/// `Asked`, as [`open`] would say it.
+pub fn check_url(url: &str) -> Result<(), OpenError> {
+    let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
+    match scheme {
+        "memory" if rest.is_empty() => Ok(()),
         "memory" => Err(OpenError::Asked(format!("`{url}`: memory: takes no path; write `memory:`"))),
         #[cfg(feature = "sqlite")]
-        "sqlite" => sqlite::open_url(rest, realm),
+        "sqlite" => sqlite::check_url(rest),
         #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => mysql::open_url(url, realm),
+        "mysql" | "mariadb" => mysql::check_url(url),
         #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => postgres::open_url(url, realm),
+        "postgres" | "postgresql" => postgres::check_url(url),
         #[cfg(feature = "redis")]
-        "redis" | "rediss" => redis::open_url(url, realm),
+        "redis" | "rediss" => redis::check_url(url),
         #[cfg(feature = "etcd")]
-        "etcd" => etcd::open_url(url, realm),
+        "etcd" => etcd::check_url(url),
         #[cfg(feature = "zookeeper")]
-        "zookeeper" => zookeeper::open_url(url, realm),
-        _ if NOT_HERE.contains(&scheme) => Err(OpenError::Asked(format!(
-            "this build of floe has no ledger on {scheme}: use one of {}",
-            SCHEMES.join(", ")
-        ))),
-        _ => Err(OpenError::Asked(format!(
+        "zookeeper" => zookeeper::check_url(url),
+        _ => Err(unknown(url)),
+    }
+}
+
+/// Why a URL of this scheme is not opened.
+fn unknown(url: &str) -> OpenError {
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    OpenError::Asked(match NOT_HERE.contains(&scheme) {
+        true => format!("this build of floe has no ledger on {scheme}: use one of {}", SCHEMES.join(", ")),
+        false => format!(
             "`{}` is not the URL of a ledger: use one of {} (a file is written sqlite:PATH)",
             without_credentials(url),
             SCHEMES.join(", ")
-        ))),
-    }
+        ),
+    })
 }
 
 /// The file behind the URL of an embedded ledger, for those who want to know whether it is there before they open

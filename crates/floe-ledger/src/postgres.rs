@@ -69,18 +69,28 @@ impl Postgres {
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer;
     /// `Unfit` where it is not fit to keep marks, or its tables are not floe's.
     pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
+        Self::enter(url, realm, true)
+    }
+
+    /// The same; what is missing is made where it `may_make` it.
+    fn enter(url: &str, realm: &str, may_make: bool) -> Result<Self, OpenError> {
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
         let tls = Tls::new(&settings.verify)?;
         let realm: Arc<str> = realm.into();
         let database = Database { settings, tls, realm: Arc::clone(&realm) };
-        Ok(Self { remote: Remote::open("floe-postgres", database)?, realm })
+        Ok(Self { remote: Remote::open("floe-postgres", database, may_make)?, realm })
     }
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Postgres::open(url, realm)?))
+pub(crate) fn open_url(url: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
+    Ok(Box::new(Postgres::enter(url, realm, may_make)?))
+}
+
+/// Whether a URL can be read, options included. Nobody is connected to.
+pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
+    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
 }
 
 #[cfg(test)]

@@ -69,16 +69,26 @@ impl Redis {
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer,
     /// or is a replica; `Unfit` where it is not fit to keep marks, or holds what no floe has written.
     pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
+        Self::enter(url, realm, true)
+    }
+
+    /// The same; what is missing is made where it `may_make` it.
+    fn enter(url: &str, realm: &str, may_make: bool) -> Result<Self, OpenError> {
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
         let server = Server::new(settings, Arc::new(Keys::of(realm)))?;
-        Ok(Self { remote: Remote::open("floe-redis", server)? })
+        Ok(Self { remote: Remote::open("floe-redis", server, may_make)? })
     }
 }
 
 /// Opens a URL.
-pub(crate) fn open_url(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Redis::open(url, realm)?))
+pub(crate) fn open_url(url: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
+    Ok(Box::new(Redis::enter(url, realm, may_make)?))
+}
+
+/// Whether a URL can be read, options included. Nobody is connected to.
+pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
+    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
 }
 
 #[cfg(test)]

@@ -45,11 +45,11 @@ pub(crate) trait Connect: Send + Sync + 'static {
     /// How long a call and a connect take at most.
     fn bounds(&self) -> Bounds;
 
-    /// A connection to a server that was found fit, in the realm. Where the realm's id is `known` nothing may be
+    /// A connection to a server that was found fit, in the realm. Where the realm's id is known nothing may be
     /// missing there; otherwise what is missing is made.
     fn connect(
         &self,
-        known: Option<&str>,
+        wanted: Wanted<'_>,
     ) -> impl Future<Output = Result<Connected<Self::Link>, Trouble<Self::Error>>> + Send;
 
     /// Whether the connection is known to be gone.
@@ -68,6 +68,15 @@ pub(crate) trait Connect: Send + Sync + 'static {
     fn at_open(&self, error: Self::Error) -> OpenError {
         self.at_work(error).into()
     }
+}
+
+/// What has to be there when a connection is made.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// The realm's id, where this process has seen it: then nothing may be missing.
+    pub(crate) known: Option<&'a str>,
+    /// Whether what is missing is made. A command that only looks makes nothing.
+    pub(crate) may_make: bool,
 }
 
 /// How long things take at most.
@@ -113,8 +122,8 @@ impl<E> Trouble<E> {
             Self::Store(error) => store(error),
             Self::Ledger(error) => error,
             Self::Timeout(bound) => LedgerError::Unavailable(format!(
-                "{shown} gave no answer within {bound:?}: look whether it runs, what it waits for, and whether the \
-                 network lets it through"
+                "{shown} gave no answer within {bound:?}: look whether it runs, what it waits for, whether the network lets \
+                 it through, and whether that port speaks this protocol (with and without TLS are two)"
             )),
             Self::NoThread => LedgerError::Unavailable(format!(
                 "the thread that talks to {shown} does not answer: a process that forks has to open its ledger again"
@@ -136,8 +145,8 @@ pub(crate) struct Remote<C: Connect> {
 
 impl<C: Connect> Remote<C> {
     /// Starts the thread, `name`, and makes the first connection.
-    pub(crate) fn open(name: &str, connect: C) -> Result<Self, OpenError> {
-        let pool = Arc::new(Pool::new(connect));
+    pub(crate) fn open(name: &str, connect: C, may_make: bool) -> Result<Self, OpenError> {
+        let pool = Arc::new(Pool::new(connect, may_make));
         let closed = Arc::clone(&pool);
         let driver = Driver::start(name, async move { closed.close().await }).map_err(|error| {
             LedgerError::Unavailable(format!(

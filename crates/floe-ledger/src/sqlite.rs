@@ -55,7 +55,7 @@ mod trouble;
 mod url;
 
 pub use self::data_dir::{DATABASE, WITNESS};
-pub(crate) use self::url::open_url;
+pub(crate) use self::url::{check_url, open_url};
 #[cfg(feature = "cache")]
 pub(crate) use self::{
     data_dir::make as make_dir,
@@ -112,6 +112,7 @@ pub struct Builder {
     max_wait: Duration,
     max_bytes: u64,
     network_filesystem: bool,
+    may_make_realm: bool,
     purpose: Purpose,
 }
 
@@ -139,6 +140,7 @@ impl Sqlite {
             max_wait: Duration::from_secs(10),
             max_bytes: 1 << 30,
             network_filesystem: false,
+            may_make_realm: true,
             purpose: LEDGER,
         }
     }
@@ -170,6 +172,12 @@ impl Builder {
     #[must_use]
     pub fn network_filesystem(self, allow: bool) -> Self {
         Self { network_filesystem: allow, ..self }
+    }
+
+    /// Only a realm that is there already, as for commands that only look.
+    #[must_use]
+    pub fn existing_realm(self) -> Self {
+        Self { may_make_realm: false, ..self }
     }
 
     /// The ledger in the file at `path`, made if there is none. The directory has to be there. A path that ends in
@@ -215,7 +223,7 @@ impl Builder {
         }
         let opened = patiently(self.max_wait, || {
             schema::prepare(&connection, &place, self.purpose, self.max_bytes)?;
-            schema::enter(&connection, &self.realm, &place)
+            schema::enter(&connection, &self.realm, self.may_make_realm, &place)
         });
         let entered = opened.map_err(|trouble| match trouble {
             Trouble::Ledger(error) => error,

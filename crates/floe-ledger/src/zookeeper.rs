@@ -64,17 +64,27 @@ impl Zookeeper {
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where no server answers, or none has
     /// a quorum; `Unfit` where what is there is not floe's, or has gone back.
     pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
+        Self::enter(url, realm, true)
+    }
+
+    /// The same; what is missing is made where it `may_make` it.
+    fn enter(url: &str, realm: &str, may_make: bool) -> Result<Self, OpenError> {
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
         let known = Arc::default();
         let ensemble = Ensemble::new(settings, realm, Arc::clone(&known))?;
-        Ok(Self { remote: Remote::open("floe-zookeeper", ensemble)?, known })
+        Ok(Self { remote: Remote::open("floe-zookeeper", ensemble, may_make)?, known })
     }
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Zookeeper::open(url, realm)?))
+pub(crate) fn open_url(url: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
+    Ok(Box::new(Zookeeper::enter(url, realm, may_make)?))
+}
+
+/// Whether a URL can be read, options included. Nobody is connected to.
+pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
+    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
 }
 
 #[cfg(test)]

@@ -290,14 +290,31 @@ impl Config {
         }
     }
 
+    /// Opens the ledger for those who only look: without its cache, and nothing is made that is not there. (A data
+    /// directory and a file of SQLite are made all the same: look first.)
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_existing_ledger(&self) -> Result<Box<dyn Ledger>, OpenError> {
+        match &self.ledger {
+            Some(url) => floe_ledger::open_existing(url, &self.realm),
+            None => {
+                let ledger = floe_ledger::Sqlite::builder().realm(&self.realm).existing_realm();
+                Ok(Box::new(ledger.in_dir(&self.data_dir)?))
+            }
+        }
+    }
+
     /// The threads that serve clients.
     pub fn worker_threads(&self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from).min(4))
     }
 
-    /// Whether names come into being on first use without being listed.
+    /// Whether names come into being on first use without being listed: without a file, and then only on the embedded
+    /// ledger and where no other machine can ask for them.
     pub fn names_on_first_use(&self) -> bool {
-        self.file.is_none()
+        let embedded = self.ledger.as_deref().is_none_or(check::embedded);
+        self.file.is_none() && embedded && self.listen.iter().all(|address| address.ip().is_loopback())
     }
 
     /// Every default, as commented TOML that reads back as the defaults.
@@ -312,6 +329,14 @@ impl Config {
     /// [`ConfigError`] with every complaint.
     pub fn check(&self) -> Result<(), ConfigError> {
         check::check(self)
+    }
+
+    /// Checks that there is something to mint: names that are listed, or that come into being on first use.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the way out.
+    pub fn check_mints(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_empty(check::nothing_to_mint(self).into_iter().collect())
     }
 
     fn read(&mut self, section: &Section<'_, '_>) {

@@ -59,6 +59,7 @@ pub async fn run(
     ready: impl FnOnce(&Started) + Send,
 ) -> Result<(), ServeError> {
     config.check()?;
+    config.check_mints()?;
     let config = Arc::new(config);
     let metrics = Arc::new(Metrics::new(config.limits.metric_names));
     // Before the ledger: a second server that is started by mistake should not touch it.
@@ -70,7 +71,7 @@ pub async fn run(
     blocking(move || check_clock(&checked, &settings, shared)).await??;
     metrics.observe(&floe);
     let status = floe.status();
-    let service = Service::new(&config, !shared, floe, metrics);
+    let service = Service::new(&config, floe, metrics);
     let (realm_id, ledger) = (status.realm_id, status.ledger);
     let started = Started { addresses, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
     service.open_listed().await;
@@ -107,6 +108,7 @@ pub async fn run(
 /// [`ServeError`].
 pub fn serve(config: Config) -> Result<(), ServeError> {
     config.check()?;
+    config.check_mints()?;
     log::start(&config.log);
     let system =
         |error: io::Error| ServeError::System(format!("the system refuses what a server needs: {error}"));
@@ -263,23 +265,11 @@ fn greeting(config: &Config, started: &Started) -> String {
         );
         lines.push("               purpose (worker = \"0..511\" here, \"512..1023\" there).".to_owned());
     }
-    match (&config.file, config.names.is_empty()) {
-        (None, _) if started.names_on_first_use => {
-            lines.push("  names        come into being on first use".to_owned());
-        }
-        (None, _) => lines.push(
-            "  names        none: they come into being on first use only on loopback listeners with the embedded ledger; list them in a configuration file"
-                .to_owned(),
-        ),
-        (Some(file), false) => {
-            lines.push(format!("  names        {} in {}", config.names.len(), file.display()))
-        }
-        (Some(file), true) => lines.push(format!(
-            "  names        none: nothing can be minted until {} lists one with [[name]]",
-            file.display()
-        )),
-    }
-    // Where no name can be minted from, there is nothing to try.
+    lines.push(match &config.file {
+        Some(file) => format!("  names        {} in {}", config.names.len(), file.display()),
+        None if started.names_on_first_use => "  names        come into being on first use".to_owned(),
+        None => format!("  names        {}", config.names.len()),
+    });
     let name = match config.names.first().map(|name| &name.rule) {
         Some(NameRule::Exact(name)) => Some(name.to_string()),
         Some(NameRule::Pattern(prefix)) => Some(format!("{prefix}1")),
@@ -353,8 +343,6 @@ mod tests {
         assert!(greeted(&Config::standalone()).contains("/v1/mint/orders\n"));
         assert!(greeted(&of("[[name]]\nname = 'a'\nkind = 'counter'")).contains("/v1/mint/a\n"));
         assert!(greeted(&of("[[name]]\nname = 'u-*'\nkind = 'counter'")).contains("/v1/mint/u-1\n"));
-        let none = greeted(&of(""));
-        assert!(none.contains("names        none") && !none.contains("/v1/mint/"), "{none}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! for and how long it may wait. It knows no protocol: a front end hands it a [`Wire`] and a name, and gets IDs or a
 //! [`Refusal`], which its column of the table in [`status`](crate::status) turns into an answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -71,10 +71,10 @@ struct Born {
 
 impl Service {
     /// The service of a configuration on an open ledger.
-    pub(crate) fn new(config: &Config, embedded: bool, floe: Floe, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub(crate) fn new(config: &Config, floe: Floe, metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self {
             floe,
-            rules: Rules::new(config, embedded),
+            rules: Rules::new(config),
             open: RwLock::default(),
             opening: Arc::default(),
             on_first_use: AtomicUsize::new(0),
@@ -141,7 +141,7 @@ impl Service {
                 let waited = open.handle.mint_many_async(n).await;
                 open.metrics.waited(since.elapsed());
                 if waited.is_ok() && self.ledger_gone.swap(false, Ordering::AcqRel) {
-                    tracing::info!("minting goes on, the ledger answers");
+                    tracing::info!(name, "minting goes on");
                 }
                 waited
             }
@@ -174,9 +174,10 @@ impl Service {
     }
 
     /// Waits until something says that the ledger may not be used any more. Meanwhile the log is told of a clock that
-    /// is off.
+    /// is off, and of slots whose records somebody deleted.
     pub(crate) async fn stopped(&self) -> String {
         let mut clock_was_off = false;
+        let mut deleted = HashSet::new();
         loop {
             let notified = self.stopped.notified();
             let status = self.floe.status();
@@ -187,6 +188,14 @@ impl Service {
                 _ => {}
             }
             clock_was_off = trouble.is_some();
+            for slot in &status.slots {
+                for &worker in &slot.deleted {
+                    if deleted.insert((slot.worker_bits, worker)) {
+                        let key = floe::ledger::Key::slot(slot.worker_bits, worker);
+                        tracing::error!("{}", floe::LedgerError::Missing(key));
+                    }
+                }
+            }
             if let floe::State::Stopped(cause) = status.state {
                 return cause;
             }

@@ -539,6 +539,7 @@ impl Floe {
                 worker: window.map(|(worker, _)| worker),
                 window_end: window.map(|(_, end)| end),
                 window_left_ms: left,
+                deleted: group.eaten(),
                 trouble: group.trouble().map(|trouble| NameState::of(Some(trouble.clone()), left)),
             }
         });

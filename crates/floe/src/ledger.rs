@@ -122,8 +122,9 @@ pub struct Reserve {
     pub max_mark: u64,
     /// The same token again gets the same range again, as long as nobody else has reserved in between.
     pub token: Token,
-    /// Whether a missing record is made, with mark 0. Slots come into being this way; a name's record is made by
-    /// [`Ledger::bind`], and where it is missing later something ate it ([`LedgerError::Missing`]).
+    /// Whether a record that never was is made, with mark 0. Slots come into being this way; a name's record is made by
+    /// [`Ledger::bind`]. A record that was made either way and is gone is not made anew: something ate it
+    /// ([`LedgerError::Missing`]).
     pub create: bool,
     /// An owner note for people, at most [`MAX_NOTE_BYTES`] long; `None` keeps the one that is there.
     pub note: Option<String>,
@@ -184,10 +185,9 @@ pub enum LedgerError {
     /// is at stake, and every name on it stops.
     #[error("{0}")]
     Unfit(String),
-    /// The record of a name that was bound is gone: something ate it. The name stops.
-    #[error(
-        "the record of {0} is missing from the ledger, although its name is bound: restore it from a backup, then raise the mark above every ID in use"
-    )]
+    /// The record of a name that was bound, or of a slot that was made, is gone: something ate it. The name stops; the
+    /// slot is left alone.
+    #[error("{}", missing(.0))]
     Missing(Key),
     /// The range would pass `2^63 - 1`. Nothing was written.
     #[error("{key} is used up: its mark {mark} leaves no room below 2^63")]
@@ -213,6 +213,9 @@ pub trait Ledger: Send + Sync {
     /// otherwise                       start = max(mark, floor); record = { previous = mark, start, mark = start + count, token }
     /// ```
     /// When it returns `Got`, the record is on stable storage.
+    ///
+    /// Which records `create` has made is remembered apart from the records: where one of them is gone it is `Missing`,
+    /// and whoever takes the slot next is not given time that its last holder still mints in.
     ///
     /// # Errors
     /// Any [`LedgerError`]; after `Unavailable` the caller may ask again with the same token.
@@ -304,5 +307,16 @@ pub trait Ledger: Send + Sync {
     /// should not be written to while idle.
     fn is_shared(&self) -> bool {
         true
+    }
+}
+
+fn missing(key: &Key) -> String {
+    match Key::parse_slot(key.as_str()) {
+        Some((bits, worker)) => format!(
+            "the record of worker slot {worker} of {bits} bits ({key}) was deleted from the ledger: nobody may take that slot again before the last window in it has passed. docs/ledgers.md says how it is taken back into use"
+        ),
+        None => format!(
+            "the record of {key} is missing from the ledger, although it was made there: restore it from a backup, then raise the mark above every ID in use"
+        ),
     }
 }

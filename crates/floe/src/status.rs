@@ -83,6 +83,9 @@ pub struct SlotStatus {
     pub window_left_ms: u64,
     /// Why there is none.
     pub trouble: Option<NameState>,
+    /// Worker ids whose records somebody deleted from the ledger, as far as this floe has met them. It leaves these
+    /// slots alone.
+    pub deleted: Vec<u64>,
 }
 
 /// One name.

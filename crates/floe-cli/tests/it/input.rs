@@ -92,7 +92,12 @@ fn a_configuration_is_checked_before_anything_listens() {
     // What is printed as the defaults is itself a configuration without a fault.
     let defaults = run(&mut floe(["config", "--defaults"]));
     std::fs::write(&file, &defaults.out).expect("the file can be written");
-    run(floe(["config", "--check"]).arg(&file)).lines();
+    let said = run(floe(["config", "--check"]).arg(&file));
+    assert!(said.lines()[0].contains("no name yet"), "{said:?}");
+    std::fs::write(&file, "realm = \"shop\"\nledger = \"redis://db/0?max_wiat=1s\"\n")
+        .expect("the file can be written");
+    run(floe(["config", "--check"]).arg(&file)).refuses(1, &["max_wiat", "max_wait"]);
+    serve_refuses("realm = \"shop\"\n", 1, &["lists no name", "[[name]]"]);
 }
 
 #[test]

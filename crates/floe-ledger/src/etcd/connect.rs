@@ -14,7 +14,7 @@ use super::records::{Place, Span, VERSION};
 use super::trouble::Fault;
 use super::url::{Endpoint, Settings};
 use super::{Trouble, trouble};
-use crate::remote::{Bounds, Connect, Connected, realm as words};
+use crate::remote::{Bounds, Connect, Connected, Wanted, realm as words};
 use crate::{DEFAULT_REALM, OpenError};
 
 /// How a cluster is reached.
@@ -35,7 +35,7 @@ impl Cluster {
         Ok(Self { settings, tls, realm: realm.to_owned(), place, history: Arc::default(), next })
     }
 
-    async fn enter(&self, endpoint: &Endpoint, known: Option<&str>) -> Result<Connected<Link>, Trouble> {
+    async fn enter(&self, endpoint: &Endpoint, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let Settings { login, allow_unsafe, .. } = &self.settings;
         let history = Arc::clone(&self.history);
         let mut link = Link::connect(endpoint, self.tls.as_ref(), login.as_ref(), history).await?;
@@ -60,13 +60,13 @@ impl Cluster {
                 return Err(LedgerError::Unfit(format!("etcd at {endpoint}: {what}: update it")).into());
             }
         }
-        let realm_id = self.enter_realm(&mut link, known).await?;
+        let realm_id = self.enter_realm(&mut link, wanted).await?;
         link.enter(&realm_id);
         Ok(Connected { link, realm_id, remarks })
     }
 
     /// Makes the realm where it is missing, and returns its id. Where it is `known`, nothing may be missing.
-    async fn enter_realm(&self, link: &mut Link, known: Option<&str>) -> Result<String, Trouble> {
+    async fn enter_realm(&self, link: &mut Link, wanted: Wanted<'_>) -> Result<String, Trouble> {
         let shown = &self.settings.shown;
         let place = &self.place;
         let (version, realm) = self.look(link).await?;
@@ -74,9 +74,13 @@ impl Cluster {
         if let (Some(_), Some(realm)) = (&version, realm) {
             return self.realm_id(realm);
         }
-        if known.is_some() {
+        if wanted.known.is_some() {
             let gone = if version.is_none() { "the layout's version" } else { "the realm" };
             return Err(words::is_gone(shown, &format!("{gone} of {}", self.realm)).into());
+        }
+        if !wanted.may_make {
+            let others = self.other_realms(link).await?;
+            return Err(words::is_not_there(&self.realm, &others, shown).into());
         }
         if self.realm == DEFAULT_REALM {
             // Another process may make the same one meanwhile: that is not another realm.
@@ -147,7 +151,7 @@ impl Connect for Cluster {
 
     /// Tries each member once, and none for longer than its share of the time. A member without a majority behind it
     /// answers that it knows no leader, or nothing at all: the look at the realm takes a majority.
-    async fn connect(&self, known: Option<&str>) -> Result<Connected<Link>, Trouble> {
+    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let endpoints = &self.settings.endpoints;
         let count = u32::try_from(endpoints.len()).unwrap_or(u32::MAX);
         let share = self.bounds().connect / count.max(1);
@@ -157,10 +161,10 @@ impl Connect for Cluster {
             let Some(endpoint) = endpoints.get(index) else { continue };
             // The bound of the whole says the same of a single one, and better.
             let entered = if count == 1 {
-                self.enter(endpoint, known).await
+                self.enter(endpoint, wanted).await
             } else {
                 let late = |_| Err(Fault::broken(endpoint, &format!("no answer within {share:?}")).into());
-                timeout(share, self.enter(endpoint, known)).await.unwrap_or_else(late)
+                timeout(share, self.enter(endpoint, wanted)).await.unwrap_or_else(late)
             };
             match entered {
                 Err(Trouble::Store(fault)) if !fault.is_final() => last = Trouble::Store(fault),

@@ -15,6 +15,9 @@
 //! (I2). Where it does not hold, nothing is written, and the same transaction reads the record as it is: the next step
 //! is taken from that one.
 //!
+//! A record is made together with a second key, which stays: so where that key is there and the record is not, somebody
+//! deleted the record, and the condition that neither is there keeps it from being made anew.
+//!
 //! What was last seen may be of any age, so it is good for a guess alone. An answer that writes nothing (a refusal, the
 //! same token again, an error) is given only from a record that was read inside the call; where the guess would lead
 //! to one, the record is read first.
@@ -50,12 +53,13 @@ type Step<T> = Result<(T, Option<Mark>), LedgerError>;
 
 impl Ledger for Etcd {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-        let (key, request) = (&request.key, request.clone());
-        self.change(key, move |found| Mark::reserve(found, &request))
+        let (key, made, request) =
+            (&request.key, request.create.then(|| self.place.made(&request.key)), request.clone());
+        self.change(key, made, move |found| Mark::reserve(found, &request))
     }
 
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
-        self.change(key, move |found| {
+        self.change(key, None, move |found| {
             let new = found.and_then(|mark| mark.give_back(token, from));
             Ok((new.is_some(), new))
         })
@@ -85,7 +89,7 @@ impl Ledger for Etcd {
 
     fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
         let name = key.clone();
-        self.change(key, move |found| {
+        self.change(key, None, move |found| {
             let mark = found.ok_or_else(|| LedgerError::Missing(name.clone()))?;
             Ok((mark.mark, mark.raise(&name, at_least)?))
         })
@@ -110,19 +114,25 @@ impl Ledger for Etcd {
 }
 
 impl Etcd {
-    /// Takes a step, when it is this call's turn on the key.
+    /// Takes a step, when it is this call's turn on the key. Where the step may make the record, `made` remembers it.
     fn change<T: Send + 'static>(
         &self,
         key: &Key,
+        made: Option<Vec<u8>>,
         step: impl Fn(Option<&Mark>) -> Step<T> + Send + Sync + 'static,
     ) -> Result<T, LedgerError> {
-        let (place, place_of_mark) = (Arc::clone(&self.place), self.place.mark(key));
+        let (place, key_of_mark, eaten) =
+            (Arc::clone(&self.place), self.place.mark(key), LedgerError::Missing(key.clone()));
         self.remote.call_in_turn(self.keys.turn(key), move |link, turn| {
             Box::pin(async move {
                 let (begin, knew, mut looks) = (Instant::now(), turn.seen.mark.is_some(), 0_u32);
                 loop {
                     let is_current = looks > 0;
-                    match attempt(link, &place, &place_of_mark, &mut turn.seen, is_current, &step).await? {
+                    if is_current && made.is_some() && turn.seen.is_eaten {
+                        return Err(eaten.into());
+                    }
+                    let keys = Keys { mark: &key_of_mark, made: made.as_deref() };
+                    match attempt(link, &place, keys, &mut turn.seen, is_current, &step).await? {
                         ControlFlow::Continue(()) => looks += 1,
                         ControlFlow::Break(answer) => {
                             // The first look at a key that was not known says nothing of others.
@@ -136,11 +146,18 @@ impl Etcd {
     }
 }
 
+/// Where a record is, and where it is remembered that it was made, if the call may make it.
+#[derive(Clone, Copy)]
+struct Keys<'a> {
+    mark: &'a [u8],
+    made: Option<&'a [u8]>,
+}
+
 /// One transaction: the step from what was seen, with its condition, or a look where the guess leads to no write.
 async fn attempt<T>(
     link: &mut Link,
     place: &Place,
-    key: &[u8],
+    Keys { mark: key, made }: Keys<'_>,
     seen: &mut Seen,
     is_current: bool,
     step: &(impl Fn(Option<&Mark>) -> Step<T> + Sync),
@@ -151,7 +168,8 @@ async fn attempt<T>(
         Err(error) if is_current => return Err(error.into()),
         _ => None,
     };
-    let look = vec![Operation::get(key), Operation::get(&place.realm)];
+    let mut look = vec![Operation::get(key), Operation::get(&place.realm)];
+    look.extend(made.map(Operation::get));
     let Some((answer, new)) = step else {
         let found = link.txn(&TxnRequest { success: look, ..TxnRequest::default() }).await?;
         *seen = as_it_is(link, found)?;
@@ -160,28 +178,33 @@ async fn attempt<T>(
     let value = records::write(&new);
     let mut compare =
         vec![Compare::value(&place.realm, link.realm_id()), Compare::revision(key, seen.revision)];
-    if seen.mark.is_some() {
-        compare.push(Compare::value(key, &seen.value));
+    match (&seen.mark, made) {
+        (Some(_), _) => compare.push(Compare::value(key, &seen.value)),
+        // A record that was made once is not made again.
+        (None, Some(made)) => compare.push(Compare::revision(made, 0)),
+        (None, None) => {}
     }
-    let success = vec![Operation::put(key, &value)];
+    let mut success = vec![Operation::put(key, &value)];
+    success.extend(made.map(|made| Operation::put(made, b"")));
     let outcome = link.txn(&TxnRequest { compare, success, failure: look }).await?;
     if !outcome.succeeded {
         *seen = as_it_is(link, outcome)?;
         return Ok(ControlFlow::Continue(()));
     }
     let revision = outcome.header.map_or(0, |header| header.revision);
-    *seen = Seen { revision, value, mark: Some(new) };
+    *seen = Seen { revision, value, mark: Some(new), is_eaten: false };
     Ok(ControlFlow::Break(answer))
 }
 
-/// A record as a transaction has read it, with the realm's id behind it.
+/// A record as a transaction has read it, with the realm's id behind it, and whether it was made, if that was asked.
 fn as_it_is(link: &Link, outcome: TxnResponse) -> Result<Seen, Trouble> {
     let mut found = outcome.found();
-    let (Some(found), Some(realm)) = (found.next(), found.next()) else { return Err(link.nonsense().into()) };
+    let (Some(mark), Some(realm)) = (found.next(), found.next()) else { return Err(link.nonsense().into()) };
+    let was_made = found.next().flatten().is_some();
     check_realm(link, realm)?;
-    let Some(found) = found else { return Ok(Seen::default()) };
-    let mark = Some(record(link, &found)?);
-    Ok(Seen { revision: found.mod_revision, value: found.value, mark })
+    let Some(mark) = mark else { return Ok(Seen { is_eaten: was_made, ..Seen::default() }) };
+    let read = Some(record(link, &mark)?);
+    Ok(Seen { revision: mark.mod_revision, value: mark.value, mark: read, is_eaten: false })
 }
 
 fn check_realm(link: &Link, found: Option<KeyValue>) -> Result<(), LedgerError> {

@@ -5,6 +5,7 @@
 //! PREFIX/realm/REALM              the realm's id
 //! PREFIX/mark/REALM/n/NAME        mark=1500 start=1000 previous=1000 token=0f… note=…
 //! PREFIX/mark/REALM/s/BITS/ID     the same, of a slot
+//! PREFIX/made/REALM/s/BITS/ID     says that this slot's record was made, whether or not it is still there
 //! PREFIX/definition/REALM/NAME    the definition
 //! ```
 //! Neither a realm nor a name has a `/` in it, so no two of these keys can meet. A note is the rest of the text,
@@ -27,6 +28,7 @@ pub(super) struct Place {
     /// The key of this realm's id.
     pub(super) realm: Vec<u8>,
     marks: String,
+    made: String,
     definitions: String,
 }
 
@@ -37,12 +39,18 @@ impl Place {
             realms: format!("{prefix}/realm/"),
             realm: format!("{prefix}/realm/{realm}").into_bytes(),
             marks: format!("{prefix}/mark/{realm}/"),
+            made: format!("{prefix}/made/{realm}/"),
             definitions: format!("{prefix}/definition/{realm}/"),
         }
     }
 
     pub(super) fn mark(&self, key: &Key) -> Vec<u8> {
         format!("{}{key}", self.marks).into_bytes()
+    }
+
+    /// Where it is remembered that the record was made.
+    pub(super) fn made(&self, key: &Key) -> Vec<u8> {
+        format!("{}{key}", self.made).into_bytes()
     }
 
     pub(super) fn definition(&self, name: &Name) -> Vec<u8> {

@@ -36,6 +36,8 @@ pub(super) struct Seen {
     pub(super) value: Vec<u8>,
     /// What that says.
     pub(super) mark: Option<Mark>,
+    /// Whether it is not there although it was made, as far as that was asked.
+    pub(super) is_eaten: bool,
 }
 
 /// What is known of a key, for the call whose turn it is.

@@ -16,7 +16,7 @@ use super::url::Settings;
 use super::{Trouble, schema};
 use crate::OpenError;
 use crate::remote::tls::client;
-use crate::remote::{Bounds, Connect, Connected};
+use crate::remote::{Bounds, Connect, Connected, Wanted};
 
 /// When a silent connection is probed. A firewall in between may have forgotten it.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -65,12 +65,12 @@ impl Connect for Database {
         self.settings.bounds
     }
 
-    async fn connect(&self, known: Option<&str>) -> Result<Connected<Link>, Trouble> {
+    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let session = self.log_in().await.map_err(Trouble::Store)?;
         let mut link = Link { session, shown: self.settings.shown.as_str().into() };
         let mut remarks = Vec::new();
         schema::check_server(&mut link, &self.settings, &mut remarks).await?;
-        let realm_id = schema::enter(&mut link, &self.settings, &self.realm, known, &mut remarks).await?;
+        let realm_id = schema::enter(&mut link, &self.settings, &self.realm, wanted, &mut remarks).await?;
         Ok(Connected { link, realm_id, remarks })
     }
 

@@ -124,9 +124,14 @@ async fn reserve(link: &mut Link, realm: &str, request: &Reserve) -> Result<Repl
         Some(ceiling) => Room { floor: request.floor, count: request.count, ceiling },
         None => Room { floor: 0, count: 0, ceiling: -1 },
     };
-    let answers = link.transact(&statements::reserve(realm, request, room)).await?;
+    let attempt = words::fresh_token()?;
+    let answers = link.transact(&statements::reserve(realm, request, room, attempt)).await?;
     let [_begin, .., found, moved, _commit] = answers.as_slice() else { return Err(unexpected()) };
     let found = found.rows.first().map(|row| record(link, row)).transpose()?;
+    if found.is_none() && room.ceiling >= 0 {
+        // It would have been made if it had not been before.
+        return Err(LedgerError::Missing(request.key.clone()).into());
+    }
     let outcome = Mark::reserve(found.as_ref(), request);
     agrees(link, moved, matches!(outcome, Ok((Reply::Got { .. }, _))))?;
     Ok(outcome?.0)

@@ -11,15 +11,18 @@ use super::statements::text;
 use super::url::Settings;
 use crate::DEFAULT_REALM;
 use crate::remote::options::let_be;
-use crate::remote::realm as words;
+use crate::remote::{Wanted, realm as words};
 
-/// The version of the tables. A migration is a step from each older version; there is no older one yet.
-const VERSION: i64 = 1;
+/// The version of the tables. A migration is a step from each older version.
+const VERSION: i64 = 2;
 
 /// The tables; `docs/ledgers.md` repeats them for those who make them by hand. Each statement commits by itself and
 /// does nothing where it was run before, and the version comes last, so that a start that was cut off is made good by
 /// the next one.
 const TABLES: &str = include_str!("tables.sql");
+
+/// The step from version 1, which did not remember which slots were made.
+const FROM_1: &str = include_str!("from_1.sql");
 
 /// The settings that durability hangs on. `SHOW` leaves out what a server does not have.
 const SETTINGS: &str = "
@@ -31,9 +34,9 @@ SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_redo_log_enabled'
 /// floe's tables that are there, with their engines, and columns that would take two names for one.
 const FIND: &str = "
 SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
-    AND TABLE_NAME IN ('floe_version', 'floe_realm', 'floe_mark', 'floe_definition');
+    AND TABLE_NAME IN ('floe_version', 'floe_realm', 'floe_mark', 'floe_made', 'floe_definition');
 SELECT CONCAT(TABLE_NAME, '.', COLUMN_NAME), COLLATION_NAME FROM information_schema.COLUMNS
-    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('floe_realm', 'floe_mark', 'floe_definition')
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('floe_realm', 'floe_mark', 'floe_made', 'floe_definition')
     AND COLUMN_NAME IN ('realm', 'key', 'name') AND COALESCE(COLLATION_NAME, '') <> 'utf8mb4_bin'
 ";
 
@@ -183,24 +186,33 @@ pub(super) async fn enter(
     link: &mut Link,
     settings: &Settings,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<String, Trouble> {
     let shown = &settings.shown;
     let mut version = find_version(link, settings, remarks).await?;
     if version.is_none() {
-        if known.is_some() {
+        if wanted.known.is_some() {
             return Err(words::is_gone(shown, "the version in the table floe_version").into());
+        }
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &[], shown).into());
         }
         link.query(TABLES).await?;
         version = find_version(link, settings, remarks).await?;
     }
+    if version == Some(1) && wanted.may_make {
+        link.query(FROM_1).await?;
+        version = find_version(link, settings, remarks).await?;
+    }
     match version {
         Some(VERSION) => {}
+        // Good enough to look at.
+        Some(1) if !wanted.may_make => {}
         Some(newer) if newer > VERSION => return Err(words::is_newer(shown, newer, VERSION).into()),
         _ => return Err(words::is_damaged(shown, &"no version in the table floe_version").into()),
     }
-    enter_realm(link, settings, realm, known).await
+    enter_realm(link, settings, realm, wanted).await
 }
 
 /// Looks at the tables that are there. No version where they are not all made yet.
@@ -241,7 +253,7 @@ async fn enter_realm(
     link: &mut Link,
     settings: &Settings,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<String, Trouble> {
     let shown = &settings.shown;
     let find = format!("SELECT id FROM floe_realm WHERE realm = {}", text(realm));
@@ -249,18 +261,19 @@ async fn enter_realm(
     if let Some(id) = id(&link.rows(&find).await?) {
         return Ok(id);
     }
-    if known.is_some() {
+    if wanted.known.is_some() {
         return Err(words::is_gone(shown, &format!("the realm {realm}")).into());
     }
-    if realm == DEFAULT_REALM {
+    if realm == DEFAULT_REALM || !wanted.may_make {
         // Another process may make the same one meanwhile: that is not another realm.
-        let others = format!(
-            "SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT 20",
-            text(DEFAULT_REALM)
-        );
+        let others =
+            format!("SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT 20", text(realm));
         let others = link.rows(&others).await?;
         let others: Vec<String> =
             others.rows.iter().filter_map(|row| row.text(0)).map(str::to_owned).collect();
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &others, shown).into());
+        }
         words::may_be_made(realm, &others, shown)?;
     }
     let make = format!(

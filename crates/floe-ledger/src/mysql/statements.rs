@@ -38,18 +38,27 @@ pub(super) struct Room {
     pub(super) ceiling: i64,
 }
 
-/// Makes the record where the request says so, reads it, and moves it. Answers: begin, [make,] the record, move, commit.
+/// Makes the record where the request says so, reads it, and moves it. Answers: begin, [list, make,] the record, move,
+/// commit.
 ///
 /// `ON DUPLICATE KEY UPDATE` that changes nothing locks the record that is there, writes nothing, and, unlike `INSERT
 /// IGNORE`, turns no error into a warning. A record that it makes is rolled back with everything else.
-pub(super) fn reserve(realm: &str, request: &Reserve, room: Room) -> String {
+///
+/// A record is made only by the transaction that has put it on the list of those that were made, which `attempt` tells,
+/// drawn for this call alone. So where one is on the list and nothing is found, somebody deleted it.
+pub(super) fn reserve(realm: &str, request: &Reserve, room: Room, attempt: Token) -> String {
     let Room { floor, count, ceiling } = room;
     let (realm, key) = (text(realm), text(request.key.as_str()));
     let (token, note) = (bytes(request.token.as_bytes()), optional(request.note.as_deref()));
     let make = if request.create && ceiling >= 0 {
+        let attempt = bytes(attempt.as_bytes());
         format!(
-            "INSERT INTO floe_mark (realm, `key`, previous, start, mark) VALUES ({realm}, {key}, 0, 0, 0) \
-             ON DUPLICATE KEY UPDATE writes = writes;"
+            "INSERT INTO floe_made (realm, `key`, made_by) VALUES ({realm}, {key}, {attempt}) \
+             ON DUPLICATE KEY UPDATE made_by = made_by; \
+             INSERT INTO floe_mark (realm, `key`, previous, start, mark) \
+             SELECT {realm}, {key}, 0, 0, 0 FROM floe_made AS l \
+             WHERE l.realm = {realm} AND l.`key` = {key} AND l.made_by = {attempt} \
+             ON DUPLICATE KEY UPDATE floe_mark.writes = floe_mark.writes;"
         )
     } else {
         String::new()

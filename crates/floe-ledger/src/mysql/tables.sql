@@ -17,6 +17,12 @@ CREATE TABLE IF NOT EXISTS floe_mark (
     writes BIGINT UNSIGNED NOT NULL DEFAULT 0,
     PRIMARY KEY (realm, `key`)
 ) ENGINE = InnoDB;
+CREATE TABLE IF NOT EXISTS floe_made (
+    realm VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    `key` VARCHAR(160) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    made_by BINARY(16) NOT NULL,
+    PRIMARY KEY (realm, `key`)
+) ENGINE = InnoDB;
 CREATE TABLE IF NOT EXISTS floe_definition (
     realm VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     name VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -24,4 +30,4 @@ CREATE TABLE IF NOT EXISTS floe_definition (
     writes BIGINT UNSIGNED NOT NULL DEFAULT 0,
     PRIMARY KEY (realm, name)
 ) ENGINE = InnoDB;
-INSERT INTO floe_version (version) VALUES (1) ON DUPLICATE KEY UPDATE version = version;
+INSERT INTO floe_version (version) VALUES (2) ON DUPLICATE KEY UPDATE version = version;

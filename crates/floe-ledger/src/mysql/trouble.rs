@@ -118,7 +118,7 @@ fn is_damage(code: u16) -> bool {
 
 /// What to do about it.
 fn way_out(error: &Error) -> &'static str {
-    const LOG: &str = "look whether the server runs and what its log says; floe tries again";
+    const LOG: &str = "look whether the server runs and what its log says";
     let code = match error {
         Error::Server { code, .. } => *code,
         Error::NoTls => return "turn TLS on at the server, or say sslmode=disable",

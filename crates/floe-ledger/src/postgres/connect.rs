@@ -11,7 +11,7 @@ use super::tls::Tls;
 use super::url::Settings;
 use super::{Trouble, schema, trouble};
 use crate::OpenError;
-use crate::remote::{Bounds, Connect, Connected};
+use crate::remote::{Bounds, Connect, Connected, Wanted};
 use floe::ledger::LedgerError;
 
 /// How a database is reached.
@@ -41,7 +41,7 @@ impl Connect for Database {
         self.settings.bounds
     }
 
-    async fn connect(&self, known: Option<&str>) -> Result<Connected<Link>, Trouble> {
+    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let connected = self.settings.config.connect(self.tls.clone()).await;
         let (client, connection) = connected.map_err(Trouble::Store)?;
         let task = tokio::spawn(async move {
@@ -52,9 +52,11 @@ impl Connect for Database {
         let mut link = Link { client, schema, statements: [const { None }; Call::COUNT], task };
         let mut remarks = Vec::new();
         schema::check_server(&link.client, &self.settings, &mut remarks).await?;
-        let realm_id = schema::enter(&link.client, &self.settings, &self.realm, known, &mut remarks).await?;
-        // From here on a reserve is one round trip.
-        link.prepare(Call::Reserve).await?;
+        let realm_id = schema::enter(&link.client, &self.settings, &self.realm, wanted, &mut remarks).await?;
+        if wanted.may_make {
+            // From here on a reserve is one round trip.
+            link.prepare(Call::Reserve).await?;
+        }
         Ok(Connected { link, realm_id, remarks })
     }
 

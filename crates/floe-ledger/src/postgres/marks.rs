@@ -149,6 +149,9 @@ fn answer(request: &Reserve, room: Option<u64>, row: Option<&Row>) -> Result<Opt
             (true, Some(_)) => Ok(None),
         };
     };
+    if column::<Option<i64>>(row, 3)?.is_none() {
+        return Err(LedgerError::Missing(request.key.clone()).into());
+    }
     let (done, mark) = (column::<bool>(row, 0)?, position(row, 3)?);
     let held = column::<Option<&[u8]>>(row, 4)?.is_some_and(|held| held == request.token.as_bytes());
     if done || held {

@@ -8,14 +8,16 @@ use super::statements::in_schema;
 use super::url::Settings;
 use crate::DEFAULT_REALM;
 use crate::remote::options::let_be;
-use crate::remote::realm as words;
+use crate::remote::{Wanted, realm as words};
 
-/// The version of the tables. A migration is a step from each older version, in one transaction; there is no older
-/// one yet.
-const VERSION: i32 = 1;
+/// The version of the tables. A migration is a step from each older version, in one transaction.
+const VERSION: i32 = 2;
 
 /// The tables, for the schema `floe`; `docs/ledgers.md` repeats them for those who make them by hand.
 const TABLES: &str = include_str!("tables.sql");
+
+/// The step from version 1, which did not remember which slots were made. Nobody makes one while it is taken.
+const FROM_1: &str = include_str!("from_1.sql");
 
 /// What floe is tested on from here up; older ones lack `starts_with` (11) or are out of support for years.
 const OLDEST: i32 = 120_000;
@@ -35,7 +37,7 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1),
        coalesce(bool_or(c.relname = 'version'), false),
        string_agg(c.relname::text, ', ') FILTER (WHERE c.relpersistence <> 'p')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname IN ('version', 'realm', 'mark', 'definition')
+WHERE n.nspname = $1 AND c.relname IN ('version', 'realm', 'mark', 'made', 'definition')
 ";
 
 /// Refuses a server that is not fit to keep marks, sets the session up, and remarks on what was found otherwise than
@@ -108,7 +110,7 @@ pub(super) async fn enter(
     client: &Client,
     settings: &Settings,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
     remarks: &mut Vec<String>,
 ) -> Result<String, Trouble> {
     let (schema, shown) = (&settings.schema, &settings.shown);
@@ -120,15 +122,23 @@ pub(super) async fn enter(
         let_be(settings.allow_unsafe, shown, remarks, finding)?;
     }
     if !get(&row, 1)? {
-        if known.is_some() {
+        if wanted.known.is_some() {
             return Err(words::is_gone(shown, &format!("the table {schema}.version")).into());
+        }
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &[], shown).into());
         }
         make_tables(client, settings, get(&row, 0)?).await?;
     }
-    let sql = in_schema("SELECT version FROM floe.version", schema);
-    let version = client.query_opt(&sql, &[]).await.map_err(Trouble::Store)?;
-    match version.map(|row| get::<i32>(&row, 0)).transpose()? {
+    let mut version = find_version(client, schema).await?;
+    if version == Some(1) && wanted.may_make {
+        in_turn(client, &in_schema(FROM_1, schema)).await?;
+        version = find_version(client, schema).await?;
+    }
+    match version {
         Some(VERSION) => {}
+        // Good enough to look at.
+        Some(1) if !wanted.may_make => {}
         Some(newer) if newer > VERSION => {
             return Err(words::is_newer(shown, newer.into(), VERSION.into()).into());
         }
@@ -139,7 +149,7 @@ pub(super) async fn enter(
             )));
         }
     }
-    enter_realm(client, settings, realm, known).await
+    enter_realm(client, settings, realm, wanted).await
 }
 
 async fn make_tables(client: &Client, settings: &Settings, schema_exists: bool) -> Result<(), Trouble> {
@@ -148,15 +158,26 @@ async fn make_tables(client: &Client, settings: &Settings, schema_exists: bool) 
     let make_schema =
         if schema_exists { String::new() } else { format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\";") };
     let tables = in_schema(TABLES, schema);
-    let sql = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK}); {make_schema} {tables} COMMIT;");
+    in_turn(client, &format!("{make_schema} {tables}")).await
+}
+
+/// One transaction, and nobody else's at a time.
+async fn in_turn(client: &Client, sql: &str) -> Result<(), Trouble> {
+    let sql = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK}); {sql} COMMIT;");
     client.batch_execute(&sql).await.map_err(Trouble::Store)
+}
+
+async fn find_version(client: &Client, schema: &str) -> Result<Option<i32>, Trouble> {
+    let sql = in_schema("SELECT version FROM floe.version", schema);
+    let version = client.query_opt(&sql, &[]).await.map_err(Trouble::Store)?;
+    version.map(|row| get(&row, 0)).transpose()
 }
 
 async fn enter_realm(
     client: &Client,
     settings: &Settings,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<String, Trouble> {
     let (schema, shown) = (&settings.schema, &settings.shown);
     let find = in_schema("SELECT id FROM floe.realm WHERE realm = $1", schema);
@@ -164,14 +185,17 @@ async fn enter_realm(
     if let Some(row) = stored {
         return get(&row, 0);
     }
-    if known.is_some() {
+    if wanted.known.is_some() {
         return Err(words::is_gone(shown, &format!("the realm {realm}")).into());
     }
-    if realm == DEFAULT_REALM {
+    if realm == DEFAULT_REALM || !wanted.may_make {
         // Another process may make the same one meanwhile: that is not another realm.
         let others = "SELECT realm FROM floe.realm WHERE realm <> $1 ORDER BY 1 LIMIT 20";
         let rows = client.query(&in_schema(others, schema), &[&realm]).await.map_err(Trouble::Store)?;
         let others = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<String>, _>>()?;
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &others, shown).into());
+        }
         words::may_be_made(realm, &others, shown)?;
     }
     let id = words::fresh_id()?;

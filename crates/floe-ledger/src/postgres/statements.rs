@@ -87,8 +87,11 @@ pub(super) fn in_schema(sql: &str, schema: &str) -> String {
 /// mark that leaves room for `count` below 2^63; -1 where the request has no room at all. So `mark <= ceiling` is
 /// the whole condition beside the token, and the sums below it cannot overflow.
 ///
-/// `made` runs only where the snapshot has no record, and does nothing where another call makes one meanwhile; then
-/// nothing is returned, and the statement is run again.
+/// `listed` and `made` run only where the snapshot has no record, and do nothing where another call makes one meanwhile;
+/// then nothing is returned, and the statement is run again. A record is made together with its entry in the table
+/// `made`, by whoever makes the entry: so where a snapshot has the entry alone, somebody deleted the record, and the last
+/// row says so by its empty mark. An entry that is missing beside a record that is there (an older floe made it) is made
+/// when that record is moved.
 const RESERVE: &str = r#"
 WITH seen AS (
     SELECT previous, start, mark, token, note FROM floe.mark WHERE realm = $1 AND key = $2
@@ -98,15 +101,22 @@ WITH seen AS (
         token = $6, note = coalesce($7, m.note)
     WHERE m.realm = $1 AND m.key = $2 AND m.mark <= $5 AND m.token IS DISTINCT FROM $6
     RETURNING m.previous, m.start, m.mark
+), listed AS (
+    INSERT INTO floe.made (realm, key)
+    SELECT $1, $2 WHERE $8 AND $5 >= 0 AND (EXISTS (SELECT FROM moved) OR NOT EXISTS (SELECT FROM seen))
+    ON CONFLICT DO NOTHING
+    RETURNING key
 ), made AS (
     INSERT INTO floe.mark (realm, key, previous, start, mark, token, note)
-    SELECT $1, $2, 0, $3, $3 + $4, $6, $7 WHERE $8 AND $5 >= 0 AND NOT EXISTS (SELECT FROM seen)
+    SELECT $1, key, 0, $3, $3 + $4, $6, $7 FROM listed WHERE NOT EXISTS (SELECT FROM seen)
     ON CONFLICT DO NOTHING
     RETURNING previous, start, mark
 )
 SELECT true, previous, start, mark, NULL::bytea, NULL::text FROM moved
 UNION ALL SELECT true, previous, start, mark, NULL, NULL FROM made
 UNION ALL SELECT false, previous, start, mark, token, note FROM seen
+UNION ALL SELECT false, NULL, NULL, NULL, NULL, NULL FROM floe.made
+    WHERE realm = $1 AND key = $2 AND NOT EXISTS (SELECT FROM seen)
 ORDER BY 1 DESC
 "#;
 

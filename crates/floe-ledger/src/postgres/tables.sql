@@ -16,6 +16,11 @@ CREATE TABLE IF NOT EXISTS floe.mark (
     note text,
     PRIMARY KEY (realm, key)
 ) WITH (fillfactor = 50);
+CREATE TABLE IF NOT EXISTS floe.made (
+    realm text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    PRIMARY KEY (realm, key)
+);
 CREATE TABLE IF NOT EXISTS floe.definition (
     realm text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
@@ -30,4 +35,4 @@ CREATE UNLOGGED TABLE IF NOT EXISTS floe.ahead (
     mark bigint NOT NULL CHECK (mark >= used),
     PRIMARY KEY (realm, key)
 ) WITH (fillfactor = 50);
-INSERT INTO floe.version (version) VALUES (1) ON CONFLICT DO NOTHING;
+INSERT INTO floe.version (version) VALUES (2) ON CONFLICT DO NOTHING;

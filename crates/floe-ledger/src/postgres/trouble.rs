@@ -33,8 +33,7 @@ pub(super) fn at_work(error: &Error, shown: &str) -> LedgerError {
 }
 
 fn sentence(shown: &str, error: &Error) -> String {
-    let way_out =
-        way_out(error).unwrap_or("look whether the server runs and what its log says; floe tries again");
+    let way_out = way_out(error).unwrap_or("look whether the server runs and what its log says");
     format!("{shown}: {}; {way_out}", cause(error))
 }
 

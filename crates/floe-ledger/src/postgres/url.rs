@@ -17,6 +17,28 @@ use crate::remote::tls::{self, Use, Verify};
 /// When a silent connection is probed. libpq leaves that to the system, which takes two hours.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
+/// What else an option may be, as libpq has it.
+const OF_LIBPQ: &[&str] = &[
+    "host",
+    "hostaddr",
+    "port",
+    "user",
+    "password",
+    "dbname",
+    "connect_timeout",
+    "application_name",
+    "options",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "tcp_user_timeout",
+    "target_session_attrs",
+    "load_balance_hosts",
+    "sslnegotiation",
+    "channel_binding",
+];
+
 /// The port where none is named.
 const PORT: u16 = 5432;
 
@@ -51,7 +73,14 @@ impl Settings {
                 "sslmode" => mode = Some(value),
                 "sslrootcert" => roots = Some(value),
                 "password_file" => password_file = Some(PathBuf::from(value)),
-                _ => rest.push(option),
+                _ if OF_LIBPQ.contains(&key) => rest.push(option),
+                _ => {
+                    return Err(OpenError::Asked(format!(
+                        "`postgres://` has no option `{key}`: it has schema, max_wait, unsafe, password_file, sslmode, \
+                         sslrootcert, and {}",
+                        OF_LIBPQ.join(", ")
+                    )));
+                }
             }
         }
         let mut config: Config =

@@ -104,7 +104,7 @@ pub(super) fn check_state(info: &Facts, shown: &str) -> Result<(), Trouble> {
     }
     let unavailable = |what: &str| Err(LedgerError::Unavailable(format!("{shown} {what}")).into());
     if is(info, "loading", "1") {
-        return unavailable("is still reading its files: floe tries again");
+        return unavailable("is still reading its files: wait until it has");
     }
     if !is(info, "role", "master") {
         return unavailable("is a replica: name the master, or promote this one (REPLICAOF NO ONE)");

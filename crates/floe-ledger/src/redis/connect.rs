@@ -22,7 +22,7 @@ use super::scripts::{Script, status};
 use super::url::Settings;
 use super::{Trouble, checks, realm, trouble};
 use crate::OpenError;
-use crate::remote::{Bounds, Connect, Connected, realm as words, tls};
+use crate::remote::{Bounds, Connect, Connected, Wanted, realm as words, tls};
 
 /// When a silent connection is probed. Redis itself does so after five minutes.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -113,12 +113,12 @@ impl Connect for Server {
         self.settings.bounds
     }
 
-    async fn connect(&self, known: Option<&str>) -> Result<Connected<Link>, Trouble> {
+    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let mut link = self.reach().await.map_err(Trouble::Store)?;
         let mut remarks = Vec::new();
         checks::introduce(&mut link, &self.settings).await?;
         let found = checks::check_server(&mut link, &self.settings, &mut remarks).await?;
-        let realm_id = realm::enter(&mut link, &self.settings.shown, found, known).await?;
+        let realm_id = realm::enter(&mut link, &self.settings.shown, found, wanted).await?;
         link.realm_id.clone_from(&realm_id);
         Ok(Connected { link, realm_id, remarks })
     }

@@ -8,7 +8,7 @@ use super::connect::Link;
 use super::keys::REALMS;
 use super::scripts;
 use crate::DEFAULT_REALM;
-use crate::remote::realm as words;
+use crate::remote::{Wanted, realm as words};
 
 /// The version of the layout of keys and fields. A migration is one script for each realm; there is none yet.
 const VERSION: u32 = 1;
@@ -18,27 +18,33 @@ pub(super) async fn enter(
     link: &mut Link,
     shown: &str,
     found: Found,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<String, Trouble> {
     if let Some(id) = look(link, shown, &[]).await? {
         return Ok(id);
     }
     let name = link.keys.name.clone();
-    if known.is_some() {
+    if wanted.known.is_some() {
         return Err(words::is_gone(shown, &format!("the realm {name}")).into());
     }
     // On a cluster the list of realms is likely another node's: who wants to be kept from a second realm there has to
     // name the first.
     if !found.is_in_a_cluster {
-        if name == DEFAULT_REALM {
+        if name == DEFAULT_REALM || !wanted.may_make {
             // Another process may make the same one meanwhile: that is not another realm.
             let mut others: Vec<String> = ask(link, cmd("SMEMBERS").arg(REALMS)).await?;
-            others.retain(|other| other != DEFAULT_REALM);
+            others.retain(|other| *other != name);
             others.sort();
+            if !wanted.may_make {
+                return Err(words::is_not_there(&name, &others, shown).into());
+            }
             words::may_be_made(&name, &others, shown)?;
         }
         // Before the realm itself, so that there is none that is not listed.
         ask::<i64>(link, cmd("SADD").arg(REALMS).arg(&name)).await?;
+    }
+    if !wanted.may_make {
+        return Err(words::is_not_there(&name, &[], shown).into());
     }
     let fresh = words::fresh_id()?;
     look(link, shown, &[VERSION.to_string().as_bytes(), fresh.as_bytes()])

@@ -42,9 +42,9 @@ impl Script {
 pub(super) mod status {
     /// The realm has another id, which follows, or none.
     pub(in crate::redis) const REALM: &str = "realm";
-    /// There is no such record, and none was to be made.
+    /// There is no such record, and none was to be made; or it was made before.
     pub(in crate::redis) const MISSING: &str = "missing";
-    /// There is no such record, although the list of records has it.
+    /// There is no record for a name that is not bound, although the list of records has it.
     pub(in crate::redis) const EATEN: &str = "eaten";
     /// There is a record without numbers.
     pub(in crate::redis) const DAMAGED: &str = "damaged";
@@ -99,8 +99,7 @@ pub(super) static RESERVE: LazyLock<Script> = LazyLock::new(|| {
         "
 local key, floor, count, ceiling, mine, make, text = unpack(ARGV, 2)
 if not found then
-  if make == '' then return {'missing'} end
-  if redis.call('ZSCORE', KEYS[3], key) then return {'eaten'} end
+  if make == '' or redis.call('ZSCORE', KEYS[3], key) then return {'missing'} end
   previous, start, mark = '0', '0', '0'
 end
 if token == mine then return {'got', previous, start, mark} end

@@ -77,5 +77,5 @@ fn way_out(error: &RedisError, cause: &str, settings: &Settings) -> String {
         ("max number of clients", "a floe takes at most four connections: raise maxclients"),
     ];
     let known = fixed.into_iter().find(|(word, _)| cause.contains(word)).map(|(_, way_out)| way_out);
-    known.unwrap_or("look whether the server runs and what its log says; floe tries again").to_owned()
+    known.unwrap_or("look whether the server runs and what its log says").to_owned()
 }

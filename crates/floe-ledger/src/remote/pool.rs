@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Connect, Connected, Trouble, realm};
+use super::{Connect, Connected, Trouble, Wanted, realm};
 
 /// How many connections a ledger has at most. The library calls from a few threads at once.
 const CONNECTIONS: usize = 4;
@@ -20,6 +20,7 @@ const GOODBYE: Duration = Duration::from_millis(100);
 
 pub(super) struct Pool<C: Connect> {
     pub(super) connect: C,
+    may_make: bool,
     /// Set by the first connection; every later one has to find the same.
     realm_id: OnceLock<String>,
     permits: Semaphore,
@@ -43,9 +44,10 @@ pub(super) struct Lease<'a, C: Connect> {
 }
 
 impl<C: Connect> Pool<C> {
-    pub(super) fn new(connect: C) -> Self {
+    pub(super) fn new(connect: C, may_make: bool) -> Self {
         Self {
             connect,
+            may_make,
             realm_id: OnceLock::new(),
             permits: Semaphore::new(CONNECTIONS),
             idle: Mutex::default(),
@@ -114,7 +116,8 @@ impl<C: Connect> Pool<C> {
     async fn bounded_connect(&self) -> Result<Connected<C::Link>, Trouble<C::Error>> {
         let bounds = self.connect.bounds();
         let bound = bounds.connect.min(bounds.max_wait);
-        let connected = timeout(bound, self.connect.connect(self.realm_id())).await;
+        let wanted = Wanted { known: self.realm_id(), may_make: self.may_make };
+        let connected = timeout(bound, self.connect.connect(wanted)).await;
         let connected = connected.unwrap_or(Err(Trouble::Timeout(bound)))?;
         if self.realm_id.get_or_init(|| connected.realm_id.clone()) != &connected.realm_id {
             return Err(realm::is_another(self.connect.shown()).into());

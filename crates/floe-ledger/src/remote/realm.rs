@@ -9,12 +9,16 @@ pub(crate) const RAISE: &str = "raise its marks above every ID in use (`floe mar
 
 /// A fresh realm id.
 pub(crate) fn fresh_id() -> Result<String, LedgerError> {
-    let token = Token::random().map_err(|error| {
+    Ok(fresh_token()?.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// What nothing else is told by.
+pub(crate) fn fresh_token() -> Result<Token, LedgerError> {
+    Token::random().map_err(|error| {
         LedgerError::Unavailable(format!(
             "the operating system gave no randomness for an id ({error}): try again"
         ))
-    })?;
-    Ok(token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    })
 }
 
 /// The realm has another id than before.
@@ -45,6 +49,20 @@ pub(crate) fn may_be_made(realm: &str, others: &[String], shown: &str) -> Result
          or --config FILE)",
         others.join(", ")
     )))
+}
+
+/// Who only looks makes no realm.
+pub(crate) fn is_not_there(realm: &str, others: &[String], shown: &str) -> LedgerError {
+    let has = match others {
+        [] => "none that floe could name: look at the URL".to_owned(),
+        others => format!(
+            "{}. Name one of them (realm = \"…\" in the configuration, --realm, or --config FILE)",
+            others.join(", ")
+        ),
+    };
+    LedgerError::Unfit(format!(
+        "{shown} has no realm {realm}, it has {has}. `floe serve` and `floe mint` make a new one"
+    ))
 }
 
 /// The store was written by a floe that knows more than this one.

@@ -54,6 +54,11 @@ impl Sqlite {
         Ok(())
     }
 
+    fn was_made(&self, connection: &Connection, key: &str) -> Result<bool, Trouble> {
+        let sql = "SELECT EXISTS (SELECT * FROM made WHERE realm = ?1 AND key = ?2)";
+        Ok(connection.prepare_cached(sql)?.query_row(params![self.realm, key], |row| row.get(0))?)
+    }
+
     fn find_definition(&self, connection: &Connection, name: &Name) -> Result<Option<String>, Trouble> {
         let sql = "SELECT definition FROM definition WHERE realm = ?1 AND name = ?2";
         let mut statement = connection.prepare_cached(sql)?;
@@ -69,8 +74,15 @@ impl Ledger for Sqlite {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.transact(Begin::Write, |connection| {
             let found = self.find(connection, request.key.as_str())?;
+            if found.is_none() && self.was_made(connection, request.key.as_str())? {
+                return Err(LedgerError::Missing(request.key.clone()).into());
+            }
             let (reply, written) = Mark::reserve(found.as_ref(), request)?;
             let Some(mark) = written else { return Ok(Done::read(reply)) };
+            if found.is_none() {
+                let sql = "INSERT INTO made (realm, key) VALUES (?1, ?2)";
+                connection.prepare_cached(sql)?.execute(params![self.realm, request.key.as_str()])?;
+            }
             self.store(connection, request.key.as_str(), &mark)?;
             Ok(Done::written(reply))
         })

@@ -16,7 +16,7 @@ use crate::DEFAULT_REALM;
 pub(crate) const CACHE_ID: i32 = 0x666c_6f63;
 
 /// The version of the tables, in the header of the file.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// SQLite's page; a commit writes one or two of them.
 const PAGE_BYTES: u64 = 4096;
@@ -51,6 +51,18 @@ const TABLES: &str = "
         PRIMARY KEY (realm, name)
     ) STRICT, WITHOUT ROWID;
 ";
+
+/// Which records `reserve` has made, whether or not they are still there.
+const MADE: &str = "
+    CREATE TABLE made (
+        realm INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        PRIMARY KEY (realm, key)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// The step from version 1, which did not remember them.
+const FROM_1: &str = "INSERT INTO made (realm, key) SELECT realm, key FROM mark WHERE key NOT LIKE 'n/%';";
 
 /// What a file is kept for. Each is told from the other by its header.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +159,7 @@ fn write(draft: &Path, id: &str, purpose: Purpose) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     durable(&connection)?;
     connection.execute_batch(&format!(
-        "BEGIN; {TABLES} {} PRAGMA application_id = {}; PRAGMA user_version = {VERSION};",
+        "BEGIN; {TABLES} {MADE} {} PRAGMA application_id = {}; PRAGMA user_version = {VERSION};",
         purpose.tables, purpose.application_id,
     ))?;
     connection.execute("INSERT INTO ledger (id) VALUES (?1)", [id])?;
@@ -195,8 +207,7 @@ pub(super) fn prepare(
              run the newer floe"
         )));
     }
-    // A migration is a step from each older version, all in one transaction, here. There is no older version yet.
-    if version < i64::from(VERSION) {
+    if version < 1 {
         return Err(damaged(shown, &format!("it has version {version}, which no floe has written")).into());
     }
     if connection.is_readonly("main")? {
@@ -226,7 +237,26 @@ pub(super) fn prepare(
             return Err(damaged(shown, &verdict).into());
         }
     }
+    if version < i64::from(VERSION) {
+        migrate(connection)?;
+    }
     Ok(())
+}
+
+/// A step from each older version, all in one transaction. Another process may be first.
+fn migrate(connection: &Connection) -> Result<(), Trouble> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let stepped = (|| {
+        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version == 1 {
+            connection.execute_batch(&format!("{MADE} {FROM_1} PRAGMA user_version = {VERSION};"))?;
+        }
+        connection.execute_batch("COMMIT")
+    })();
+    if stepped.is_err() && !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK")?;
+    }
+    Ok(stepped?)
 }
 
 /// A realm inside the file.
@@ -236,8 +266,13 @@ pub(super) struct Entered {
     pub(super) ledger_id: String,
 }
 
-/// Looks a realm up, and makes it where it is new.
-pub(super) fn enter(connection: &Connection, name: &str, place: &Place) -> Result<Entered, Trouble> {
+/// Looks a realm up, and makes it where it is new and `may_make` says so.
+pub(super) fn enter(
+    connection: &Connection,
+    name: &str,
+    may_make: bool,
+    place: &Place,
+) -> Result<Entered, Trouble> {
     let ledger_id: Option<String> =
         connection.query_row("SELECT id FROM ledger", [], |row| row.get(0)).optional()?;
     let Some(ledger_id) = ledger_id else {
@@ -250,14 +285,15 @@ pub(super) fn enter(connection: &Connection, name: &str, place: &Place) -> Resul
     if let Some((realm, realm_id)) = find()? {
         return Ok(Entered { realm, realm_id, ledger_id });
     }
-    if name == DEFAULT_REALM {
+    if name == DEFAULT_REALM || !may_make {
         // Whoever names no realm wants the one that is there, and not a second one in which all IDs begin anew.
         // Another process may make the same one meanwhile: that is not another realm.
         let sql = "SELECT group_concat(name, ', ') FROM realm WHERE name <> ?1";
         let others: Option<String> = connection.query_row(sql, [name], |row| row.get(0))?;
-        if let Some(others) = others {
+        if !may_make || others.is_some() {
+            let others = others.as_deref().unwrap_or("none");
             return Err(unfit(format!(
-                "{} has no realm {DEFAULT_REALM}, it has: {others}. Name the realm (realm = \"…\" in the configuration, --realm, or \
+                "{} has no realm {name}, it has: {others}. Name the realm (realm = \"…\" in the configuration, --realm, or \
                  --config FILE)",
                 place.shown()
             )));

@@ -8,7 +8,18 @@ use super::{Builder, Sqlite};
 use crate::OpenError;
 
 /// Opens `PATH[?key=value[&key=value…]]`.
-pub(crate) fn open_url(rest: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
+pub(crate) fn open_url(rest: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
+    let (builder, path) = parse(rest)?;
+    let builder = builder.realm(realm);
+    Ok(Box::new(if may_make { builder } else { builder.existing_realm() }.at(path)?))
+}
+
+/// Whether a URL can be read, options included. The file is not looked at.
+pub(crate) fn check_url(rest: &str) -> Result<(), OpenError> {
+    parse(rest).map(drop)
+}
+
+fn parse(rest: &str) -> Result<(Builder, &str), OpenError> {
     let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
     let asked = |text: String| Err(OpenError::Asked(text));
     if path.is_empty() {
@@ -22,12 +33,12 @@ pub(crate) fn open_url(rest: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenE
             "`sqlite:{path}` names a host, and a SQLite ledger is a file of this machine: write `sqlite:{host}` or `sqlite:/{host}`"
         ));
     }
-    let mut builder = Sqlite::builder().realm(realm);
+    let mut builder = Sqlite::builder();
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let (key, value) = option.split_once('=').unwrap_or((option, ""));
         builder = set(builder, key, value)?;
     }
-    Ok(Box::new(builder.at(path)?))
+    Ok((builder, path))
 }
 
 fn set(builder: Builder, key: &str, value: &str) -> Result<Builder, OpenError> {

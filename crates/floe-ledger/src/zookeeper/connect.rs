@@ -19,7 +19,7 @@ use super::{Trouble, enter, trouble};
 use crate::OpenError;
 use crate::remote::options::is_open_to_others;
 use crate::remote::tls::{self, Use};
-use crate::remote::{Bounds, Connect, Connected};
+use crate::remote::{Bounds, Connect, Connected, Wanted};
 
 /// How an ensemble is reached.
 pub(super) struct Ensemble {
@@ -127,7 +127,7 @@ impl Connect for Ensemble {
         self.settings.bounds
     }
 
-    async fn connect(&self, known: Option<&str>) -> Result<Connected<Link>, Trouble> {
+    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let session = self.session().await?;
         let birth = self.known.is_born();
         let access = if self.settings.credentials.is_some() { Access::Creator } else { Access::World };
@@ -139,7 +139,7 @@ impl Connect for Ensemble {
                 reply.is_done_or(&[]).map_err(Trouble::Store)?;
             }
         }
-        let (realm_id, layout) = enter::enter(&mut line, &self.settings.path, &self.realm, known).await?;
+        let (realm_id, layout) = enter::enter(&mut line, &self.settings.path, &self.realm, wanted).await?;
         let link = Link { line, birth, realm: Arc::clone(&self.realm), layout };
         Ok(Connected { link, realm_id, remarks: Vec::new() })
     }

@@ -3,12 +3,12 @@
 use floe::ledger::LedgerError;
 
 use super::Trouble;
-use super::jute::{Request, code};
+use super::jute::{Access, Request, code};
 use super::layout::{self, Layout};
 use super::link::{Line, Link, both};
 use super::trouble::Error;
 use crate::DEFAULT_REALM;
-use crate::remote::realm as words;
+use crate::remote::{Wanted, realm as words};
 
 /// How many other realms are named to who named none.
 const OTHERS: usize = 20;
@@ -19,7 +19,7 @@ pub(super) async fn enter(
     line: &mut Line,
     path: &str,
     realm: &str,
-    known: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<(String, Layout), Trouble> {
     let realm_path = layout::realm_path(path, realm);
     loop {
@@ -28,16 +28,40 @@ pub(super) async fn enter(
         let [_, read] = both(&replies)?;
         if let Some((data, _)) = read.data().map_err(Trouble::Store)? {
             let id = id_in(&data, line, &realm_path)?;
+            refuse_to_close_an_open_realm(line, &realm_path).await?;
             return Ok((id.clone(), Layout::new(&realm_path, &id)));
         }
-        if known.is_some() {
+        if wanted.known.is_some() {
             return Err(words::is_gone(&line.shown, &format!("the realm {realm}")).into());
+        }
+        if !wanted.may_make {
+            return Err(words::is_not_there(realm, &others(line, path).await?, &line.shown).into());
         }
         if realm == DEFAULT_REALM {
             words::may_be_made(realm, &others(line, path).await?, &line.shown)?;
         }
         make(line, path, &realm_path).await?;
     }
+}
+
+/// With credentials, what floe makes is open to these alone; in a realm that is open to everybody, the floes without them, or
+/// with others, could not read it. Wrong credentials are noticed by nothing else there.
+async fn refuse_to_close_an_open_realm(line: &mut Line, realm_path: &str) -> Result<(), Trouble> {
+    if line.access == Access::World {
+        return Ok(());
+    }
+    let replies = line.session.ask(&[Request::Access { path: realm_path }]).await.map_err(Trouble::Store)?;
+    let reply = replies.first().ok_or(Trouble::Store(Error::Garbled("no reply")))?;
+    if !reply.is_open_to_all().map_err(Trouble::Store)? {
+        return Ok(());
+    }
+    Err(LedgerError::Unfit(format!(
+        "{} is open to everybody at {realm_path}, and floe was given a user and a password: what it made there others could \
+         not read. Close the realm first (setAcl -R, see docs/ledgers.md), or leave the user and the password out (of the URL, \
+         ZOOKEEPER_USER and ZOOKEEPER_PASSWORD)",
+        line.shown
+    ))
+    .into())
 }
 
 fn id_in(data: &[u8], line: &Line, realm_path: &str) -> Result<String, LedgerError> {
@@ -95,6 +119,7 @@ async fn make(line: &mut Line, path: &str, realm_path: &str) -> Result<(), Troub
         create(realm_path, text.as_bytes()),
         create(&layout.root, b""),
         create(&layout.marks, b""),
+        create(&layout.made, b""),
         create(&layout.definitions, b""),
         create(&layout.clock, b""),
     ]);

@@ -50,6 +50,8 @@ pub(super) enum Request<'a> {
     Write { path: &'a str, data: &'a [u8], version: i32 },
     /// The names of a node's children.
     Children { path: &'a str },
+    /// Who may do what with a node.
+    Access { path: &'a str },
     /// Fails where a node is missing.
     Exists { path: &'a str },
     /// All of them in one transaction, or none. Within one alone is `Exists` possible.
@@ -72,6 +74,7 @@ impl Request<'_> {
         match self {
             Self::Read { .. } => 4,
             Self::Write { .. } => 5,
+            Self::Access { .. } => 6,
             Self::Children { .. } => 8,
             Self::Exists { .. } => 13,
             Self::All(_) => 14,
@@ -105,6 +108,7 @@ impl Request<'_> {
                 bytes(content, path.as_bytes())?;
                 content.push(0);
             }
+            Self::Access { path } => bytes(content, path.as_bytes())?,
             Self::Write { path, data, version } => {
                 bytes(content, path.as_bytes())?;
                 bytes(content, data)?;
@@ -196,13 +200,6 @@ impl Reply {
         Ok(Self { number, zxid, code, body: reader.0.to_vec() })
     }
 
-    /// What `Create` answers.
-    pub(super) fn made(&self) -> Result<Stat, Error> {
-        let mut reader = self.reader()?;
-        reader.bytes()?;
-        reader.stat()
-    }
-
     /// What `Write` answers.
     pub(super) fn written(&self) -> Result<Stat, Error> {
         self.reader()?.stat()
@@ -226,8 +223,19 @@ impl Reply {
         (0..reader.int()?).map(|_| reader.text()).collect::<Result<_, _>>().map(Some)
     }
 
+    /// What `Access` answers: whether everybody may read the node.
+    pub(super) fn is_open_to_all(&self) -> Result<bool, Error> {
+        let mut reader = self.reader()?;
+        let mut is_open = false;
+        for _ in 0..reader.int()? {
+            let (rights, scheme, _who) = (reader.int()?, reader.text()?, reader.text()?);
+            is_open |= scheme == "world" && rights & 1 == 1;
+        }
+        Ok(is_open)
+    }
+
     /// Whether all of `All` were done: the last node's Stat where that is a `Write`, or the first error with its
-    /// place.
+    /// place. (Servers tell none of a node that is made in `All`.)
     pub(super) fn outcome(&self) -> Result<Result<Option<Stat>, (usize, i32)>, Error> {
         let mut reader = self.reader()?;
         let mut last = None;

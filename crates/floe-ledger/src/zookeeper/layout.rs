@@ -6,6 +6,8 @@
 //! /floe/shop/9f86…/clock           written to read the leader's clock
 //! /floe/shop/9f86…/marks/a3/n%2Forders
 //!                                  a record: `mark=500 start=400 previous=400 token=5e88…`, then the note
+//! /floe/shop/9f86…/made/12/s%2F10%2F7
+//!                                  empty: this slot's record was made, whether or not it is still there
 //! /floe/shop/9f86…/definitions/1c/orders
 //!                                  what the name is bound to
 //! ```
@@ -27,6 +29,7 @@ pub(super) struct Layout {
     /// The realm's id, and the parent of everything in it.
     pub(super) root: String,
     pub(super) marks: String,
+    pub(super) made: String,
     pub(super) definitions: String,
     pub(super) clock: String,
 }
@@ -43,9 +46,9 @@ pub(super) struct Place {
 impl Layout {
     pub(super) fn new(realm_path: &str, id: &str) -> Self {
         let root = format!("{realm_path}/{id}");
-        let [marks, definitions, clock] =
-            ["marks", "definitions", "clock"].map(|child| format!("{root}/{child}"));
-        Self { root, marks, definitions, clock }
+        let [marks, made, definitions, clock] =
+            ["marks", "made", "definitions", "clock"].map(|child| format!("{root}/{child}"));
+        Self { root, marks, made, definitions, clock }
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) struct Known {
     records: Vec<Arc<Mutex<Records>>>,
     /// Which buckets are there.
     pub(super) marks: Buckets,
+    pub(super) made: Buckets,
     pub(super) definitions: Buckets,
 }
 
@@ -71,9 +72,12 @@ pub(super) struct Seen {
 
 /// What became of a write.
 pub(super) enum Put {
-    Done(Seen),
+    /// The record as it was written, and its node where that is known.
+    Done(Option<Seen>),
     /// The record is another one, this one, read after the write had failed.
     Lost(Option<Seen>),
+    /// There is no record, although it was made.
+    Eaten,
 }
 
 impl Default for Known {
@@ -84,6 +88,7 @@ impl Default for Known {
             births: AtomicU64::new(0),
             records: (0..BUCKETS).map(|_| Arc::default()).collect(),
             marks: buckets(),
+            made: buckets(),
             definitions: buckets(),
         }
     }
@@ -186,10 +191,12 @@ impl Link {
         self.seen(replies.last(), &place.path)
     }
 
-    /// Writes a record where it still is what was `seen`, and reads it where it is not.
+    /// Writes a record where it still is what was `seen`, and reads it where it is not. A record is made together with
+    /// its node among those that were `made`, which stays: where that one is there, it is not made again.
     pub(super) async fn put(
         &mut self,
         place: &Place,
+        made: &Place,
         seen: Option<&Seen>,
         record: &Mark,
     ) -> Result<Put, Trouble> {
@@ -197,19 +204,29 @@ impl Link {
         let (path, data) = (place.path.as_str(), text.as_bytes());
         let read = Request::Read { path };
         let Some(seen) = seen else {
-            let create = Request::Create { path, data, access: self.line.access };
+            let access = self.line.access;
+            let list = Request::Create { path: &made.path, data: b"", access };
+            let create = Request::All(vec![list, Request::Create { path, data, access }]);
             let known = Arc::clone(&self.line.known);
-            let replies = self.with_bucket(&known.marks, place, create, read).await?;
+            let buckets = [(&known.made, made), (&known.marks, place)];
+            let replies = self.with_buckets(&buckets, create, read).await?;
             let [create, read] = both(&replies)?;
-            if create.code == code::NO_NODE {
-                known.marks.set(place, false);
-                return Ok(Put::Lost(None));
-            }
-            if !create.is_done_or(&[code::NODE_EXISTS]).map_err(Trouble::Store)? {
-                return Ok(Put::Lost(self.seen(Some(read), path)?));
-            }
-            let stat = create.made().map_err(Trouble::Store)?;
-            return Ok(Put::Done(written(record, stat)));
+            return match create.outcome().map_err(Trouble::Store)? {
+                // The answer tells nothing of the node. Where nobody has written since, the read behind it does.
+                Ok(_) => Ok(Put::Done(self.seen(Some(read), path)?.filter(|seen| seen.record == *record))),
+                Err((at, code::NODE_EXISTS)) => Ok(match self.seen(Some(read), path)? {
+                    None if at == 0 => Put::Eaten,
+                    found => Put::Lost(found),
+                }),
+                // Somebody has removed a bucket, or the realm: the next round finds out.
+                Err((at, code::NO_NODE)) => {
+                    if let Some((buckets, place)) = buckets.get(at) {
+                        buckets.set(place, false);
+                    }
+                    Ok(Put::Lost(None))
+                }
+                Err((_, code)) => Err(Trouble::Store(Error::Code(code))),
+            };
         };
         let write = write_over(seen.version, path, data).ok_or_else(|| {
             LedgerError::Unfit(format!(
@@ -232,31 +249,33 @@ impl Link {
             Err(write.code)
         };
         match stat {
-            Ok(stat) => Ok(Put::Done(written(record, stat))),
+            Ok(stat) => Ok(Put::Done(Some(written(record, stat)))),
             Err(code::BAD_VERSION | code::NO_NODE) => Ok(Put::Lost(self.seen(Some(read), path)?)),
             Err(code) => Err(Trouble::Store(Error::Code(code))),
         }
     }
 
-    /// Two requests, and before them the making of their bucket where it is not known to be there.
-    pub(super) async fn with_bucket(
+    /// Two requests, and before them the making of their buckets where they are not known to be there.
+    pub(super) async fn with_buckets(
         &mut self,
-        buckets: &Buckets,
-        place: &Place,
+        buckets: &[(&Buckets, &Place)],
         first: Request<'_>,
         second: Request<'_>,
     ) -> Result<Vec<Reply>, Trouble> {
-        if buckets.has(place) {
-            return self.line.settle(&[first, second]).await;
+        let access = self.line.access;
+        let missing: Vec<_> = buckets.iter().filter(|(buckets, place)| !buckets.has(place)).collect();
+        let make =
+            missing.iter().map(|(_, place)| Request::Create { path: &place.parent, data: b"", access });
+        let mut requests: Vec<_> = make.collect();
+        requests.extend([first, second]);
+        let mut replies = self.line.settle(&requests).await?;
+        for ((buckets, place), bucket) in missing.into_iter().zip(replies.drain(..requests.len() - 2)) {
+            if bucket.code == code::NO_NODE {
+                return Err(self.is_gone());
+            }
+            bucket.is_done_or(&[code::NODE_EXISTS]).map_err(Trouble::Store)?;
+            buckets.set(place, true);
         }
-        let bucket = Request::Create { path: &place.parent, data: b"", access: self.line.access };
-        let mut replies = self.line.settle(&[bucket, first, second]).await?;
-        let bucket = replies.remove(0);
-        if bucket.code == code::NO_NODE {
-            return Err(self.is_gone());
-        }
-        bucket.is_done_or(&[code::NODE_EXISTS]).map_err(Trouble::Store)?;
-        buckets.set(place, true);
         Ok(replies)
     }
 

@@ -157,7 +157,8 @@ async fn bind(link: &mut Link, name: &Name, definition: String, marked: bool) ->
             make_bucket(link, &record_place).await?;
             parts.push(Request::Create { path: &record_place.path, data: empty.as_bytes(), access });
         }
-        let replies = link.with_bucket(&known.definitions, &place, Request::All(parts), read.clone()).await?;
+        let replies =
+            link.with_buckets(&[(&known.definitions, &place)], Request::All(parts), read.clone()).await?;
         let [made, read] = both(&replies)?;
         match made.outcome().map_err(Trouble::Store)? {
             Ok(_) => return Ok(definition),
@@ -182,8 +183,8 @@ async fn make_bucket(link: &mut Link, place: &Place) -> Result<(), Trouble> {
         return Ok(());
     }
     let root = link.layout.root.clone();
-    link.with_bucket(&known.marks, place, Link::barrier(&root), Request::Read { path: &place.parent })
-        .await?;
+    let read = Request::Read { path: &place.parent };
+    link.with_buckets(&[(&known.marks, place)], Link::barrier(&root), read).await?;
     Ok(())
 }
 

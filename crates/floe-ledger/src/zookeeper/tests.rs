@@ -238,7 +238,7 @@ fn whatever_comes_in_is_bounded_and_never_a_panic() {
         whole.extend([0; 96]);
         for end in 0..whole.len() {
             let Ok(reply) = Reply::parse(&whole[..end]) else { continue };
-            drop((reply.made(), reply.written(), reply.data(), reply.children(), reply.outcome()));
+            drop((reply.is_open_to_all(), reply.written(), reply.data(), reply.children(), reply.outcome()));
         }
     }
     assert!(jute::session_timeout_ms(&[0; 8]).is_err(), "a session of no time");

@@ -86,8 +86,8 @@ fn way_out(error: &Error) -> &'static str {
         Error::Code(code::QUOTA_EXCEEDED) => {
             "raise the quota of the path (listquota and setquota in zkCli.sh)"
         }
-        Error::Code(code::THROTTLED) => "it has more to do than it lets itself do; floe tries again",
-        _ => "look whether the server runs and what its log says; floe tries again",
+        Error::Code(code::THROTTLED) => "it has more to do than it lets itself do",
+        _ => "look whether the server runs and what its log says",
     }
 }
 

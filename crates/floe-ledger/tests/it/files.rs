@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use floe::Name;
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
 use floe_ledger::{OpenError, Sqlite};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -182,10 +182,10 @@ fn a_ledger_of_a_newer_version_is_refused_with_both_versions() {
     let (_dir, path) = place();
     used(&path);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 7).unwrap();
-    unfit_to_open(&path, &["written by a newer floe", "version 7", "up to 1", "run the newer floe"]);
+    unfit_to_open(&path, &["written by a newer floe", "version 7", "up to 2", "run the newer floe"]);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 0).unwrap();
     unfit_to_open(&path, &["is damaged", "version 0"]);
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 1).unwrap();
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 2).unwrap();
     assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (100, 101), "nothing was changed in it");
 }
 
@@ -297,4 +297,50 @@ fn a_ledger_at_its_limit_says_disk_full_and_loses_nothing() {
     let roomier = Sqlite::at(&path).unwrap();
     roomier.bind(&Name::new("one-more").unwrap(), &"x".repeat(20_000), true).unwrap();
     assert_eq!(got(&roomier, &ask(5)), (105, 110));
+}
+
+#[test]
+fn a_slot_that_somebody_deletes_stays_missing() {
+    let (_dir, path) = place();
+    let eat = |key: &Key| {
+        let by_hand = Connection::open(&path).unwrap();
+        assert_eq!(by_hand.execute("DELETE FROM mark WHERE key = ?1", [key.as_str()]), Ok(1));
+    };
+    conformance::check_eaten(&|| Box::new(Sqlite::at(&path).unwrap()), &eat);
+}
+
+#[test]
+fn a_file_of_the_first_version_is_migrated_with_its_slots() {
+    let (_dir, path) = place();
+    used(&path);
+    let slot = Reserve { key: Key::slot(10, 7), ..ask(5) };
+    got(&Sqlite::at(&path).unwrap(), &slot);
+    let by_hand = || Connection::open(&path).unwrap();
+    by_hand().execute_batch("DROP TABLE made; PRAGMA user_version = 1").unwrap();
+    std::thread::scope(|scope| {
+        (0..8).for_each(|_| drop(scope.spawn(|| drop(Sqlite::at(&path).unwrap()))));
+    });
+    let version: i64 = by_hand().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, 2);
+    let ledger = Sqlite::at(&path).unwrap();
+    assert_eq!(got(&ledger, &Reserve { key: Key::slot(10, 7), ..ask(5) }), (5, 10));
+    by_hand().execute("DELETE FROM mark WHERE key = 's/10/7'", []).unwrap();
+    assert_eq!(
+        ledger.reserve(&Reserve { ..ask(1) }),
+        Ok(floe::ledger::Reply::Got { start: 100, end: 101, previous_mark: 100 })
+    );
+    let again = ledger.reserve(&Reserve { key: Key::slot(10, 7), ..ask(5) });
+    assert_eq!(again, Err(LedgerError::Missing(Key::slot(10, 7))));
+}
+
+#[test]
+fn a_ledger_that_is_only_looked_at_gets_no_realm() {
+    let (_dir, path) = place();
+    used(&path);
+    let url = format!("sqlite:{}", path.display());
+    for _ in 0..2 {
+        let Err(error) = floe_ledger::open_existing(&url, "shpo") else { panic!("it was made") };
+        says(&error, &["has no realm shpo", "it has: default", "--realm"]);
+    }
+    assert_eq!(floe_ledger::open_existing(&url, "default").unwrap().list("", "", 9).unwrap().len(), 1);
 }

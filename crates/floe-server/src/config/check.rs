@@ -9,12 +9,20 @@ use super::{Config, ConfigError, NameRule, show_duration};
 
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let mut problems = Vec::new();
+    ledger(config, &mut problems);
     listeners(config, &mut problems);
     cache(config, &mut problems);
     limits(config, &mut problems);
     names(config, &mut problems);
     let file = config.file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default();
     ConfigError::unless_empty(problems.into_iter().map(|problem| format!("{file}{problem}")).collect())
+}
+
+/// What the URL tells by itself. Nobody is connected to.
+fn ledger(config: &Config, problems: &mut Vec<String>) {
+    if let Some(Err(problem)) = config.ledger.as_deref().map(floe_ledger::check_url) {
+        problems.push(format!("ledger: {problem}"));
+    }
 }
 
 fn listeners(config: &Config, problems: &mut Vec<String>) {
@@ -113,6 +121,23 @@ fn names(config: &Config, problems: &mut Vec<String>) {
             ));
         }
     }
+}
+
+/// Why no name can ever be minted from.
+pub(super) fn nothing_to_mint(config: &Config) -> Option<String> {
+    if !config.names.is_empty() || config.names_on_first_use() {
+        return None;
+    }
+    Some(match &config.file {
+        Some(file) => format!(
+            "{}: it lists no name, so nothing could be minted: add one, such as\n\n[[name]]\nname = \"orders\"\nkind = \"snowflake\"\n",
+            file.display()
+        ),
+        None => "no name could be minted: without a configuration file names come into being on first use only on the embedded \
+                 ledger and for clients on this machine. Write a file with realm, ledger and [[name]] (floe config \
+                 --defaults shows all settings), and start with --config FILE"
+            .to_owned(),
+    })
 }
 
 /// Why a definition cannot be minted from any more: its time bits have run out.

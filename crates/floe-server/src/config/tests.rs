@@ -338,6 +338,17 @@ fn a_layout_whose_time_is_over_is_not_served() {
 }
 
 #[test]
+fn the_options_of_a_ledgers_url_are_read_without_connecting() {
+    complains(
+        "ledger = \"postgres://floe@db/ids?shcema=x\"",
+        &["ledger: ", "no option `shcema`", "schema", "sslmode"],
+    );
+    complains("ledger = \"redis://db/0?max_wait=soon\"", &["ledger: `max_wait=soon`", "500ms"]);
+    complains("ledger = \"sqlite:ids.db?max_mb=1\"", &["has no option `max_mb`"]);
+    parse("realm = \"r\"\nledger = \"etcd://127.0.0.1:1/floe?max_wait=1s\"").unwrap().check().unwrap();
+}
+
+#[test]
 fn a_ledger_that_nobody_has_is_refused_without_its_password() {
     let text = "ledger = \"oracle://me:secret@db/0\"";
     complains(text, &["floe.toml:2:10: ledger:", "oracle", "sqlite:PATH"]);

@@ -65,14 +65,11 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Without a file, names come into being on first use, but only on the embedded ledger and where no other
-    /// machine can ask for them.
-    pub(super) fn new(config: &Config, embedded: bool) -> Self {
-        let loopback = config.listen.iter().all(|address| address.ip().is_loopback());
+    pub(super) fn new(config: &Config) -> Self {
         Self {
             settings: config.names.clone(),
             file: config.file.as_ref().map(|file| file.display().to_string()),
-            on_first_use: config.names_on_first_use() && embedded && loopback,
+            on_first_use: config.names_on_first_use(),
         }
     }
 

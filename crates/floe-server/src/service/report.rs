@@ -379,7 +379,14 @@ mod tests {
     }
 
     fn window(left: u64) -> SlotStatus {
-        SlotStatus { worker_bits: 10, worker: None, window_end: None, window_left_ms: left, trouble: None }
+        SlotStatus {
+            worker_bits: 10,
+            worker: None,
+            window_end: None,
+            window_left_ms: left,
+            trouble: None,
+            deleted: Vec::new(),
+        }
     }
 
     #[test]

@@ -41,9 +41,11 @@ impl Server {
         Self::start(Config::standalone(), directory()).await
     }
 
-    /// With a file.
+    /// With a file. One that lists no name gets one, since there has to be something to mint.
     pub(crate) async fn of(text: &str) -> Self {
-        Self::start(file(text), directory()).await
+        let name =
+            if text.contains("[[name]]") { "" } else { "\n[[name]]\nname = \"some\"\nkind = \"counter\"\n" };
+        Self::start(file(&format!("{text}{name}")), directory()).await
     }
 
     /// On a data directory, at a free port.

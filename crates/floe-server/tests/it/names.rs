@@ -1,6 +1,6 @@
 //! Which names exist, of which kind, and how they are listed.
 
-use floe_server::Config;
+use floe_server::{Config, ServeError};
 
 use crate::harness::{Server, directory, file};
 
@@ -30,14 +30,28 @@ async fn without_a_file_a_name_becomes_what_is_natural_on_its_wire() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_others_can_ask_no_name_comes_into_being_by_itself() {
-    let mut config = Config::standalone();
-    config.listen = vec!["0.0.0.0:0".parse().unwrap()];
-    config.insecure = true;
-    let server = Server::start(config, directory()).await;
+async fn a_server_from_which_nothing_can_be_minted_does_not_start() {
+    // Where others can ask, or share the ledger, no name comes into being by itself.
+    let mut open_to_all = Config::standalone();
+    open_to_all.listen = vec!["0.0.0.0:0".parse().unwrap()];
+    open_to_all.insecure = true;
+    let shared = Config { ledger: Some("redis://127.0.0.1:1/0".to_owned()), ..Config::standalone() };
+    for (config, way_out) in [
+        (open_to_all, "--config FILE"),
+        (shared, "--config FILE"),
+        (file("ledger = \"redis://127.0.0.1:1/0\""), "kind = \"snowflake\""),
+        (file(""), "floe.toml: it lists no name"),
+    ] {
+        let error = Server::try_start(config, directory()).await.err().unwrap();
+        assert!(matches!(error, ServeError::Config(_)) && error.to_string().contains(way_out), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beside_names_that_are_listed_none_comes_into_being_by_itself() {
+    let server = Server::of("").await;
     assert!(!server.started.names_on_first_use);
-    let body = server.problem("/v1/mint/orders", 404).await;
-    assert!(body["detail"].as_str().unwrap().contains("only on loopback listeners"), "{body}");
+    server.problem("/v1/mint/orders", 404).await;
     server.stop().await.unwrap();
 }
 

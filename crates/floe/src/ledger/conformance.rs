@@ -16,7 +16,7 @@
 //! # floe::ledger::conformance::run(&fresh);
 //! ```
 //!
-//! The suite puts in no faults: outage, restart of the server in mid-call and lost replies differ from store to
+//! The suite puts in no faults (save one, by [`check_eaten`]): outage, restart of the server in mid-call and lost replies differ from store to
 //! store, and an adapter tests them beside this. A case fails by a panic that names the rule that was broken.
 //! Where realms share a server, give the suite realms that share it, so that [`CASES`] also tries whether they are
 //! apart.
@@ -71,6 +71,16 @@ impl Case {
     pub fn check(&self, fresh: &dyn Fn() -> Realm) {
         (self.check)(fresh);
     }
+}
+
+/// Checks what becomes of a slot's record that somebody deletes, which takes a hand in the store: `eat` removes the
+/// record of a key, and nothing else, as one would who tidies up. An adapter runs this beside the cases, on a ledger of
+/// a realm of its own.
+///
+/// # Panics
+/// Where the ledger breaks a rule; the message names it.
+pub fn check_eaten(connect: &dyn Fn() -> Box<dyn Ledger>, eat: &dyn Fn(&Key)) {
+    reserving::eaten_slots_stay_missing(connect, eat);
 }
 
 /// Runs every case, in order, up to the first that fails.

@@ -1,6 +1,6 @@
 //! A ledger in memory: the contract and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -39,6 +39,8 @@ pub struct Memory {
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub(super) marks: BTreeMap<String, Mark>,
+    /// The records that `reserve` has made, whether or not they are still there.
+    pub(super) made: BTreeSet<String>,
     pub(super) definitions: BTreeMap<String, String>,
     pub(super) realm_id: Option<String>,
 }
@@ -83,9 +85,15 @@ impl Ledger for Memory {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         let mut state = self.state();
         let key = request.key.as_str();
-        let (reply, written) = Mark::reserve(state.marks.get(key), request)?;
+        let found = state.marks.get(key);
+        if found.is_none() && state.made.contains(key) {
+            return Err(LedgerError::Missing(request.key.clone()));
+        }
+        let (reply, written) = Mark::reserve(found, request)?;
         if let Some(mark) = written {
-            state.marks.insert(key.to_owned(), mark);
+            if state.marks.insert(key.to_owned(), mark).is_none() {
+                state.made.insert(key.to_owned());
+            }
         } else if matches!(reply, Reply::Refused { .. }) {
             mutate!(RefusedReserveWrites => state.push_on(request));
         }

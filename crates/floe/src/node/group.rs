@@ -1,6 +1,6 @@
 //! Worker slots: who holds one, and the window of time in it. One slot serves every layout of its width.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::ledger_clock::Gate;
@@ -24,7 +24,7 @@ const MOST_AT_HAND: usize = 64;
 /// After so many the quietest of them is taken whose window has passed, and only then the next are probed: where nothing
 /// has been quiet for long, as after many restarts, slots are still found within so many round trips and one.
 const PROBED_AT_ONCE: u64 = 64;
-/// How soon slots are probed again after all were taken.
+/// How soon a fixed slot, a clock that is off, and slots that were all taken are looked at again.
 const PROBE_AGAIN_MS: u64 = 1_000;
 /// A fixed slot that is free within this is waited for. It is less than a live holder ever has left (half of the
 /// shortest window), and more than a predecessor that was closed minted ahead.
@@ -40,6 +40,9 @@ pub(crate) struct Group {
     acquiring: Option<Acquiring>,
     /// The last end that this process held in each slot (I1).
     ends: HashMap<u64, u64>,
+    /// Slots whose record somebody deleted. Nobody knows any more what was reserved in them, so they are left alone, save a
+    /// fixed one, which is asked for once more and stops the node.
+    eaten: BTreeSet<u64>,
     pause: Pause,
     era: u64,
     wanted: bool,
@@ -103,6 +106,7 @@ impl Group {
             held: None,
             acquiring: None,
             ends: HashMap::new(),
+            eaten: BTreeSet::new(),
             pause: Pause::default(),
             era: 0,
             wanted: false,
@@ -125,6 +129,11 @@ impl Group {
     /// The worker id and the end of the window.
     pub(crate) fn window(&self) -> Option<(u64, UnixMillis)> {
         self.held.as_ref().map(|held| (held.worker, UnixMillis::from_position(held.end)))
+    }
+
+    /// The slots whose record somebody deleted, as far as this node has met them.
+    pub(crate) fn eaten(&self) -> Vec<u64> {
+        self.eaten.iter().copied().collect()
     }
 
     pub(crate) fn trouble(&self) -> Option<&Trouble> {
@@ -231,6 +240,8 @@ impl Group {
             count: if held.end > now.stamp.millis() { desk.settings.window_ms } else { desk.first_window() },
             max_mark: mutate!(max_mark, RenewOverOthers => crate::ledger::MAX_MARK),
             token,
+            // So the answer tells a record that was deleted, which is missed, from a ledger that has forgotten that there
+            // ever was one: that makes it anew, and its mark lies below what is held here (I1).
             create: true,
             note: None,
         };
@@ -243,8 +254,12 @@ impl Group {
             return;
         }
         let (workers, bits) = (self.workers, self.bits);
+        let (held, eaten) = (self.held.as_ref().map(|held| held.worker), &self.eaten);
+        let is_fixed = workers.len() == 1;
+        let taken = |worker: u64| held == Some(worker) || !is_fixed && eaten.contains(&worker);
         let acquiring = self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, desk, now));
-        let Some((worker, max_mark)) = acquiring.next(&self.workers, self.held.as_ref(), desk, now) else {
+        let Some((worker, max_mark)) = acquiring.next(&self.workers, |worker| !taken(worker), desk, now)
+        else {
             let free = acquiring.least;
             self.acquiring = None;
             return self.slots_are_out(free, now);
@@ -268,8 +283,12 @@ impl Group {
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
         let (all, bits) = (self.workers.len(), self.bits);
         let probed = if all > MOST_PROBED { format!("{MOST_PROBED} of {all}") } else { format!("all {all}") };
+        let eaten = match self.eaten.len() {
+            0 => String::new(),
+            some => format!(" ({some} of them left alone, since their records were deleted from the ledger)"),
+        };
         let text = format!(
-            "{probed} worker slots of {bits} bits are taken: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits"
+            "{probed} worker slots of {bits} bits are taken{eaten}: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits"
         );
         self.set_trouble(Some(Trouble::Exhausted(text)));
     }
@@ -309,6 +328,11 @@ impl Group {
                 let trouble = desk.unavailable(cause, now, &mut self.pause, left);
                 self.set_trouble(Some(trouble));
             }
+            // The ledger remembers the slot, so nobody was given what is left of this window, and nobody will be.
+            Err(LedgerError::Missing(_)) => {
+                held.lost = true;
+                self.eaten.insert(held.worker);
+            }
             Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
         }
     }
@@ -336,6 +360,9 @@ impl Group {
                 acquiring.repeat = true;
                 let trouble = desk.unavailable(cause, now, &mut self.pause, 0);
                 self.set_trouble(Some(trouble));
+            }
+            Err(LedgerError::Missing(_)) if self.workers.len() > 1 => {
+                self.eaten.insert(worker);
             }
             Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
         }
@@ -521,7 +548,7 @@ impl Acquiring {
     fn next(
         &mut self,
         workers: &Workers,
-        held: Option<&Held>,
+        may_be_probed: impl Fn(u64) -> bool,
         desk: &mut Desk,
         now: &Now,
     ) -> Option<(u64, u64)> {
@@ -538,7 +565,7 @@ impl Acquiring {
             return Some((self.worker, self.goes_on_at));
         }
         self.unjudged = false;
-        if let Some(worker) = self.at_hand.find(|&worker| held.is_none_or(|held| held.worker != worker)) {
+        if let Some(worker) = self.at_hand.find(|&worker| may_be_probed(worker)) {
             (self.worker, self.unjudged) = (worker, true);
             return Some((worker, quiet));
         }
@@ -560,7 +587,7 @@ impl Acquiring {
                     % u128::from(workers.len());
                 self.index += 1;
                 let worker = u64::try_from(place).ok().and_then(|place| workers.nth(place))?;
-                if held.is_none_or(|held| held.worker != worker) {
+                if may_be_probed(worker) {
                     self.worker = worker;
                     return Some((worker, if fixed { now } else { quiet }));
                 }

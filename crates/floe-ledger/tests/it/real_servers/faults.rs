@@ -1,4 +1,4 @@
-//! Faults that every server has to bear: killed, frozen, restarted, cut off, and its replies lost, in mid-call.
+//! What every server has to bear: a realm's name that was mistyped, and faults: killed, frozen, restarted, cut off, and its replies lost, in mid-call.
 //!
 //! `faults!(rig)` makes a test of each, on a server of its own.
 
@@ -35,6 +35,10 @@ macro_rules! faults {
                 faults::thirty_two_callers_with_connections_of_their_own(&$rig());
             }
             #[test]
+            fn a_ledger_that_is_only_looked_at_makes_nothing() {
+                faults::a_ledger_that_is_only_looked_at_makes_nothing(&$rig());
+            }
+            #[test]
             fn a_server_that_is_killed_in_mid_call_loses_nothing() {
                 faults::a_server_that_is_killed_in_mid_call_loses_nothing(&$rig());
             }
@@ -63,6 +67,23 @@ pub(crate) use faults;
 #[track_caller]
 pub(crate) fn open(url: &str) -> Box<dyn Ledger> {
     floe_ledger::open(url, "test").unwrap()
+}
+
+/// As the commands of an operator do, who may have mistyped the realm.
+pub(crate) fn a_ledger_that_is_only_looked_at_makes_nothing<S: Deref<Target = Server>>(rig: &Rig<S>) {
+    let url = (rig.url)(rig.server.port(), "");
+    let refused = |realm: &str, parts: &[&str]| {
+        let Err(error) = floe_ledger::open_existing(&url, realm) else { panic!("{realm} was made") };
+        says(&error, parts);
+        error.to_string()
+    };
+    refused("test", &["has no realm test", "floe serve"]);
+    got(&*open(&url), &ask(5));
+    refused("tset", &["has no realm tset", "it has test", "--realm"]);
+    let text = refused(floe_ledger::DEFAULT_REALM, &["has no realm default", "it has test"]);
+    assert!(!text.contains("tset"), "it was made: {text}");
+    let looked = floe_ledger::open_existing(&url, "test").unwrap();
+    assert_eq!(looked.list("", "", 9).unwrap().len(), 1);
 }
 
 /// The answer of a call that is made again while the ledger is unavailable, as a node does; counts how often.

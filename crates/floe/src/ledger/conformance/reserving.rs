@@ -1,7 +1,7 @@
 //! Cases about `reserve`.
 
 use super::{Range, Realm, ask, done, equal, got, hold, mark, name, record, together, token};
-use crate::ledger::{Key, LedgerError, MAX_MARK, Reply, Reserve};
+use crate::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve};
 
 pub(super) fn follows_the_formula(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "start = max(mark, floor), end = start + count, previous_mark = the mark before";
@@ -347,4 +347,34 @@ pub(super) fn missing_without_create(fresh: &dyn Fn() -> Realm) {
         Range { start: 10, end: 20, previous_mark: 10 },
         "without create, a record that is there serves",
     );
+}
+
+pub(super) fn eaten_slots_stay_missing(connect: &dyn Fn() -> Box<dyn Ledger>, eat: &dyn Fn(&Key)) {
+    const RULE: &str = "a slot's record that was made and is gone is Missing, and is not made anew";
+    let (ledger, other) = (connect(), connect());
+    let [eaten, kept] = [7, 8].map(|worker| Key::slot(10, worker));
+    // The holder has asked twice: its token is not the one that made the record.
+    for key in [&eaten, &kept, &eaten, &kept] {
+        got(&*ledger, &ask(key, 10));
+    }
+    let held = ask(&eaten, 10);
+    got(&*ledger, &held);
+    eat(&eaten);
+    let missing = || Err(LedgerError::Missing(eaten.clone()));
+    let asked = ask(&eaten, 10);
+    for ledger in [&other, &ledger, &connect()] {
+        equal(ledger.reserve(&asked), missing(), RULE);
+        equal(ledger.reserve(&held), missing(), "the same token finds no record either");
+        equal(ledger.reserve(&Reserve { max_mark: 0, ..ask(&eaten, 10) }), missing(), RULE);
+        equal(ledger.reserve(&Reserve { create: false, ..ask(&eaten, 10) }), missing(), RULE);
+        equal(ledger.raise(&eaten, 5), Err(LedgerError::Missing(eaten.clone())), RULE);
+        equal(done(ledger.give_back(&eaten, held.token, 20)), false, RULE);
+        equal(mark(&**ledger, &eaten), None, RULE);
+    }
+    equal(
+        got(&*other, &ask(&kept, 10)),
+        Range { start: 20, end: 30, previous_mark: 20 },
+        "the slots beside it are not touched",
+    );
+    got(&*other, &ask(&Key::slot(10, 9), 10));
 }

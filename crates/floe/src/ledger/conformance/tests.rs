@@ -21,6 +21,22 @@ mod over_memory {
     crate::ledger_conformance!(fresh);
 }
 
+#[test]
+fn a_ledger_that_makes_an_eaten_slot_anew_fails() {
+    let store = Memory::default();
+    let connect = || -> Box<dyn Ledger> { Box::new(store.clone()) };
+    super::check_eaten(&connect, &|key| assert!(store.lose(key)));
+    let forgetful = Memory::default();
+    let connect = || -> Box<dyn Ledger> { Box::new(forgetful.clone()) };
+    let eat = |key: &Key| {
+        assert!(forgetful.lose(key));
+        forgetful.state().made.clear();
+    };
+    let failed = catch_unwind(AssertUnwindSafe(|| super::check_eaten(&connect, &eat))).unwrap_err();
+    let words = failed.downcast_ref::<String>().unwrap();
+    assert!(words.contains("is not made anew"), "{words}");
+}
+
 /// One way to be no ledger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {

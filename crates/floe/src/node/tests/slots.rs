@@ -320,3 +320,76 @@ fn that_slots_are_out_is_forgotten_when_nobody_looks_any_more() {
     rig.settle();
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
 }
+
+/// Somebody deletes the record of the slot, as one who tidies up would.
+#[test]
+fn a_holder_whose_slot_was_deleted_mints_to_the_end_of_its_window_and_takes_another() {
+    let ledger = Memory::default();
+    let mut rig = Rig::with(&ledger, 1, Hands::at(BEGIN), WINDOW, true);
+    let stream = rig.twitter();
+    let first = rig.mint_in(&stream);
+    let eaten = Key::slot(10, first);
+    let end = rig.mark(&eaten);
+    assert!(rig.ledger.lose(&eaten));
+    rig.hands.pass(end - rig.now() - 50);
+    let (id, renewal) = rig.reserve();
+    assert_eq!(renewal.key, eaten);
+    let answer = rig.ledger.reserve(&renewal);
+    assert_eq!(answer, Err(LedgerError::Missing(eaten.clone())));
+    rig.answer(id, answer);
+    assert!(
+        matches!(rig.mint(&stream), Mint::Got { worker, .. } if worker == first),
+        "nobody else has this time"
+    );
+    rig.settle();
+    let second = rig.mint_in(&stream);
+    assert_ne!(second, first);
+    assert_eq!(rig.node.groups[0].eaten(), [first]);
+    assert!(rig.node.groups[0].trouble().is_none());
+    assert!(
+        rig.ledger.list(eaten.as_str(), "", 9).unwrap().iter().all(|record| record.key != eaten.as_str())
+    );
+}
+
+#[test]
+fn slots_that_were_deleted_are_passed_over_for_good_and_told_of() {
+    let ledger = Memory::default();
+    for worker in 0..=3 {
+        let mut holder = Rig::new(&ledger, worker);
+        let stream = holder.snowflake(&Layout::TWITTER, pool(worker..=worker));
+        assert_eq!(holder.mint_in(&stream), worker);
+    }
+    let eaten = [0, 1, 3];
+    assert!(eaten.iter().all(|&worker| ledger.lose(&Key::slot(10, worker))));
+    let mut rig = Rig::new(&ledger, 9);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(0..=3));
+    rig.mint(&stream);
+    rig.settle();
+    // Worker 2 is held, and the others are no holes to be filled while somebody may mint there.
+    let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!() };
+    assert!(text.contains("all 4 worker slots") && text.contains("3 of them left alone"), "{text}");
+    assert_eq!(rig.node.groups[0].eaten(), eaten);
+    // When it is free it is found, and the others are not asked for again.
+    rig.hands.pass(WINDOW + 1_500);
+    let (id, request) = rig.reserve();
+    assert_eq!(request.key, Key::slot(10, 2));
+    rig.answer(id, refused(rig.now() - 1));
+    assert_eq!(rig.mint_in(&stream), 2);
+}
+
+#[test]
+fn a_fixed_worker_whose_slot_was_deleted_stops_and_says_what_to_do() {
+    let ledger = Memory::default();
+    let mut rig = Rig::with(&ledger, 1, Hands::at(BEGIN), WINDOW, true);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(5..=5));
+    assert_eq!(rig.mint_in(&stream), 5);
+    ledger.lose(&Key::slot(10, 5));
+    rig.hands.pass(WINDOW / 2);
+    rig.settle();
+    assert!(matches!(rig.mint(&stream), Mint::Got { worker: 5, .. }), "nobody else has this time");
+    rig.hands.pass(WINDOW);
+    rig.settle();
+    let Mint::Empty(Some(MintError::Stopped(text))) = rig.mint(&stream) else { panic!() };
+    assert!(text.contains("worker slot 5 of 10 bits") && text.contains("docs/ledgers.md"), "{text}");
+    assert!(rig.calls.is_empty());
+}

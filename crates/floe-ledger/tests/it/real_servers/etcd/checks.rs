@@ -121,6 +121,8 @@ fn an_operator_can_read_and_write_it_with_etcdctl() {
     let lines = [
         &format!("{prefix}/definition/test/orders"),
         "kind=segment",
+        &format!("{prefix}/made/test/s/10/7"),
+        "",
         &format!("{prefix}/mark/test/n/orders"),
         "mark=0 start=0 previous=0",
         &format!("{prefix}/mark/test/s/10/7"),

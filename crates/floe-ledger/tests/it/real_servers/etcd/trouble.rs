@@ -5,7 +5,7 @@ use std::fs;
 use std::thread;
 
 use floe::Name;
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
 use floe_testbed::Etcd;
 
 use super::{open, prefix, url};
@@ -65,7 +65,7 @@ fn a_record_that_somebody_deleted_is_missing() {
     let ledger = open(&url(server, &prefix, ""));
     got(&*ledger, &ask(5));
     server.control(&["del", &format!("{prefix}/mark/test/n/orders")]);
-    let request = floe::ledger::Reserve { create: false, ..ask(1) };
+    let request = Reserve { create: false, ..ask(1) };
     assert_eq!(ledger.reserve(&request), Err(LedgerError::Missing(orders())));
 }
 
@@ -111,8 +111,8 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     let ledger = open(&server.url());
     thread::scope(|scope| {
         for worker in 0..16 {
-            let (ledger, key) = (&ledger, floe::ledger::Key::slot(10, worker));
-            let request = move || floe::ledger::Reserve { key: key.clone(), ..ask(1) };
+            let (ledger, key) = (&ledger, Key::slot(10, worker));
+            let request = move || Reserve { key: key.clone(), ..ask(1) };
             scope.spawn(move || {
                 for _ in 0..20 {
                     got(&**ledger, &request());
@@ -123,4 +123,14 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     assert_eq!(connections(server.port()), 4);
     drop(ledger);
     while connections(server.port()) > 0 {}
+}
+
+#[test]
+fn a_slot_that_somebody_deletes_stays_missing() {
+    let server = Etcd::start(&[]);
+    let eat = |key: &Key| drop(server.control(&["del", &format!("/floe/mark/test/{key}")]));
+    conformance::check_eaten(&|| open(&server.url()), &eat);
+    // The way out of docs/ledgers.md.
+    server.control(&["del", "/floe/made/test/s/10/7"]);
+    assert_eq!(got(&*open(&server.url()), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
 }

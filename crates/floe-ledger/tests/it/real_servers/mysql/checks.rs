@@ -81,6 +81,8 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
     let begin = docs.find("CREATE TABLE IF NOT EXISTS floe_version").unwrap();
     let sql = docs[begin..].split("```").next().unwrap();
     assert!(sql.starts_with(include_str!("../../../../src/mysql/tables.sql")), "{sql}");
+    let (_, step) = include_str!("../../../../src/mysql/from_1.sql").split_once("InnoDB;\n").unwrap();
+    assert!(docs.contains(step), "{step}");
     server.sql("CREATE USER floe");
     server.sql(&format!("USE floe; {sql}"));
     let ledger = open(&server.url_of("floe"));

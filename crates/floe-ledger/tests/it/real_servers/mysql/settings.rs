@@ -88,8 +88,8 @@ fn a_server_without_doublewrite_is_refused_and_so_are_tables_that_are_not_floes(
     };
     says(&error, &["has no realm default", "it has: test", "--realm"]);
 
-    server.sql("UPDATE floe.floe_version SET version = 2");
+    server.sql("UPDATE floe.floe_version SET version = 3");
     let error = refused(&allowed);
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
-    says(&error, &["newer floe", "version 2"]);
+    says(&error, &["newer floe", "version 3"]);
 }

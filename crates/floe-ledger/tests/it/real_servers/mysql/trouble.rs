@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::{LedgerError, Reserve};
+use floe::ledger::{Key, LedgerError, Reserve, conformance};
 use floe_testbed::Mariadb;
 
 use super::open;
@@ -127,4 +127,32 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     while server.sql(count) != "0" {}
     // They said goodbye: nothing was cut off.
     assert_eq!(server.sql("SHOW GLOBAL STATUS LIKE 'Aborted_clients'"), "Aborted_clients\t0");
+}
+
+#[test]
+fn a_slot_that_somebody_deletes_stays_missing() {
+    let server = Mariadb::start(&[]);
+    let eat = |key: &Key| drop(server.sql(&format!("DELETE FROM floe.floe_mark WHERE `key` = '{key}'")));
+    conformance::check_eaten(&|| open(&server.url()), &eat);
+    // The way out of docs/ledgers.md.
+    server.sql("DELETE FROM floe.floe_made WHERE `key` = 's/10/7'");
+    assert_eq!(got(&*open(&server.url()), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
+}
+
+#[test]
+fn tables_of_the_first_version_are_migrated_with_their_slots() {
+    let server = Mariadb::start(&[]);
+    let (slot, ledger) = (Key::slot(10, 7), open(&server.url()));
+    ledger.bind(&Name::new("orders").unwrap(), "definition", true).unwrap();
+    got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) });
+    drop(ledger);
+    server.sql("DROP TABLE floe.floe_made; UPDATE floe.floe_version SET version = 1");
+    thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(|| drop(open(&server.url()))))));
+    assert_eq!(server.sql("SELECT version FROM floe.floe_version").trim(), "2");
+    assert_eq!(server.sql("SELECT `key` FROM floe.floe_made").trim(), "s/10/7");
+    let ledger = open(&server.url());
+    assert_eq!(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) }), (5, 10));
+    server.sql("DELETE FROM floe.floe_mark WHERE `key` = 's/10/7'");
+    let again = ledger.reserve(&Reserve { key: slot.clone(), ..ask(5) });
+    assert_eq!(again, Err(LedgerError::Missing(slot)));
 }

@@ -63,6 +63,7 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
     let docs = fs::read_to_string(docs).unwrap();
     let sql = docs.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
     assert!(sql.contains(include_str!("../../../../src/postgres/tables.sql")), "{sql}");
+    assert!(docs.contains(include_str!("../../../../src/postgres/from_1.sql")));
     server.psql("CREATE USER floe");
     server.psql(sql);
     let ledger = open(&server.url_of("floe"));
@@ -134,10 +135,10 @@ fn tables_of_a_newer_floe_are_refused() {
     let schema = schema();
     let url = format!("{}?schema={schema}", Postgres::shared().url());
     drop(open(&url));
-    Postgres::shared().psql(&format!("UPDATE {schema}.version SET version = 2"));
+    Postgres::shared().psql(&format!("UPDATE {schema}.version SET version = 3"));
     let error = refused(&url);
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
-    says(&error, &["newer floe", "version 2"]);
+    says(&error, &["newer floe", "version 3"]);
 }
 
 #[test]

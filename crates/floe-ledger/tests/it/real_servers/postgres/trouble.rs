@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::{LedgerError, Reply, Reserve};
+use floe::ledger::{Key, LedgerError, Reply, Reserve, conformance};
 use floe_testbed::Postgres;
 
 use super::{open, schema};
@@ -143,4 +143,40 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     assert_eq!(server.psql(count), "4");
     drop(ledger);
     while server.psql(count) != "0" {}
+}
+
+#[test]
+fn a_slot_that_somebody_deletes_stays_missing() {
+    let (server, schema) = (Postgres::shared(), schema());
+    let url = format!("{}?schema={schema}", server.url());
+    let eat = |key: &Key| drop(server.psql(&format!("DELETE FROM {schema}.mark WHERE key = '{key}'")));
+    conformance::check_eaten(&|| open(&url), &eat);
+    // The way out of docs/ledgers.md.
+    server.psql(&format!("DELETE FROM {schema}.made WHERE key = 's/10/7'"));
+    assert_eq!(got(&*open(&url), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
+}
+
+#[test]
+fn tables_of_the_first_version_are_migrated_with_their_slots() {
+    let (server, schema) = (Postgres::shared(), schema());
+    let url = format!("{}?schema={schema}", server.url());
+    let (slot, ledger) = (Key::slot(10, 7), open(&url));
+    ledger.bind(&Name::new("orders").unwrap(), "definition", true).unwrap();
+    got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) });
+    drop(ledger);
+    server.psql(&format!("DROP TABLE {schema}.made; UPDATE {schema}.version SET version = 1"));
+    thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(|| drop(open(&url))))));
+    assert_eq!(server.psql(&format!("SELECT version FROM {schema}.version")), "2");
+    assert_eq!(server.psql(&format!("SELECT key FROM {schema}.made")), "s/10/7");
+    let ledger = open(&url);
+    assert_eq!(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) }), (5, 10));
+    server.psql(&format!("DELETE FROM {schema}.mark WHERE key = '{slot}'"));
+    let again = ledger.reserve(&Reserve { key: slot.clone(), ..ask(5) });
+    assert_eq!(again, Err(LedgerError::Missing(slot)));
+    // One that an older floe has made beside a newer one is remembered from its next reservation on.
+    let other = Key::slot(10, 8);
+    got(&*ledger, &Reserve { key: other.clone(), ..ask(5) });
+    server.psql(&format!("DELETE FROM {schema}.made WHERE key = '{other}'"));
+    got(&*ledger, &Reserve { key: other.clone(), ..ask(5) });
+    assert_eq!(server.psql(&format!("SELECT count(*) FROM {schema}.made WHERE key = '{other}'")), "1");
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::{Key, Ledger, LedgerError, Reserve};
+use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
 use floe_testbed::Redis;
 
 use super::open;
@@ -98,11 +98,10 @@ fn a_record_that_something_ate_is_missed() {
     let request = Reserve { create: false, ..ask(1) };
     assert_eq!(ledger.reserve(&request), Err(LedgerError::Missing(orders())));
     // Nor is it made anew for those who may make records: somebody's range would be in it.
-    let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("made anew") };
-    says(&text, &["no record of n/orders", "list of records", "restore"]);
+    assert_eq!(ledger.reserve(&ask(1)), Err(LedgerError::Missing(orders())));
     server.cli(&["HDEL", "floe:{test}:definitions", "orders"]);
-    let outcome = ledger.bind(&name, "definition", true);
-    assert!(matches!(outcome, Err(LedgerError::Unfit(_))), "{outcome:?}");
+    let Err(LedgerError::Unfit(text)) = ledger.bind(&name, "definition", true) else { panic!("made anew") };
+    says(&text, &["no record of n/orders", "list of records", "restore"]);
     assert_eq!(server.cli(&["EXISTS", "floe:{test}:m:n/orders"]), "0");
 }
 
@@ -232,4 +231,11 @@ fn calls_that_were_given_up_leave_no_connection_behind() {
     while fs::read_to_string("/proc/net/tcp").unwrap().contains(&remote) {}
     server.thaw();
     range(&*ledger, &ask(1), &AtomicUsize::new(0));
+}
+
+#[test]
+fn a_slot_that_somebody_deletes_stays_missing() {
+    let server = Redis::start(&[]);
+    let eat = |key: &Key| drop(server.cli(&["DEL", &format!("floe:{{test}}:m:{key}")]));
+    conformance::check_eaten(&|| open(&server.url()), &eat);
 }

@@ -50,6 +50,21 @@ fn what_was_made_with_credentials_is_open_to_these_alone() {
 }
 
 #[test]
+fn credentials_on_a_realm_that_is_open_to_everybody_are_refused_until_it_is_closed() {
+    let ((url, path), server) = (fresh_url(), Zookeeper::shared());
+    got(&*open(&url), &ask(3));
+    let with = url.replace("//", "//careful:r%40ght@");
+    let error = refused(&with);
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+    says(&error, &["open to everybody", &path, "setAcl -R", "ZOOKEEPER_PASSWORD"]);
+    assert!(!error.to_string().contains("r@ght"), "{error}");
+    // What the documentation says closes it.
+    server.cli_script(&format!("addauth digest careful:r@ght\nsetAcl -R {path} auth:careful:r@ght:cdrwa\n"));
+    assert_eq!(got(&*open(&with), &ask(3)), (3, 6));
+    says(&refused(&url), &["NoAuth"]);
+}
+
+#[test]
 fn nobody_listens() {
     let port = floe_testbed::free_port();
     let error = refused(&format!("zookeeper://floe:secret@127.0.0.1:{port}/ids"));

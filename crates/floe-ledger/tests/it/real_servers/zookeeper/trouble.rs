@@ -4,7 +4,7 @@ use std::process::Command;
 use std::thread;
 
 use floe::Name;
-use floe::ledger::{Key, Ledger, LedgerError, Reserve};
+use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
 use floe_testbed::Zookeeper;
 
 use super::checks::only_child;
@@ -51,8 +51,10 @@ fn a_record_that_was_made_anew_at_the_same_version_stops_the_ledger() {
     let ((url, path), server) = (fresh_url(), Zookeeper::shared());
     let (ledger, other) = (open(&url), open(&url));
     got(&*ledger, &ask(5));
-    let directory = format!("{path}/test/{}/marks", ledger.realm_id().unwrap());
-    server.cli(&["delete", &only_child(&only_child(&directory))]);
+    for directory in ["marks", "made"] {
+        let directory = format!("{path}/test/{}/{directory}", ledger.realm_id().unwrap());
+        server.cli(&["delete", &only_child(&only_child(&directory))]);
+    }
     got(&*other, &ask(500));
     unfit(&*ledger, &["made anew", "marks raise"]);
 }
@@ -157,8 +159,25 @@ fn an_uncontended_reserve_is_one_transaction_and_one_round_trip() {
     // A write and the read behind it, sent at once; and a ping or two, and the questions of this test.
     let received = server.counts("Received") - before.1;
     assert!((200..220).contains(&received), "{received}");
-    // A slot that nobody has is made at once, in a bucket that is there or not.
+    // A slot that nobody has is made at once, in buckets that are there or not.
     let before = server.counts("Zxid");
     got(&*ledger, &Reserve { key: Key::slot(10, 1), ..ask(1) });
-    assert!(server.counts("Zxid") - before <= 2);
+    assert!(server.counts("Zxid") - before <= 3);
+}
+
+#[test]
+fn a_slot_that_somebody_deletes_stays_missing() {
+    let ((url, path), server) = (fresh_url(), Zookeeper::shared());
+    let id = open(&url).realm_id().unwrap();
+    let path = |directory: &str, key: &Key| {
+        let nodes = server.cli(&["ls", "-R", &format!("{path}/test/{id}/{directory}")]);
+        let name = format!("/{}", key.as_str().replace('/', "%2F"));
+        nodes.lines().find(|line| line.ends_with(&name)).unwrap().to_owned()
+    };
+    let eat = |key: &Key| drop(server.cli(&["delete", &path("marks", key)]));
+    conformance::check_eaten(&|| open(&url), &eat);
+    // The way out of docs/ledgers.md.
+    let slot = Key::slot(10, 7);
+    server.cli(&["delete", &path("made", &slot)]);
+    assert_eq!(got(&*open(&url), &Reserve { key: slot, ..ask(5) }), (0, 5));
 }
