@@ -11,5 +11,5 @@
 //! is `floe-server`'s.
 #![forbid(unsafe_code)]
 
-#[expect(dead_code, reason = "the codecs come next")]
 mod cursor;
+pub mod resp;
