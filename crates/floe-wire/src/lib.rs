@@ -12,4 +12,6 @@
 #![forbid(unsafe_code)]
 
 mod cursor;
+pub mod memcached;
+mod one_line;
 pub mod resp;

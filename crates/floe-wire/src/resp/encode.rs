@@ -1,5 +1,7 @@
 //! Replies, to bytes.
 
+use crate::one_line;
+
 /// Which version of the protocol a connection speaks: 2 until the client has said `HELLO 3`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
@@ -42,7 +44,7 @@ impl<'a> Encoder<'a> {
     /// `+text`. A line end in the text, which would end the reply, is written as a space.
     pub fn simple(&mut self, text: &str) {
         self.output.push(b'+');
-        self.one_line(text);
+        one_line::extend(self.output, text);
         self.output.extend_from_slice(b"\r\n");
     }
 
@@ -50,9 +52,9 @@ impl<'a> Encoder<'a> {
     /// space, as in Redis: a message may quote what a client sent.
     pub fn error(&mut self, code: &str, message: &str) {
         self.output.push(b'-');
-        self.one_line(code);
+        one_line::extend(self.output, code);
         self.output.push(b' ');
-        self.one_line(message);
+        one_line::extend(self.output, message);
         self.output.extend_from_slice(b"\r\n");
     }
 
@@ -139,9 +141,5 @@ impl<'a> Encoder<'a> {
 
     fn sized(&mut self, kind: u8, length: usize) {
         self.headed(kind, length);
-    }
-
-    fn one_line(&mut self, text: &str) {
-        self.output.extend(text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
     }
 }
