@@ -6,8 +6,6 @@ use super::decode::{HEADER_BYTES, Operation, Request};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
-    /// There is no such key.
-    KeyNotFound = 0x01,
     /// A request over a limit.
     TooLarge = 0x03,
     /// A key, extras or a value that do not belong to the operation.
@@ -25,17 +23,22 @@ pub enum Status {
 }
 
 const REPLY: u8 = 0x81;
+const KEY_NOT_FOUND: u16 = 0x01;
 
 /// A value, to each kind of get; with the key if the operation asks for it.
 ///
 /// # Panics
 /// If key and value together are of 2^32 bytes or more.
 pub fn value(output: &mut Vec<u8>, request: &Request<'_>, value: &[u8], cas: u64) {
-    let key = match request.operation {
-        Operation::GetWithKey | Operation::GetWithKeyQuietly => request.key,
-        _ => &[],
-    };
-    packet(output, request, 0, Parts { flags: &[0; 4], key, value, cas });
+    packet(output, request, 0, Parts { flags: &[0; 4], key: asked_for(request), value, cas });
+}
+
+/// There is no such key, to [`Operation::Get`] and [`Operation::GetWithKey`]; the quiet ones have no reply then. As
+/// memcached, it names the key if the operation asks for it, and says so in words otherwise.
+pub fn not_found(output: &mut Vec<u8>, request: &Request<'_>) {
+    let key = asked_for(request);
+    let value: &[u8] = if key.is_empty() { b"Not found" } else { b"" };
+    packet(output, request, KEY_NOT_FOUND, Parts { key, value, ..Parts::default() });
 }
 
 /// Done, without more to say: to [`Operation::Noop`] and [`Operation::Quit`], and after the last figure of
@@ -67,6 +70,14 @@ pub fn stat(output: &mut Vec<u8>, request: &Request<'_>, name: &str, value: &str
 /// If the message is of 2^32 bytes or more.
 pub fn error(output: &mut Vec<u8>, request: &Request<'_>, status: Status, message: &str) {
     packet(output, request, status as u16, Parts { value: message.as_bytes(), ..Parts::default() });
+}
+
+/// The key, if the reply is to carry it.
+fn asked_for<'a>(request: &Request<'a>) -> &'a [u8] {
+    match request.operation {
+        Operation::GetWithKey | Operation::GetWithKeyQuietly => request.key,
+        _ => &[],
+    }
 }
 
 #[derive(Default)]
