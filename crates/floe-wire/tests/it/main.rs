@@ -1,7 +1,7 @@
-//! Sessions of real clients, replayed: what each client sent is read as the requests that it meant, and what the real
-//! server answered is what the encoders write.
+//! The codecs held against what real clients and servers said to each other.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod memcached;
 mod resp;
+mod sessions;
 mod transcript;

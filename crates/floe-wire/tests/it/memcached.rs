@@ -1,14 +1,15 @@
 use floe_wire::memcached::binary::{self, Operation};
 use floe_wire::memcached::text::{self, Request};
 
-use crate::transcript::{Exchange, replay_all};
+use crate::sessions::{replay_all, written};
+use crate::transcript::Turn;
 
 const REQUEST_BYTES: usize = 4_096;
 
 #[test]
 fn sessions_in_text_are_read_and_answered_alike() {
-    replay_all("memcached/text", 4, |name, exchanges| {
-        for Exchange { sent, requests, answered } in exchanges {
+    replay_all("memcached/text", 4, |name, turns| {
+        for Turn { sent, requests, answered } in turns {
             for piece in [1, sent.len()] {
                 assert_eq!(read_text(sent, piece), meant(requests), "{name}, {piece} bytes at a time");
             }
@@ -23,10 +24,10 @@ fn sessions_in_text_are_read_and_answered_alike() {
 
 #[test]
 fn sessions_in_binary_are_read_and_answered_alike() {
-    replay_all("memcached/binary", 3, |name, exchanges| {
-        for Exchange { sent, requests, answered } in exchanges {
+    replay_all("memcached/binary", 3, |name, turns| {
+        for Turn { sent, requests, answered } in turns {
             let read = read_binary(sent);
-            let named: Vec<Vec<Vec<u8>>> = read.iter().map(named).collect();
+            let named: Vec<String> = read.iter().map(|request| written(&named(request))).collect();
             assert_eq!(&named, requests, "{name}");
             let mut rest = &answered[..];
             while !rest.is_empty() {
@@ -71,13 +72,12 @@ fn shown(request: Request<'_>) -> String {
     }
 }
 
-/// The recorded words of each request, as [`shown`] shows them.
-fn meant(requests: &[Vec<Vec<u8>>]) -> Vec<String> {
-    let meant = |words: &Vec<Vec<u8>>| {
-        let words: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(word)).collect();
-        let noreply = words.last().unwrap() == "noreply";
-        match &*words[0] {
-            "get" | "gets" | "stats" | "version" | "quit" => words.join(" "),
+/// The recorded requests, as [`shown`] shows them.
+fn meant(requests: &[String]) -> Vec<String> {
+    let meant = |request: &String| {
+        let noreply = request.ends_with(" noreply");
+        match request.split(' ').next().unwrap() {
+            "get" | "gets" | "stats" | "version" | "quit" => request.clone(),
             "verbosity" => format!("verbosity, noreply {noreply}"),
             _ => format!("refused, noreply {noreply}"),
         }

@@ -1,34 +1,33 @@
 use floe_wire::resp::{Decoder, Encoder, Limits, Version};
 
-use crate::transcript::{Exchange, replay_all};
+use crate::sessions::{replay_all, written};
+use crate::transcript::Turn;
 
 const LIMITS: Limits = Limits { request_bytes: 4_096, arguments: 64 };
 
 #[test]
 fn sessions_with_redis_are_read_and_answered_alike() {
-    replay_all("resp", 8, |name, exchanges| {
+    replay_all("resp", 8, |name, turns| {
         let mut version = Version::Two;
-        for Exchange { sent, requests, answered } in exchanges {
+        for Turn { sent, requests, answered } in turns {
             assert_eq!(&read(sent, sent.len()), requests, "{name}");
             assert_eq!(&read(sent, 1), requests, "{name}, a byte at a time");
-            let chosen =
-                |words: &Vec<Vec<u8>>| words[0].eq_ignore_ascii_case(b"hello") && words[1..] == [b"3"];
-            if requests.iter().any(chosen) {
+            if requests.iter().any(|request| request.eq_ignore_ascii_case("hello 3")) {
                 version = Version::Three;
             }
-            let written = written_again(answered, version).escape_ascii().to_string();
-            assert_eq!(written, answered.escape_ascii().to_string(), "{name}");
+            let again = written_again(answered, version).escape_ascii().to_string();
+            assert_eq!(again, answered.escape_ascii().to_string(), "{name}");
         }
     });
 }
 
-fn read(sent: &[u8], piece: usize) -> Vec<Vec<Vec<u8>>> {
+fn read(sent: &[u8], piece: usize) -> Vec<String> {
     let mut decoder = Decoder::new(LIMITS);
     let mut requests = Vec::new();
     let mut at = 0;
     for come in (piece..=sent.len()).step_by(piece) {
         while let Some((request, consumed)) = decoder.decode(&sent[at..come]).unwrap() {
-            requests.push(request.iter().map(<[u8]>::to_vec).collect());
+            requests.push(written(&request.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()));
             at += consumed;
         }
     }
