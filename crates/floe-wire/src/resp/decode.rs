@@ -101,6 +101,11 @@ impl Decoder {
     /// it has been read, before what it announces has come.
     pub fn decode<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Error> {
         match (self.state, bytes.first()) {
+            (State::Start, None) => {
+                // A connection may now be idle for long, and there may be many.
+                self.forget();
+                Ok(None)
+            }
             (_, None) => Ok(None),
             (State::Start, Some(b'*')) => {
                 self.forget();
