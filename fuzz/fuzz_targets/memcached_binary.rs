@@ -6,7 +6,7 @@ use floe_wire::memcached::KEY_BYTES;
 use floe_wire::memcached::binary::{Decoder, Error, Limits, Operation, Request, Status, reply};
 use libfuzzer_sys::fuzz_target;
 
-const LIMITS: Limits = Limits { request_bytes: 600 };
+const LIMITS: Limits = Limits { request_bytes: 300 };
 
 fuzz_target!(|bytes: &[u8]| {
     let decoder = Decoder::new(LIMITS);
