@@ -17,6 +17,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// All bytes, those that have been read among them.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// What has not been read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()

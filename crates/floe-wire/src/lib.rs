@@ -11,5 +11,7 @@
 //! is `floe-server`'s.
 #![forbid(unsafe_code)]
 
-#[expect(dead_code, reason = "the codecs come next")]
 mod cursor;
+pub mod memcached;
+mod one_line;
+pub mod resp;

@@ -1,0 +1,188 @@
+//! Requests, from packets.
+
+use std::fmt;
+
+use super::reply::{self, Status};
+use crate::cursor::Cursor;
+use crate::memcached::KEY_BYTES;
+
+/// What a client may ask for at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The bytes of one request: its header and its body.
+    pub request_bytes: usize,
+}
+
+/// Reads one connection's requests. It keeps nothing between two calls: a header says at once how long a request is.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder {
+    limits: Limits,
+}
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// What is to be done.
+    pub operation: Operation,
+    /// The operation's number, which the reply repeats.
+    pub opcode: u8,
+    /// The client's own number for this request, which the reply repeats.
+    pub opaque: [u8; 4],
+    /// From 1 to [`KEY_BYTES`] bytes without control characters in each kind of get; empty for everything in `stat`;
+    /// whatever came in an operation that is not served.
+    pub key: &'a [u8],
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// The value of a key.
+    Get,
+    /// The same, without a reply if there is no such key.
+    GetQuietly,
+    /// The value of a key, and the key.
+    GetWithKey,
+    /// The same, without a reply if there is no such key.
+    GetWithKeyQuietly,
+    /// A reply, by which a client knows that the quiet requests before it have been served.
+    Noop,
+    /// The server's version.
+    Version,
+    /// Figures, one reply each, then an empty one.
+    Stat,
+    /// A reply, and then the end of the connection.
+    Quit,
+    /// The end of the connection.
+    QuitQuietly,
+    /// An operation that is served, with a key, extras or a value that do not belong to it:
+    /// [`Status::InvalidArguments`].
+    Invalid,
+    /// Any other operation, such as one that would store something: [`Status::UnknownCommand`].
+    Unknown,
+}
+
+/// Why a stream of requests can not go on. The reply to it is [`Error::encode`]'s; then the connection is to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A request begins with another byte than 0x80. There is nothing that could be replied.
+    Magic(u8),
+    /// The key and the extras are longer than the body that they are in.
+    Header {
+        /// The request's, for the reply.
+        opcode: u8,
+        /// The request's, for the reply.
+        opaque: [u8; 4],
+    },
+    /// A request of more bytes than the limit.
+    TooLarge {
+        /// The request's, for the reply.
+        opcode: u8,
+        /// The request's, for the reply.
+        opaque: [u8; 4],
+        /// The limit.
+        limit: usize,
+    },
+}
+
+const REQUEST: u8 = 0x80;
+pub(super) const HEADER_BYTES: usize = 24;
+
+impl Decoder {
+    /// A decoder of one connection's requests.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits }
+    }
+
+    /// The request at the front of `bytes`, and how many bytes of them it takes (at least 24); `None` while it has not
+    /// come whole.
+    ///
+    /// # Errors
+    /// [`Error`] if what has come can not become a request, whatever follows. A body over the limit is refused when
+    /// its header has come.
+    pub fn decode<'a>(&self, bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Error> {
+        match bytes.first() {
+            None | Some(&REQUEST) => {}
+            Some(&other) => return Err(Error::Magic(other)),
+        }
+        let mut cursor = Cursor::new(bytes);
+        let Some(header) = cursor.array::<HEADER_BYTES>() else { return Ok(None) };
+        // Data type, partition and cas mean nothing to floe.
+        let [_, opcode, key0, key1, extras_bytes, _, _, _, body @ .., b0, b1, b2, b3, _, _, _, _, _, _, _, _] =
+            header;
+        let opaque = [b0, b1, b2, b3];
+        let limit = self.limits.request_bytes;
+        let Ok(body_bytes) = usize::try_from(u32::from_be_bytes(body)) else {
+            return Err(Error::TooLarge { opcode, opaque, limit });
+        };
+        let (key_bytes, extras_bytes) =
+            (usize::from(u16::from_be_bytes([key0, key1])), usize::from(extras_bytes));
+        if key_bytes + extras_bytes > body_bytes {
+            return Err(Error::Header { opcode, opaque });
+        }
+        if body_bytes.saturating_add(HEADER_BYTES) > limit {
+            return Err(Error::TooLarge { opcode, opaque, limit });
+        }
+        let Some(body) = cursor.take(body_bytes) else { return Ok(None) };
+        let key = body.get(extras_bytes..).and_then(|rest| rest.get(..key_bytes)).unwrap_or_default();
+        let operation = operation(opcode, key, body.len() > key.len());
+        Ok(Some((Request { operation, opcode, opaque, key }, cursor.position())))
+    }
+}
+
+/// `more`: whether the body has extras or a value, which none of the served operations has.
+fn operation(opcode: u8, key: &[u8], more: bool) -> Operation {
+    let operation = match opcode {
+        0x00 => Operation::Get,
+        0x07 => Operation::Quit,
+        0x09 => Operation::GetQuietly,
+        0x0a => Operation::Noop,
+        0x0b => Operation::Version,
+        0x0c => Operation::GetWithKey,
+        0x0d => Operation::GetWithKeyQuietly,
+        0x10 => Operation::Stat,
+        0x17 => Operation::QuitQuietly,
+        _ => return Operation::Unknown,
+    };
+    let usable = key.len() <= KEY_BYTES && !key.iter().any(u8::is_ascii_control);
+    let fits = match operation {
+        Operation::Get | Operation::GetQuietly | Operation::GetWithKey | Operation::GetWithKeyQuietly => {
+            usable && !key.is_empty()
+        }
+        Operation::Stat => usable,
+        _ => key.is_empty(),
+    };
+    if fits && !more { operation } else { Operation::Invalid }
+}
+
+impl Error {
+    /// Appends the reply that the client is owed before the connection is closed; nothing if what it sent was no
+    /// request.
+    ///
+    /// ```
+    /// let mut output = Vec::new();
+    /// floe_wire::memcached::binary::Error::Header { opcode: 1, opaque: *b"abcd" }.encode(&mut output);
+    /// assert_eq!(&output[..8], b"\x81\x01\0\0\0\0\0\x04");
+    /// ```
+    pub fn encode(&self, output: &mut Vec<u8>) {
+        let (status, opcode, opaque) = match *self {
+            Self::Magic(_) => return,
+            Self::Header { opcode, opaque } => (Status::InvalidArguments, opcode, opaque),
+            Self::TooLarge { opcode, opaque, .. } => (Status::TooLarge, opcode, opaque),
+        };
+        let request = Request { operation: Operation::Invalid, opcode, opaque, key: &[] };
+        reply::error(output, &request, status, &self.to_string());
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Magic(byte) => write!(formatter, "a request begins with 0x80, not {byte:#04x}"),
+            Self::Header { .. } => formatter.write_str("a key and extras that are longer than their body"),
+            Self::TooLarge { limit, .. } => write!(formatter, "a request of more than {limit} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

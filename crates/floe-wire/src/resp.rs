@@ -1,0 +1,43 @@
+//! The Redis protocol, server side: commands in, replies in version 2 or 3 out.
+//!
+//! A client sends either an array of bulk strings (`*2\r\n$4\r\nINCR\r\n$6\r\norders\r\n`) or one line for people
+//! (`INCR orders\r\n`, quoted as in redis-cli), and any number of them without waiting. Both versions of the protocol
+//! send commands alike; the version, which the client chooses with `HELLO`, changes replies only.
+//!
+//! Source: the [protocol's specification](https://redis.io/docs/latest/develop/reference/protocol-spec/); for lines,
+//! the rules of Redis' own `sdssplitargs`; for what Redis says of broken input, its `processMultibulkBuffer`.
+//!
+//! # What it does not do
+//! It knows no commands: how many arguments `INCR` takes, and that a web page's `POST` is not to be answered, is the
+//! server's. It reads no replies, and writes no pushes.
+//!
+//! ```
+//! use floe_wire::resp::{Decoder, Encoder, Limits, Version};
+//!
+//! let mut decoder = Decoder::new(Limits { request_bytes: 65_536, arguments: 1_024 });
+//! let input = b"*2\r\n$4\r\nINCR\r\n$6\r\norders\r\nPING\r\n*1\r\n$4";
+//! let mut at = 0;
+//! let mut output = Vec::new();
+//! while let Some((request, consumed)) = decoder.decode(&input[at..])? {
+//!     at += consumed;
+//!     let mut reply = Encoder::new(&mut output, Version::Two);
+//!     match request.command() {
+//!         Some(command) if command.eq_ignore_ascii_case(b"INCR") => reply.integer(1),
+//!         Some(command) if command.eq_ignore_ascii_case(b"PING") => reply.simple("PONG"),
+//!         Some(_) => reply.error("ERR", "unknown command"),
+//!         None => {} // an empty line: Redis answers nothing
+//!     }
+//! }
+//! assert_eq!(&input[at..], b"*1\r\n$4", "the third one has not come yet");
+//! assert_eq!(output, b":1\r\n+PONG\r\n");
+//! # Ok::<(), floe_wire::resp::Error>(())
+//! ```
+mod decode;
+mod encode;
+mod line;
+
+pub use decode::{Decoder, Error, Limits, Request};
+pub use encode::{Encoder, Version};
+
+#[cfg(test)]
+mod tests;

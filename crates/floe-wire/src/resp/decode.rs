@@ -1,0 +1,327 @@
+//! Commands, from bytes.
+
+use std::fmt;
+
+use super::{Encoder, Version, line};
+use crate::cursor::Cursor;
+
+/// What a client may ask for at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The bytes of one request, from its first to its last line end.
+    pub request_bytes: usize,
+    /// The arguments of one request, its command among them.
+    pub arguments: usize,
+}
+
+/// Reads one connection's requests.
+///
+/// Between two calls it keeps where it stopped in a request that has not come whole, so that a request which comes a
+/// byte at a time is not read again from its front with each byte, and buffers that the next request uses again.
+#[derive(Debug)]
+pub struct Decoder {
+    limits: Limits,
+    state: State,
+    arguments: Vec<Span>,
+    /// The arguments of a line with its quotes and escapes taken away, one after the other.
+    unquoted: Vec<u8>,
+}
+
+/// A command and its arguments, in the order in which they came. Borrows from the bytes that were decoded, and from
+/// the decoder until its next call.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    source: &'a [u8],
+    arguments: &'a [Span],
+}
+
+/// Why a stream of requests can not go on. The reply to it is [`Error::encode`]'s; then the connection is to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// What stands after `*` is no number of arguments.
+    ArrayLength,
+    /// What stands after `$` is no length.
+    BulkLength,
+    /// An argument does not begin with `$`; the byte that it begins with. An array in an array is this one.
+    NotBulk(u8),
+    /// An argument is longer than it said: no line end stands after it.
+    BulkEnd,
+    /// More arguments than this limit.
+    TooManyArguments(usize),
+    /// A request, or a line, of more bytes than this limit.
+    TooLarge(usize),
+    /// A quote in a line that is not closed, or that is closed in the middle of a word.
+    Quotes,
+}
+
+/// Where an argument stands in a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// How far the request at the front has been read. Positions count from that request's first byte.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Start,
+    /// A line; there is no line end before `searched`.
+    Line {
+        searched: usize,
+    },
+    /// An array; its next argument begins at `at`.
+    Array {
+        at: usize,
+        missing: usize,
+    },
+}
+
+/// What a decoder keeps allocated between requests, so that one large request does not cost memory for ever.
+const KEPT_ARGUMENTS: usize = 64;
+const KEPT_BYTES: usize = 1_024;
+
+/// A sign and the digits of 2^63, which is as long as Redis reads a length.
+const LENGTH_BYTES: usize = 20;
+
+impl Decoder {
+    /// A decoder at the beginning of a connection.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, state: State::Start, arguments: Vec::new(), unquoted: Vec::new() }
+    }
+
+    /// The request at the front of `bytes`, and how many bytes of them it takes (at least one); `None` while it has
+    /// not come whole.
+    ///
+    /// After `None`, the next call's bytes begin with these again, and more have come. A request may be without
+    /// any argument (`*0`, or an empty line): it is to be skipped without a reply.
+    ///
+    /// # Errors
+    /// [`Error`] if what has come can not become a request, whatever follows. A length over a limit is refused when
+    /// it has been read, before what it announces has come.
+    pub fn decode<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Error> {
+        match (self.state, bytes.first()) {
+            (State::Start, None) => {
+                // A connection may now be idle for long, and there may be many.
+                self.forget();
+                Ok(None)
+            }
+            (_, None) => Ok(None),
+            (State::Start, Some(b'*')) => {
+                self.forget();
+                let mut cursor = Cursor::new(bytes);
+                cursor.byte();
+                match number(&mut cursor).ok_or(Error::ArrayLength)? {
+                    None => Ok(None),
+                    // Redis takes a negative count for an empty array.
+                    Some(count) => self.array(cursor, usize::try_from(count).unwrap_or(0)),
+                }
+            }
+            (State::Start, Some(_)) => {
+                self.forget();
+                self.line(bytes, 0)
+            }
+            (State::Line { searched }, Some(_)) => self.line(bytes, searched),
+            (State::Array { at, missing }, Some(_)) => {
+                let mut cursor = Cursor::new(bytes);
+                if cursor.take(at).is_none() {
+                    return Ok(None);
+                }
+                self.array(cursor, missing)
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.arguments.clear();
+        self.arguments.shrink_to(KEPT_ARGUMENTS);
+        self.unquoted.clear();
+        self.unquoted.shrink_to(KEPT_BYTES);
+    }
+
+    /// The rest of an array: `missing` arguments from the cursor on.
+    fn array<'a>(
+        &'a mut self,
+        mut cursor: Cursor<'a>,
+        missing: usize,
+    ) -> Result<Option<(Request<'a>, usize)>, Error> {
+        self.state = State::Start;
+        if missing.saturating_add(self.arguments.len()) > self.limits.arguments {
+            return Err(Error::TooManyArguments(self.limits.arguments));
+        }
+        for missing in (1..=missing).rev() {
+            let at = cursor.position();
+            match argument(&mut cursor, self.limits.request_bytes)? {
+                Some(span) => self.arguments.push(span),
+                None => {
+                    self.state = State::Array { at, missing };
+                    return Ok(None);
+                }
+            }
+        }
+        let request = Request { source: cursor.bytes(), arguments: &self.arguments };
+        Ok(Some((request, cursor.position())))
+    }
+
+    fn line<'a>(
+        &'a mut self,
+        bytes: &'a [u8],
+        searched: usize,
+    ) -> Result<Option<(Request<'a>, usize)>, Error> {
+        self.state = State::Start;
+        let within = bytes.get(..self.limits.request_bytes).unwrap_or(bytes);
+        let found = within.iter().skip(searched).position(|&byte| byte == b'\n');
+        let Some(end) = found.map(|offset| searched + offset) else {
+            if bytes.len() >= self.limits.request_bytes {
+                return Err(Error::TooLarge(self.limits.request_bytes));
+            }
+            self.state = State::Line { searched: bytes.len() };
+            return Ok(None);
+        };
+        let line = bytes.get(..end).unwrap_or_default();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        line::split(line, self.limits.arguments, &mut self.arguments, &mut self.unquoted)?;
+        Ok(Some((Request { source: &self.unquoted, arguments: &self.arguments }, end + 1)))
+    }
+}
+
+#[cfg(test)]
+impl Decoder {
+    /// How many bytes stay allocated.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.arguments.capacity() * size_of::<Span>() + self.unquoted.capacity()
+    }
+
+    /// How many of the first `come` bytes will be read again when more have come.
+    pub(super) fn unread(&self, come: usize) -> usize {
+        match self.state {
+            State::Start => come,
+            State::Line { searched } => come - searched,
+            State::Array { at, .. } => come - at,
+        }
+    }
+}
+
+/// One bulk string: `$`, its length, a line end, that many bytes, a line end.
+fn argument(cursor: &mut Cursor<'_>, request_bytes: usize) -> Result<Option<Span>, Error> {
+    match cursor.byte() {
+        None => return Ok(None),
+        Some(b'$') => {}
+        Some(other) => return Err(Error::NotBulk(other)),
+    }
+    let Some(length) = number(cursor).ok_or(Error::BulkLength)? else { return Ok(None) };
+    let length = usize::try_from(length).map_err(|_| Error::BulkLength)?;
+    let start = cursor.position();
+    let end = start.saturating_add(length);
+    if end.saturating_add(2) > request_bytes {
+        return Err(Error::TooLarge(request_bytes));
+    }
+    if cursor.take(length).is_none() {
+        return Ok(None);
+    }
+    match cursor.rest() {
+        [b'\r', b'\n', ..] => {
+            cursor.take(2);
+            Ok(Some(Span { start, end }))
+        }
+        [] | [b'\r'] => Ok(None),
+        _ => Err(Error::BulkEnd),
+    }
+}
+
+/// A decimal number and its line end: outside `None` if it is none, inside `None` if it has not come whole. As Redis
+/// reads one, without a plus sign or leading zeros.
+fn number(cursor: &mut Cursor<'_>) -> Option<Option<i64>> {
+    let rest = cursor.rest();
+    // Almost every length that clients send has one digit.
+    if let [digit @ b'0'..=b'9', b'\r', b'\n', ..] = rest {
+        cursor.take(3);
+        return Some(Some(i64::from(digit - b'0')));
+    }
+    let Some(length) = rest.iter().take(LENGTH_BYTES + 1).position(|&byte| byte == b'\r') else {
+        return if rest.len() > LENGTH_BYTES { None } else { Some(None) };
+    };
+    let (text, end) = rest.split_at_checked(length)?;
+    match end {
+        [_, b'\n', ..] => {}
+        [_] => return Some(None),
+        _ => return None,
+    }
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let canonical = matches!(digits, [b'1'..=b'9', ..]) || text == b"0";
+    if !canonical || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number = std::str::from_utf8(text).ok()?.parse().ok()?;
+    cursor.take(length + 2);
+    Some(Some(number))
+}
+
+impl<'a> Request<'a> {
+    /// The first argument, in the client's upper or lower case; `None` if the request is empty.
+    pub fn command(&self) -> Option<&'a [u8]> {
+        self.get(0)
+    }
+
+    /// The argument at `index`, where the command is at 0.
+    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        let span = self.arguments.get(index)?;
+        self.source.get(span.start..span.end)
+    }
+
+    /// How many arguments there are, the command among them.
+    pub fn len(&self) -> usize {
+        self.arguments.len()
+    }
+
+    /// Whether there is not even a command: then the request is to be skipped without a reply.
+    pub fn is_empty(&self) -> bool {
+        self.arguments.is_empty()
+    }
+
+    /// The command, and then its arguments.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        let source = self.source;
+        self.arguments.iter().map(move |span| source.get(span.start..span.end).unwrap_or_default())
+    }
+}
+
+/// How many arguments there are, but not what they say: a password may be among them.
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Request").field("arguments", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Error {
+    /// Appends the reply that the client is owed before the connection is closed; the same in both versions.
+    ///
+    /// ```
+    /// let mut output = Vec::new();
+    /// floe_wire::resp::Error::Quotes.encode(&mut output);
+    /// assert_eq!(output, b"-ERR Protocol error: unbalanced quotes in request\r\n");
+    /// ```
+    pub fn encode(&self, output: &mut Vec<u8>) {
+        Encoder::new(output, Version::Two).error("ERR", &self.to_string());
+    }
+}
+
+/// In Redis' own words where it has some, since clients are known to match them.
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Protocol error: ")?;
+        match self {
+            Self::ArrayLength => formatter.write_str("invalid multibulk length"),
+            Self::BulkLength => formatter.write_str("invalid bulk length"),
+            Self::NotBulk(got) => write!(formatter, "expected '$', got '{}'", got.escape_ascii()),
+            Self::BulkEnd => {
+                formatter.write_str("no line end after a bulk string of the length that it named")
+            }
+            Self::TooManyArguments(limit) => write!(formatter, "more than {limit} arguments in a request"),
+            Self::TooLarge(limit) => write!(formatter, "a request of more than {limit} bytes"),
+            Self::Quotes => formatter.write_str("unbalanced quotes in request"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
