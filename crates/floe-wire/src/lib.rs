@@ -11,5 +11,6 @@
 //! is `floe-server`'s.
 #![forbid(unsafe_code)]
 
-#[expect(dead_code, reason = "the codecs come next")]
+pub mod thrift;
+
 mod cursor;

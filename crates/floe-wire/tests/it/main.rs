@@ -1,0 +1,4 @@
+//! The codecs held against what real clients and servers said to each other.
+
+mod thrift;
+mod transcript;
