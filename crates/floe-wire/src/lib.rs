@@ -11,6 +11,7 @@
 //! is `floe-server`'s.
 #![forbid(unsafe_code)]
 
+pub mod mysql;
 pub mod thrift;
 
 mod cursor;

@@ -214,9 +214,10 @@ impl Decoder {
             let Some(length) = usize::try_from(word).ok().filter(|length| *length <= limits.message) else {
                 return Err(Fault::TooLong(limits.message));
             };
-            let Some(fifth) = cursor.rest().first() else {
-                return if length == 0 { Err(Fault::Short) } else { Ok(None) };
-            };
+            if length == 0 {
+                return Err(Fault::Short);
+            }
+            let Some(fifth) = cursor.rest().first() else { return Ok(None) };
             header.strict = fifth & 0x80 != 0;
             header.framed = !(fifth.is_ascii_alphabetic() || *fifth == b'_');
             if header.framed {

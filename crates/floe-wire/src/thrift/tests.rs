@@ -144,6 +144,7 @@ fn faults_are_named() {
     let lists = |depth| [&b"\x0f\0\x01"[..], &b"\x0f\0\0\0\x01".repeat(depth), b"\x03\0\0\0\0"].concat();
     for (bytes, expected) in [
         (b"\0\0\0\0".to_vec(), Fault::Short),
+        (b"\0\0\0\0g\x80\x01\0\x01\0".to_vec(), Fault::Short),
         (b"\0\0\x01\x01".to_vec(), Fault::TooLong(256)),
         (b"GET / HTTP/1.1\r\n".to_vec(), Fault::TooLong(256)),
         (b"\x80\x02\0\x01".to_vec(), Fault::Version),

@@ -1,4 +1,5 @@
 //! The codecs held against what real clients and servers said to each other.
 
+mod mysql;
 mod thrift;
 mod transcript;
