@@ -152,13 +152,12 @@ impl<'a> Iterator for Statements<'a> {
         self.began = true;
         let mut reader = Reader { words: self.words, parameters: 0 };
         let statement = reader.statement();
-        let whole = statement.filter(|_| reader.at_end());
-        let parsed = match whole {
-            Some(statement) => {
+        let parsed = match statement {
+            Some(statement) if reader.at_end() => {
                 self.words = reader.words;
                 Parsed { statement, parameters: reader.parameters }
             }
-            None => Parsed { statement: Statement::Other, parameters: 0 },
+            _ => Parsed { statement: Statement::Other, parameters: 0 },
         };
         while !matches!(self.words.next(), Word::End | Word::Sign(b';')) {}
         Some(parsed)
@@ -470,7 +469,7 @@ impl<'a> Reader<'a> {
         self.any(&[keyword])
     }
 
-    fn at_end(&self) -> bool {
+    fn at_end(&mut self) -> bool {
         matches!(self.words.peek(), Word::End | Word::Sign(b';'))
     }
 }

@@ -8,7 +8,8 @@ use crate::transcript::{Turn, turns};
 /// `SHA1(SHA1("secret"))`.
 const STORED: [u8; 20] = *b"\x14\xe6\x55\x67\xab\xdb\x51\x35\xd0\xcf\xd9\xa7\x0b\x30\x32\xc1\x79\xa4\x9e\xe7";
 
-const SESSIONS: [(&str, &str); 7] = [
+const SESSIONS: [(&str, &str); 8] = [
+    ("connector-java", include_str!("transcripts/connector-java.txt")),
     ("mariadb-cli", include_str!("transcripts/mariadb-cli.txt")),
     ("pymysql", include_str!("transcripts/pymysql.txt")),
     ("connector-python", include_str!("transcripts/connector-python.txt")),

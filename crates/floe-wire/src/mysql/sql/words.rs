@@ -26,11 +26,13 @@ pub(super) struct Words<'a> {
     at: usize,
     /// Inside of a comment that is no comment to MySQL.
     executable: bool,
+    /// The next word, where it was looked at, and how it is with the rest behind it.
+    ahead: Option<(Word<'a>, usize, bool)>,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
-        Self { text, at: 0, executable: false }
+        Self { text, at: 0, executable: false, ahead: None }
     }
 
     pub(super) fn position(&self) -> usize {
@@ -54,6 +56,24 @@ impl<'a> Words<'a> {
 
     /// The next word. After `Bad`, what is left was read too.
     pub(super) fn next(&mut self) -> Word<'a> {
+        let Some((word, at, executable)) = self.ahead.take() else { return self.read() };
+        self.at = at;
+        self.executable = executable;
+        word
+    }
+
+    /// The next word, which is not taken.
+    pub(super) fn peek(&mut self) -> Word<'a> {
+        if let Some((word, ..)) = self.ahead {
+            return word;
+        }
+        let mut behind = *self;
+        let word = behind.read();
+        self.ahead = Some((word, behind.at, behind.executable));
+        word
+    }
+
+    fn read(&mut self) -> Word<'a> {
         if !self.blanks() {
             return self.bad();
         }
@@ -74,12 +94,6 @@ impl<'a> Words<'a> {
                 Word::Sign(*sign)
             }
         }
-    }
-
-    /// The next word, which is not taken.
-    pub(super) fn peek(&self) -> Word<'a> {
-        let mut ahead = *self;
-        ahead.next()
     }
 
     fn bad(&mut self) -> Word<'a> {
