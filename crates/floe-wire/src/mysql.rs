@@ -110,10 +110,10 @@ impl Error {
 
     /// The SQLSTATE of the error in MySQL.
     #[must_use]
-    pub fn state(&self) -> &'static str {
+    pub fn state(&self) -> &'static [u8; 5] {
         match self {
-            Self::TooLong(_) | Self::OutOfOrder | Self::Handshake => "08S01",
-            Self::TooOld => "08004",
+            Self::TooLong(_) | Self::OutOfOrder | Self::Handshake => b"08S01",
+            Self::TooOld => b"08004",
         }
     }
 }

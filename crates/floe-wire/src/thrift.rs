@@ -218,7 +218,6 @@ impl Decoder {
                 return Err(Fault::Short);
             }
             let Some(fifth) = cursor.rest().first() else { return Ok(None) };
-            header.strict = fifth & 0x80 != 0;
             header.framed = !(fifth.is_ascii_alphabetic() || *fifth == b'_');
             if header.framed {
                 return self.frame(&mut cursor, length, header);

@@ -102,18 +102,18 @@ impl<'o> Replies<'o> {
         });
     }
 
-    /// It was not done: the error's number, its SQLSTATE of five characters, and its text, of which the first 512
-    /// bytes are sent, as in MySQL.
+    /// It was not done: the error's number, its SQLSTATE, and its text, of which the first 512 bytes are sent, as in
+    /// MySQL.
     ///
     /// Source: "ERR_Packet".
-    pub fn error(&mut self, code: u16, state: &str, text: &str) {
+    pub fn error(&mut self, code: u16, state: &[u8; 5], text: &str) {
         let end = (0..=text.len().min(512)).rev().find(|at| text.is_char_boundary(*at));
         let shown = end.and_then(|end| text.get(..end)).unwrap_or_default();
         self.packet(|out| {
             out.push(0xff);
             out.extend_from_slice(&code.to_le_bytes());
             out.push(b'#');
-            out.extend_from_slice(state.as_bytes());
+            out.extend_from_slice(state);
             out.extend_from_slice(shown.as_bytes());
         });
     }

@@ -301,7 +301,7 @@ fn the_other_answers_are_as_the_protocol_has_them() {
     assert_eq!(written(all, |replies| replies.ok(&done)), [b"\0\xfc\xfb\0\xfe\0\0\0\0\0\x01\0\0\x02\0\0\0"]);
     let done = Done { affected: 0x1_0000, last_insert_id: 0xfa, status: Status::default() };
     assert_eq!(written(all, |replies| replies.ok(&done)), [b"\0\xfd\0\0\x01\xfa\x02\0\0\0"]);
-    let errors = written(all, |replies| replies.error(1064, "42000", &"é".repeat(300)));
+    let errors = written(all, |replies| replies.error(1064, b"42000", &"é".repeat(300)));
     assert_eq!(errors, [[&b"\xff\x28\x04#42000"[..], "é".repeat(256).as_bytes()].concat()]);
     assert_eq!(written(all, |replies| replies.statistics("Uptime: 1")), [b"Uptime: 1"]);
     assert_eq!(written(all, |replies| replies.fast()), [b"\x01\x03"]);

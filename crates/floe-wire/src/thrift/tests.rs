@@ -176,6 +176,18 @@ fn faults_are_named() {
 }
 
 #[test]
+fn a_message_may_be_as_long_as_the_limit_and_no_longer() {
+    for (framed, strict) in EVERY_WAY {
+        let bytes = call(framed, strict, 1, "get_id", 1, AGENT);
+        let length = bytes.len() - if framed { 4 } else { 0 };
+        let read =
+            |message| Decoder::new(Limits { message, ..LIMITS }).decode(&bytes).map_err(|error| error.fault);
+        assert_eq!(read(length).unwrap().unwrap().1, bytes.len());
+        assert_eq!(read(length - 1), Err(Fault::TooLong(length - 1)));
+    }
+}
+
+#[test]
 fn an_error_keeps_what_was_read_for_the_reply() {
     let bytes = b"\x80\x01\0\x01\0\0\0\x06get_id\0\0\0\x09\x07\0\x01";
     let error = Decoder::new(LIMITS).decode(bytes).unwrap_err();

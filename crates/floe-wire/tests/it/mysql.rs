@@ -9,14 +9,14 @@ use crate::transcript::{Turn, turns};
 const STORED: [u8; 20] = *b"\x14\xe6\x55\x67\xab\xdb\x51\x35\xd0\xcf\xd9\xa7\x0b\x30\x32\xc1\x79\xa4\x9e\xe7";
 
 const SESSIONS: [(&str, &str); 8] = [
-    ("connector-java", include_str!("transcripts/connector-java.txt")),
-    ("mariadb-cli", include_str!("transcripts/mariadb-cli.txt")),
-    ("pymysql", include_str!("transcripts/pymysql.txt")),
-    ("connector-python", include_str!("transcripts/connector-python.txt")),
-    ("mysql2", include_str!("transcripts/mysql2.txt")),
-    ("mysqli", include_str!("transcripts/mysqli.txt")),
-    ("pdo", include_str!("transcripts/pdo.txt")),
-    ("dbd-mariadb", include_str!("transcripts/dbd-mariadb.txt")),
+    ("connector-java", include_str!("transcripts/mysql/connector-java.txt")),
+    ("mariadb-cli", include_str!("transcripts/mysql/mariadb-cli.txt")),
+    ("pymysql", include_str!("transcripts/mysql/pymysql.txt")),
+    ("connector-python", include_str!("transcripts/mysql/connector-python.txt")),
+    ("mysql2", include_str!("transcripts/mysql/mysql2.txt")),
+    ("mysqli", include_str!("transcripts/mysql/mysqli.txt")),
+    ("pdo", include_str!("transcripts/mysql/pdo.txt")),
+    ("dbd-mariadb", include_str!("transcripts/mysql/dbd-mariadb.txt")),
 ];
 
 #[test]

@@ -8,12 +8,12 @@ use crate::transcript::turns;
 fn sessions_of_real_clients_are_read_and_answered_byte_for_byte() {
     let mut replies = 0;
     for text in [
-        include_str!("transcripts/thrift-framed-plain.txt"),
-        include_str!("transcripts/thrift-framed-strict.txt"),
-        include_str!("transcripts/thrift-unframed-plain.txt"),
-        include_str!("transcripts/thrift-unframed-strict.txt"),
-        include_str!("transcripts/thriftpy2-framed.txt"),
-        include_str!("transcripts/thriftpy2-unframed.txt"),
+        include_str!("transcripts/thrift/thrift-framed-plain.txt"),
+        include_str!("transcripts/thrift/thrift-framed-strict.txt"),
+        include_str!("transcripts/thrift/thrift-unframed-plain.txt"),
+        include_str!("transcripts/thrift/thrift-unframed-strict.txt"),
+        include_str!("transcripts/thrift/thriftpy2-framed.txt"),
+        include_str!("transcripts/thrift/thriftpy2-unframed.txt"),
     ] {
         let mut decoder = Decoder::new(Limits::default());
         for turn in turns(text) {

@@ -126,6 +126,8 @@ fn anything_else_is_other() {
         "SELECT 1 AS",
         "SELECT 'it\\'s'",
         "SELECT 'it''s'",
+        "SELECT 'a\\b'",
+        "SELECT 'a\\' AS 'b'",
         "SELECT 'open",
         "SELECT 1 /* open",
         "/*!40101 SELECT 1",
