@@ -13,5 +13,7 @@
 
 mod cursor;
 pub mod memcached;
+pub mod mysql;
 mod one_line;
 pub mod resp;
+pub mod thrift;

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod memcached;
+mod mysql;
 mod resp;
 mod sessions;
+mod thrift;
 mod transcript;

@@ -1,0 +1,231 @@
+//! MySQL's protocol, the server's side, as far as a server of tickets needs it.
+//!
+//! A connection goes so: the server sends a [`Greeting`]; the client's first packet is read by [`Opening::read`], which
+//! may ask for TLS first; a [`Plugin`] that is not the server's is exchanged by [`Replies::switch`]; the proof is
+//! checked by [`native_password`] or [`caching_sha2`]; then each packet is a [`Command`], and SQL in it is read by
+//! [`sql::statements`]. [`Replies`] writes the answers of one command.
+//!
+//! # What it does not do
+//! Packets of 16 MiB and more, which come in pieces; compression; `LOCAL INFILE`; cursors; query attributes; session
+//! tracking; a password in full, which caching_sha2_password asks for where the server does not know the proof: floe
+//! stores what the proof is checked against.
+//!
+//! Source: MySQL source code documentation, "Client/Server Protocol"
+//! (<https://dev.mysql.com/doc/dev/mysql-server/latest/PAGE_PROTOCOL.html>), whose names stand at each item.
+//!
+//! # Example
+//! ```
+//! use floe_wire::mysql::{Capabilities, Command, Done, Replies, packet, sql};
+//!
+//! let bytes = b"\x2b\0\0\0\x03REPLACE INTO Tickets64 (stub) VALUES ('a')";
+//! let (packet, consumed) = packet(bytes, 64 << 10)?.expect("a whole packet");
+//! assert_eq!(consumed, bytes.len());
+//! let Command::Query(text) = Command::read(&packet, Capabilities::OFFERED)? else { panic!("a query") };
+//! let parsed = sql::statements(text).next().expect("a statement");
+//! assert!(matches!(parsed.statement, sql::Statement::Insert { rows: 1, replace: true, .. }));
+//!
+//! let mut out = Vec::new();
+//! let mut replies = Replies::new(&mut out, packet.sequence, Capabilities::OFFERED);
+//! replies.ok(&Done { affected: 2, last_insert_id: 7, ..Done::default() });
+//! assert_eq!(out, b"\x07\0\0\x01\0\x02\x07\x02\0\0\0");
+//! # Ok::<(), floe_wire::mysql::Error>(())
+//! ```
+
+use std::fmt;
+
+use crate::cursor::Cursor;
+
+pub use self::command::{Command, Execute, Malformed, Parameters, Value};
+pub use self::login::{Greeting, Login, Opening, Plugin, Salt, caching_sha2, native_password};
+pub use self::reply::{Cell, Column, Done, Replies, Status};
+
+mod command;
+mod login;
+mod reply;
+pub mod sql;
+
+/// A packet without its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Its number in the exchange: 0 where a client begins one. The answer goes on from it.
+    pub sequence: u8,
+    /// What it carries.
+    pub payload: &'a [u8],
+}
+
+/// The packet at the front of `bytes` and its length with the header, or `None` where it has not come wholly. A payload
+/// has at most `limit` bytes, and less than 16 MiB - 1 in any case.
+///
+/// Source: "MySQL Packets".
+///
+/// # Errors
+/// [`Error::TooLong`], as soon as the length is there.
+pub fn packet(bytes: &[u8], limit: usize) -> Result<Option<(Packet<'_>, usize)>, Error> {
+    let mut cursor = Cursor::new(bytes);
+    let Some([low, middle, high, sequence]) = cursor.array() else {
+        // The length comes before the number: three bytes are enough to refuse it.
+        return match bytes {
+            [low, middle, high, ..] => payload_length([*low, *middle, *high], limit).map(|_| None),
+            _ => Ok(None),
+        };
+    };
+    let length = payload_length([low, middle, high], limit)?;
+    Ok(cursor.take(length).map(|payload| (Packet { sequence, payload }, cursor.position())))
+}
+
+fn payload_length([low, middle, high]: [u8; 3], limit: usize) -> Result<usize, Error> {
+    let limit = limit.min(LONGEST - 1);
+    let length = u32::from_le_bytes([low, middle, high, 0]);
+    usize::try_from(length).ok().filter(|length| *length <= limit).ok_or(Error::TooLong(limit))
+}
+
+/// The length that says that more of the payload follows in another packet.
+const LONGEST: usize = 0xff_ffff;
+
+/// Why a connection can not go on. [`Replies::error`] answers with [`code`](Error::code) and [`state`](Error::state),
+/// and then the connection is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// A packet is longer than the limit, given here in bytes.
+    TooLong(usize),
+    /// A packet has another number than the one that is due: client and server are not at the same place.
+    OutOfOrder,
+    /// The first packet of a client is not a response to the greeting.
+    Handshake,
+    /// The client does not speak the protocol of MySQL 4.1 and later.
+    TooOld,
+}
+
+impl Error {
+    /// The number of the error in MySQL.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::TooLong(_) => 1153,
+            Self::OutOfOrder => 1156,
+            Self::Handshake => 1043,
+            Self::TooOld => 1251,
+        }
+    }
+
+    /// The SQLSTATE of the error in MySQL.
+    #[must_use]
+    pub fn state(&self) -> &'static [u8; 5] {
+        match self {
+            Self::TooLong(_) | Self::OutOfOrder | Self::Handshake => b"08S01",
+            Self::TooOld => b"08004",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong(limit) => write!(text, "a packet has at most {limit} bytes"),
+            Self::OutOfOrder => text.write_str("a packet came out of order"),
+            Self::Handshake => text.write_str("the first packet is no response to the greeting"),
+            Self::TooOld => text.write_str("the client does not speak the protocol of MySQL 4.1 and later"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// What one side of a connection can do, or both.
+///
+/// Source: "Capabilities Flags".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities(u32);
+
+impl Capabilities {
+    /// What floe can do, save TLS. `LONG_PASSWORD` also says to MariaDB's clients that the server has none of the
+    /// abilities that MariaDB alone has.
+    pub const OFFERED: Self = Self(
+        0x0000_0001 // LONG_PASSWORD
+            | 0x0000_0002 // FOUND_ROWS
+            | 0x0000_0004 // LONG_FLAG
+            | Self::CONNECT_WITH_DB.0
+            | 0x0000_0100 // IGNORE_SPACE
+            | Self::PROTOCOL_41.0
+            | 0x0000_0400 // INTERACTIVE
+            | 0x0000_2000 // TRANSACTIONS
+            | Self::SECURE_CONNECTION.0
+            | Self::MULTI_STATEMENTS.0
+            | 0x0002_0000 // MULTI_RESULTS
+            | 0x0004_0000 // PS_MULTI_RESULTS
+            | Self::PLUGIN_AUTH.0
+            | 0x0010_0000 // CONNECT_ATTRS
+            | Self::LONG_PROOF.0
+            | Self::DEPRECATE_EOF.0,
+    );
+    /// A database is named at login.
+    pub const CONNECT_WITH_DB: Self = Self(0x0000_0008);
+    /// The protocol of MySQL 4.1 and later.
+    pub const PROTOCOL_41: Self = Self(0x0000_0200);
+    /// TLS begins after the greeting.
+    pub const TLS: Self = Self(0x0000_0800);
+    /// A proof of the password has a length (`SECURE_CONNECTION`).
+    pub const SECURE_CONNECTION: Self = Self(0x0000_8000);
+    /// A query may hold several statements.
+    pub const MULTI_STATEMENTS: Self = Self(0x0001_0000);
+    /// Ways to log in have names.
+    pub const PLUGIN_AUTH: Self = Self(0x0008_0000);
+    /// A proof's length is length-encoded (`PLUGIN_AUTH_LENENC_CLIENT_DATA`).
+    pub const LONG_PROOF: Self = Self(0x0020_0000);
+    /// Rows end with an OK packet, and columns with none.
+    pub const DEPRECATE_EOF: Self = Self(0x0100_0000);
+
+    /// Whether all of `other` is there.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These and those.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// These, but not those.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    const fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+/// Reads a length-encoded integer. Source: "Integer Types".
+fn length(cursor: &mut Cursor<'_>) -> Option<u64> {
+    Some(match cursor.byte()? {
+        small @ 0..=0xfa => u64::from(small),
+        0xfc => u64::from(u16::from_le_bytes(cursor.array()?)),
+        0xfd => {
+            let [low, middle, high] = cursor.array()?;
+            u64::from(u32::from_le_bytes([low, middle, high, 0]))
+        }
+        0xfe => u64::from_le_bytes(cursor.array()?),
+        // NULL, and the beginning of an error.
+        0xfb | 0xff => return None,
+    })
+}
+
+/// Reads a string with its length before it.
+fn lengthy<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
+    let length = usize::try_from(length(cursor)?).ok()?;
+    cursor.take(length)
+}
+
+/// Reads up to the next zero, and over it.
+fn until_zero<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
+    let length = cursor.rest().iter().position(|byte| *byte == 0)?;
+    let text = cursor.take(length);
+    cursor.byte()?;
+    text
+}
+
+#[cfg(test)]
+mod tests;

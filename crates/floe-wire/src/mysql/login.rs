@@ -1,0 +1,224 @@
+//! The greeting, the client's response, and whether it knows the password.
+
+use sha1::{Digest, Sha1};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use super::{Capabilities, Error, Packet, length, until_zero};
+use crate::cursor::Cursor;
+
+/// What a server adds to a password's hash, so that a proof is good once: 20 printable bytes, fresh for each greeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Salt([u8; 20]);
+
+impl Salt {
+    /// These bytes, which must be printable ASCII (33 to 126): some clients read them as text that ends with a zero.
+    #[must_use]
+    pub fn new(bytes: [u8; 20]) -> Option<Self> {
+        bytes.iter().all(u8::is_ascii_graphic).then_some(Self(bytes))
+    }
+
+    /// A salt of random bytes, each brought into range as MySQL does it; 131 bits are left of 160.
+    #[must_use]
+    pub fn from_random(bytes: [u8; 20]) -> Self {
+        Self(bytes.map(|byte| b'!' + byte % 94))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 20] {
+        &self.0
+    }
+}
+
+/// A way to show that one knows a password.
+///
+/// Source: "Authentication Methods".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plugin {
+    /// `mysql_native_password`: every client has it, MySQL's own from 9.0 on excepted.
+    NativePassword,
+    /// `caching_sha2_password`, its fast path.
+    CachingSha2,
+}
+
+impl Plugin {
+    /// Its name in the protocol.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NativePassword => "mysql_native_password",
+            Self::CachingSha2 => "caching_sha2_password",
+        }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn named(name: &[u8]) -> Option<Self> {
+        [Self::NativePassword, Self::CachingSha2].into_iter().find(|plugin| plugin.name().as_bytes() == name)
+    }
+}
+
+/// What a server says first.
+///
+/// Source: "Protocol::HandshakeV10".
+#[derive(Clone, Copy, Debug)]
+pub struct Greeting<'a> {
+    /// The server's version, which clients read as `major.minor.patch-text`. It holds no zero byte.
+    pub version: &'a str,
+    /// The connection's number, as `CONNECTION_ID()` tells it.
+    pub connection: u32,
+    /// The salt of this connection.
+    pub salt: &'a Salt,
+    /// What the server can do.
+    pub capabilities: Capabilities,
+    /// The way to log in that the server asks for.
+    pub plugin: Plugin,
+}
+
+impl Greeting<'_> {
+    /// Writes the greeting as the connection's first packet.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let Capabilities(capabilities) = self.capabilities;
+        let [low, below, above, high] = capabilities.to_le_bytes();
+        let (front, back) = self.salt.0.split_at(8);
+        super::reply::packet(out, 0, |out| {
+            out.push(10);
+            out.extend_from_slice(self.version.as_bytes());
+            out.push(0);
+            out.extend_from_slice(&self.connection.to_le_bytes());
+            out.extend_from_slice(front);
+            out.push(0);
+            // The collation utf8mb4_general_ci, and the state of a connection that commits by itself.
+            out.extend_from_slice(&[low, below, 45, 2, 0, above, high, 21]);
+            out.extend_from_slice(&[0; 10]);
+            out.extend_from_slice(back);
+            out.push(0);
+            out.extend_from_slice(self.plugin.name().as_bytes());
+            out.push(0);
+        });
+    }
+}
+
+/// A client's first packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening<'a> {
+    /// TLS comes next, with its handshake right behind this packet, and then the login, its number one higher.
+    ///
+    /// Source: "Protocol::SSLRequest".
+    Tls,
+    /// Who the client is.
+    Login(Login<'a>),
+}
+
+/// Who logs in.
+///
+/// Source: "Protocol::HandshakeResponse41", "COM_CHANGE_USER".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Login<'a> {
+    /// What both sides can do.
+    pub capabilities: Capabilities,
+    /// The number of the client's collation, its lower byte.
+    pub collation: u8,
+    /// The user's name.
+    pub user: &'a [u8],
+    /// The proof that the client knows the password, made for [`Login::plugin`]. Empty for no password.
+    pub proof: &'a [u8],
+    /// The database that is used from now on; `None` or empty for none.
+    pub database: Option<&'a [u8]>,
+    /// The name of the way in which the proof was made; none where the client knows mysql_native_password alone.
+    pub plugin: Option<&'a [u8]>,
+}
+
+impl<'a> Opening<'a> {
+    /// Reads the packet that follows the greeting, or TLS's handshake. `offered` is what the greeting offered.
+    ///
+    /// # Errors
+    /// [`Error::OutOfOrder`], [`Error::TooOld`], or [`Error::Handshake`] where it is no response.
+    pub fn read(packet: &Packet<'a>, offered: Capabilities, after_tls: bool) -> Result<Self, Error> {
+        if packet.sequence != 1 + u8::from(after_tls) {
+            return Err(Error::OutOfOrder);
+        }
+        let mut cursor = Cursor::new(packet.payload);
+        let theirs = cursor.array().map(u32::from_le_bytes).ok_or(Error::Handshake)?;
+        let capabilities = Capabilities(theirs).both(offered);
+        if !capabilities.has(Capabilities::PROTOCOL_41.with(Capabilities::SECURE_CONNECTION)) {
+            return Err(Error::TooOld);
+        }
+        let [_, _, _, _, collation] = cursor.array().ok_or(Error::Handshake)?;
+        cursor.take(23).ok_or(Error::Handshake)?;
+        if cursor.rest().is_empty() {
+            // A client may send the same beginning twice, but asks for TLS once.
+            let asked = capabilities.has(Capabilities::TLS) && !after_tls;
+            return if asked { Ok(Self::Tls) } else { Err(Error::Handshake) };
+        }
+        login(&mut cursor, capabilities, collation).map(Self::Login).ok_or(Error::Handshake)
+    }
+}
+
+fn login<'a>(cursor: &mut Cursor<'a>, capabilities: Capabilities, collation: u8) -> Option<Login<'a>> {
+    let user = until_zero(cursor)?;
+    let length = if capabilities.has(Capabilities::LONG_PROOF) {
+        usize::try_from(length(cursor)?).ok()?
+    } else {
+        usize::from(cursor.byte()?)
+    };
+    let proof = cursor.take(length)?;
+    let named = capabilities.has(Capabilities::CONNECT_WITH_DB);
+    // The last field that a client sends may lack its zero.
+    let database = if named { Some(last(cursor)) } else { None };
+    let plugin =
+        capabilities.has(Capabilities::PLUGIN_AUTH).then(|| last(cursor)).filter(|name| !name.is_empty());
+    Some(Login { capabilities, collation, user, proof, database, plugin })
+}
+
+/// The login that replaces another on a connection that both sides have opened with `capabilities`.
+pub(super) fn change<'a>(cursor: &mut Cursor<'a>, capabilities: Capabilities) -> Option<Login<'a>> {
+    let user = until_zero(cursor)?;
+    let length = usize::from(cursor.byte()?);
+    let proof = cursor.take(length)?;
+    let database = until_zero(cursor)?;
+    let collation = cursor.array().map_or(0, |[low, _high]| low);
+    let plugin =
+        capabilities.has(Capabilities::PLUGIN_AUTH).then(|| last(cursor)).filter(|name| !name.is_empty());
+    Some(Login { capabilities, collation, user, proof, database: Some(database), plugin })
+}
+
+/// Up to the next zero, or to the end.
+fn last<'a>(cursor: &mut Cursor<'a>) -> &'a [u8] {
+    let rest = cursor.rest();
+    until_zero(cursor).unwrap_or_else(|| cursor.take(rest.len()).unwrap_or_default())
+}
+
+/// Whether `proof`, made by mysql_native_password for this salt, is of the password of which `stored` is
+/// `SHA1(SHA1(password))`. An empty proof, which stands for no password, is not.
+///
+/// Source: "Native Authentication": the proof is `SHA1(password) XOR SHA1(salt + SHA1(SHA1(password)))`.
+#[must_use]
+pub fn native_password(proof: &[u8], salt: &Salt, stored: &[u8; 20]) -> bool {
+    let Ok(proof) = <[u8; 20]>::try_from(proof) else { return false };
+    let mask = Sha1::new().chain_update(salt.0).chain_update(stored).finalize();
+    let hash = Sha1::digest(unmask(proof, &mask));
+    hash.as_slice().ct_eq(stored).into()
+}
+
+/// Whether `proof`, made by caching_sha2_password for this salt, is of the password of which `stored` is
+/// `SHA256(SHA256(password))`. An empty proof, which stands for no password, is not. Where it is,
+/// [`Replies::fast`](super::Replies::fast) comes before the OK.
+///
+/// Source: "Caching_sha2_password information": the proof is
+/// `SHA256(password) XOR SHA256(SHA256(SHA256(password)) + salt)`.
+#[must_use]
+pub fn caching_sha2(proof: &[u8], salt: &Salt, stored: &[u8; 32]) -> bool {
+    let Ok(proof) = <[u8; 32]>::try_from(proof) else { return false };
+    let mask = Sha256::new().chain_update(stored).chain_update(salt.0).finalize();
+    let hash = Sha256::digest(unmask(proof, &mask));
+    hash.as_slice().ct_eq(stored).into()
+}
+
+fn unmask<const N: usize>(mut proof: [u8; N], mask: &[u8]) -> [u8; N] {
+    for (byte, mask) in proof.iter_mut().zip(mask) {
+        *byte ^= mask;
+    }
+    proof
+}

@@ -1,0 +1,385 @@
+//! The server's packets.
+
+use super::{Capabilities, LONGEST, Plugin, Salt};
+
+/// Writes the packets that answer one packet, and numbers them.
+#[derive(Debug)]
+pub struct Replies<'o> {
+    out: &'o mut Vec<u8>,
+    sequence: u8,
+    capabilities: Capabilities,
+}
+
+/// What a statement did.
+///
+/// Source: "OK_Packet".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Rows that were changed; 2 for a row that replaced one.
+    pub affected: u64,
+    /// The first ID that was made; 0 for none.
+    pub last_insert_id: u64,
+    /// How the connection stands.
+    pub status: Status,
+}
+
+/// How a connection stands.
+///
+/// Source: "SERVER_STATUS_flags_enum".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Each statement commits by itself.
+    pub autocommit: bool,
+    /// A transaction is open.
+    pub in_transaction: bool,
+    /// Another statement's answer follows.
+    pub more_results: bool,
+}
+
+impl Default for Status {
+    /// Commits by itself, and nothing follows.
+    fn default() -> Self {
+        Self { autocommit: true, in_transaction: false, more_results: false }
+    }
+}
+
+impl Status {
+    fn flags(self) -> [u8; 2] {
+        [u8::from(self.in_transaction) | u8::from(self.autocommit) << 1 | u8::from(self.more_results) << 3, 0]
+    }
+}
+
+/// A column of an answer.
+///
+/// Source: "Protocol::ColumnDefinition41".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column<'a> {
+    /// What the client calls it.
+    pub name: &'a [u8],
+    /// Whether it holds unsigned integers of 64 bits; otherwise text in utf8mb4.
+    pub integer: bool,
+}
+
+/// A value in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// NULL.
+    Null,
+    /// A value of a column of integers.
+    Integer(u64),
+    /// A value of a column of text.
+    Text(&'a [u8]),
+}
+
+impl<'o> Replies<'o> {
+    /// Answers a packet of number `sequence` at the end of `out`.
+    pub fn new(out: &'o mut Vec<u8>, sequence: u8, capabilities: Capabilities) -> Self {
+        Self { out, sequence: sequence.wrapping_add(1), capabilities }
+    }
+
+    /// The number of the next packet.
+    #[must_use]
+    pub fn sequence(&self) -> u8 {
+        self.sequence
+    }
+
+    fn packet(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.sequence = packet(self.out, self.sequence, write);
+    }
+
+    /// It was done.
+    pub fn ok(&mut self, done: &Done) {
+        self.done(0x00, done);
+    }
+
+    fn done(&mut self, code: u8, done: &Done) {
+        self.packet(|out| {
+            out.push(code);
+            push_length(out, done.affected);
+            push_length(out, done.last_insert_id);
+            out.extend_from_slice(&done.status.flags());
+            out.extend_from_slice(&NO_WARNINGS);
+        });
+    }
+
+    /// It was not done: the error's number, its SQLSTATE, and its text, of which the first 512 bytes are sent, as in
+    /// MySQL.
+    ///
+    /// Source: "ERR_Packet".
+    pub fn error(&mut self, code: u16, state: &[u8; 5], text: &str) {
+        let end = (0..=text.len().min(512)).rev().find(|at| text.is_char_boundary(*at));
+        let shown = end.and_then(|end| text.get(..end)).unwrap_or_default();
+        self.packet(|out| {
+            out.push(0xff);
+            out.extend_from_slice(&code.to_le_bytes());
+            out.push(b'#');
+            out.extend_from_slice(state);
+            out.extend_from_slice(shown.as_bytes());
+        });
+    }
+
+    /// The EOF packet, which answers `COM_SET_OPTION`; to a client that wants none, an OK packet that begins like it.
+    ///
+    /// Source: "EOF_Packet", "OK_Packet".
+    pub fn eof(&mut self, status: Status) {
+        if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            self.done(0xfe, &Done { status, ..Done::default() });
+        } else {
+            self.plain_eof(status);
+        }
+    }
+
+    fn plain_eof(&mut self, status: Status) {
+        self.packet(|out| {
+            out.push(0xfe);
+            out.extend_from_slice(&NO_WARNINGS);
+            out.extend_from_slice(&status.flags());
+        });
+    }
+
+    /// A line of text that answers `COM_STATISTICS`.
+    pub fn statistics(&mut self, text: &str) {
+        self.packet(|out| out.extend_from_slice(text.as_bytes()));
+    }
+
+    /// The beginning of rows: which columns they have. Then come the rows, then [`Replies::eof`].
+    ///
+    /// Source: "Text Resultset".
+    pub fn columns(&mut self, columns: &[Column<'_>], status: Status) {
+        self.packet(|out| push_size(out, columns.len()));
+        self.definitions(columns, status);
+    }
+
+    /// Columns, and the packet that ends them for clients that want one.
+    fn definitions(&mut self, columns: &[Column<'_>], status: Status) {
+        if columns.is_empty() {
+            return;
+        }
+        for column in columns {
+            self.definition(column, b"");
+        }
+        if !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            self.plain_eof(status);
+        }
+    }
+
+    fn definition(&mut self, column: &Column<'_>, default: &[u8]) {
+        // The collation `binary`, 20 digits, LONGLONG, NOT NULL and unsigned and binary; or utf8mb4, a length that
+        // promises little, VAR_STRING.
+        let (collation, width, kind, flags) =
+            if column.integer { (63_u16, 20_u32, 0x08, 0x00a1_u16) } else { (45, 1024, 0xfd, 0) };
+        self.packet(|out| {
+            push_text(out, b"def");
+            // Schema, table, and the table's own name.
+            out.extend_from_slice(&[0, 0, 0]);
+            push_text(out, column.name);
+            out.extend_from_slice(&[0, 12]);
+            out.extend_from_slice(&collation.to_le_bytes());
+            out.extend_from_slice(&width.to_le_bytes());
+            out.push(kind);
+            out.extend_from_slice(&flags.to_le_bytes());
+            out.extend_from_slice(&[0, 0, 0]);
+            out.extend_from_slice(default);
+        });
+    }
+
+    /// A row of the answer to a query.
+    ///
+    /// Source: "Text Resultset Row".
+    pub fn text_row(&mut self, cells: &[Cell<'_>]) {
+        self.packet(|out| {
+            for cell in cells {
+                match cell {
+                    Cell::Null => out.push(0xfb),
+                    Cell::Integer(number) => {
+                        let mut digits = [0; 20];
+                        push_text(out, decimal(*number, &mut digits));
+                    }
+                    Cell::Text(text) => push_text(out, text),
+                }
+            }
+        });
+    }
+
+    /// A row of the answer to a prepared statement.
+    ///
+    /// Source: "Binary Protocol Resultset Row".
+    pub fn binary_row(&mut self, cells: &[Cell<'_>]) {
+        self.packet(|out| {
+            out.push(0);
+            // Two bits of the first byte stand for nothing.
+            for from in 0..cells.len().saturating_add(2).div_ceil(8) {
+                let bits = (0..8_usize).filter(|bit| {
+                    let cell = (from * 8 + bit).checked_sub(2).and_then(|at| cells.get(at));
+                    matches!(cell, Some(Cell::Null))
+                });
+                out.push(bits.fold(0, |bits, bit| bits | 1 << bit));
+            }
+            for cell in cells {
+                match cell {
+                    Cell::Null => {}
+                    Cell::Integer(number) => out.extend_from_slice(&number.to_le_bytes()),
+                    Cell::Text(text) => push_text(out, text),
+                }
+            }
+        });
+    }
+
+    /// A statement was prepared: its number, how many parameters it takes, and the columns that its rows will have.
+    ///
+    /// Source: "COM_STMT_PREPARE Response".
+    pub fn prepared(&mut self, statement: u32, parameters: u16, columns: &[Column<'_>], status: Status) {
+        // Columns are a server's own, and few; a count that does not fit has no packet.
+        let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+        let columns = columns.get(..usize::from(count)).unwrap_or_default();
+        self.packet(|out| {
+            out.push(0);
+            out.extend_from_slice(&statement.to_le_bytes());
+            out.extend_from_slice(&count.to_le_bytes());
+            out.extend_from_slice(&parameters.to_le_bytes());
+            out.push(0);
+            out.extend_from_slice(&NO_WARNINGS);
+        });
+        let parameter = Column { name: b"?", integer: false };
+        for _ in 0..parameters {
+            self.definition(&parameter, b"");
+        }
+        if parameters > 0 && !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            self.plain_eof(status);
+        }
+        self.definitions(columns, status);
+    }
+
+    /// The answer to `COM_FIELD_LIST`: a table's columns, none of which has a default.
+    pub fn fields(&mut self, columns: &[Column<'_>], status: Status) {
+        for column in columns {
+            self.definition(column, &[0xfb]);
+        }
+        self.eof(status);
+    }
+
+    /// Asks for a proof made in another way, or for another salt. The client's answer is a packet that holds the proof
+    /// alone; its number is [`Replies::sequence`] then.
+    ///
+    /// Source: "Protocol::AuthSwitchRequest".
+    pub fn switch(&mut self, plugin: Plugin, salt: &Salt) {
+        self.packet(|out| {
+            out.push(0xfe);
+            out.extend_from_slice(plugin.name().as_bytes());
+            out.push(0);
+            out.extend_from_slice(salt.as_bytes());
+            out.push(0);
+        });
+    }
+
+    /// Says that the proof of caching_sha2_password was right. An OK packet follows.
+    ///
+    /// Source: "Protocol::AuthMoreData", `fast_auth_success`.
+    pub fn fast(&mut self) {
+        self.packet(|out| out.extend_from_slice(&[1, 3]));
+    }
+}
+
+const NO_WARNINGS: [u8; 2] = [0, 0];
+
+/// Writes a payload behind its header, and gives the number of the packet after it. One of 16 MiB - 1 bytes or more
+/// goes in pieces, of which the last is shorter, if need be empty.
+pub(super) fn packet(out: &mut Vec<u8>, sequence: u8, write: impl FnOnce(&mut Vec<u8>)) -> u8 {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    write(out);
+    let length = out.len().saturating_sub(start).saturating_sub(4);
+    if length < LONGEST {
+        head(out, start, length, sequence);
+        return sequence.wrapping_add(1);
+    }
+    let payload = out.split_off(start.saturating_add(4));
+    out.truncate(start);
+    let mut sequence = sequence;
+    let whole = payload.chunks_exact(LONGEST);
+    let rest = whole.remainder();
+    for piece in whole.chain([rest]) {
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(piece);
+        head(out, start, piece.len(), sequence);
+        sequence = sequence.wrapping_add(1);
+    }
+    sequence
+}
+
+/// Fills in a header. The length is below 2^24.
+fn head(out: &mut [u8], start: usize, length: usize, sequence: u8) {
+    let [low, middle, high, ..] = length.to_le_bytes();
+    if let Some(head) = out.get_mut(start..).and_then(<[u8]>::first_chunk_mut::<4>) {
+        *head = [low, middle, high, sequence];
+    }
+}
+
+/// A length-encoded integer. Source: "Integer Types".
+fn push_length(out: &mut Vec<u8>, number: u64) {
+    let bytes = number.to_le_bytes();
+    let [low, middle, high, ..] = bytes;
+    match number {
+        0..=0xfa => out.push(low),
+        0xfb..=0xffff => out.extend_from_slice(&[0xfc, low, middle]),
+        0x1_0000..=0xff_ffff => out.extend_from_slice(&[0xfd, low, middle, high]),
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&bytes);
+        }
+    }
+}
+
+/// The same of a size, which has no more than 64 bits on any machine.
+fn push_size(out: &mut Vec<u8>, size: usize) {
+    push_length(out, u64::try_from(size).unwrap_or(u64::MAX));
+}
+
+fn push_text(out: &mut Vec<u8>, text: &[u8]) {
+    push_size(out, text.len());
+    out.extend_from_slice(text);
+}
+
+/// The digits of a number, written to the end of `digits`.
+fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
+    let mut rest = number;
+    let mut first = digits.len();
+    for digit in digits.iter_mut().rev() {
+        *digit =
+            b"0123456789".get(usize::try_from(rest % 10).unwrap_or_default()).copied().unwrap_or_default();
+        rest /= 10;
+        first = first.saturating_sub(1);
+        if rest == 0 {
+            break;
+        }
+    }
+    digits.get(first..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimal_is_what_the_standard_library_writes() {
+        for number in
+            [0, 9, 10, 12_345, u64::MAX / 10, u64::MAX].into_iter().chain((0..64).map(|bit| 1 << bit))
+        {
+            assert_eq!(decimal(number, &mut [0; 20]), number.to_string().as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_payload_that_is_too_long_for_a_packet_goes_in_pieces() {
+        for (length, pieces) in [(LONGEST - 1, 1), (LONGEST, 2), (LONGEST + 5, 2), (2 * LONGEST, 3)] {
+            let mut out = Vec::new();
+            let next = packet(&mut out, 254, |out| out.resize(out.len() + length, 7));
+            assert_eq!(
+                (out.len(), next),
+                (length + 4 * pieces, 254_u8.wrapping_add(u8::try_from(pieces).unwrap()))
+            );
+            assert_eq!(out[3], 254);
+        }
+    }
+}
