@@ -14,6 +14,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 pub mod certificates;
+pub mod clients;
 mod etcd;
 mod home;
 mod mariadb;
