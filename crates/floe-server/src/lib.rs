@@ -9,8 +9,10 @@ mod http;
 mod listener;
 mod log;
 mod metrics;
+mod resp;
 mod server;
 mod service;
+mod session;
 mod status;
 
 pub use config::{

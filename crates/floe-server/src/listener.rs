@@ -1,29 +1,37 @@
-//! The accept loop: bounded connections, each guarded against clients that send or read too slowly, and an orderly
-//! end.
+//! The accept loop: bounded connections, each served in the protocol that its client's first bytes show, guarded against
+//! clients that send or read too slowly, and an orderly end.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::config::Limits;
 use crate::metrics::{Counted, Metrics};
+use crate::resp::Resp;
 use crate::server::ServeError;
+use crate::service::Service;
+use crate::session;
 
+mod detect;
 mod guard;
+mod rewound;
 
+use detect::{Detected, Protocol, detect};
 use guard::Guard;
+use rewound::Rewound;
 
 /// How many clients at once hear that all connections are taken; more are closed without a word.
 const TURNED_AWAY_AT_ONCE: usize = 64;
@@ -37,11 +45,25 @@ pub(crate) struct Listeners {
     front: Arc<Front>,
 }
 
+/// What clients of every protocol are served with.
+#[derive(Clone)]
+pub(crate) struct Served {
+    pub router: Router,
+    pub service: Arc<Service>,
+}
+
+/// How a connection learns that the server stops.
+struct Ending {
+    http: Watcher,
+    others: watch::Receiver<bool>,
+}
+
 struct Front {
     limits: Limits,
     metrics: Arc<Metrics>,
     places: Arc<Semaphore>,
     doorstep: Arc<Semaphore>,
+    connected: AtomicU64,
 }
 
 impl Listeners {
@@ -59,7 +81,9 @@ impl Listeners {
         }
         let places = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
-        Ok(Self { listeners, front: Arc::new(Front { limits: limits.clone(), metrics, places, doorstep }) })
+        let connected = AtomicU64::new(0);
+        let front = Front { limits: limits.clone(), metrics, places, doorstep, connected };
+        Ok(Self { listeners, front: Arc::new(front) })
     }
 
     /// Where they listen, with the ports that were really taken.
@@ -69,8 +93,9 @@ impl Listeners {
 
     /// Accepts and serves until `stop` is done; then closes the listeners, lets requests finish for at most
     /// `limits.drain_timeout`, and drops what is left.
-    pub(crate) async fn serve(self, router: Router, stop: impl Future<Output = ()>) {
+    pub(crate) async fn serve(self, served: &Served, stop: impl Future<Output = ()>) {
         let graceful = GracefulShutdown::new();
+        let (drain, draining) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut stop = std::pin::pin!(stop);
         loop {
@@ -90,11 +115,12 @@ impl Listeners {
             };
             match Arc::clone(&self.front.places).try_acquire_owned() {
                 Ok(place) => {
-                    connections.spawn(self.front.connection(
+                    let ending = Ending { http: graceful.watcher(), others: draining.clone() };
+                    connections.spawn(Arc::clone(&self.front).connection(
                         stream,
                         place,
-                        router.clone(),
-                        graceful.watcher(),
+                        served.clone(),
+                        ending,
                     ));
                 }
                 Err(_) => {
@@ -106,6 +132,8 @@ impl Listeners {
             }
         }
         drop(self.listeners);
+        // The receivers are the connections: there may be none.
+        let _ = drain.send(true);
         let finished = async {
             graceful.shutdown().await;
             while connections.join_next().await.is_some() {}
@@ -118,26 +146,89 @@ impl Listeners {
 }
 
 impl Front {
-    fn connection(
-        self: &Arc<Self>,
-        stream: TcpStream,
-        place: OwnedSemaphorePermit,
-        router: Router,
-        watcher: hyper_util::server::graceful::Watcher,
-    ) -> impl Future<Output = ()> + Send + 'static {
-        let front = Arc::clone(self);
-        async move {
-            let _place = place;
-            front.metrics.accepted.inc();
-            let _counted = Counted::new(&front.metrics.connections);
-            // An answer is one small packet, and must not wait for another.
-            let _ = stream.set_nodelay(true);
-            let (guard, busy) = Guard::new(stream, &front.limits);
-            let service = busy.around(TowerToHyperService::new(router));
-            let builder = front.builder();
-            let connection = builder.serve_connection(TokioIo::new(guard), service);
-            if let Err(error) = watcher.watch(connection.into_owned()).await {
-                tracing::debug!("a connection ended: {error}");
+    async fn connection(
+        self: Arc<Self>,
+        mut stream: TcpStream,
+        _place: OwnedSemaphorePermit,
+        served: Served,
+        ending: Ending,
+    ) {
+        self.metrics.accepted.inc();
+        let _counted = Counted::new(&self.metrics.connections);
+        // An answer is one small packet, and must not wait for another.
+        let _ = stream.set_nodelay(true);
+        let outcome = match self.first_bytes(&mut stream, ending.others.clone()).await {
+            Ok(Some((protocol, first))) => {
+                self.speak(protocol, Rewound::new(first, stream), served, ending).await
+            }
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
+            tracing::debug!("a connection ended: {error}");
+        }
+    }
+
+    /// Reads until the protocol is known; `None` where the client, or the server, is gone before.
+    async fn first_bytes<S: AsyncRead + Unpin>(
+        &self,
+        stream: &mut S,
+        mut draining: watch::Receiver<bool>,
+    ) -> io::Result<Option<(Protocol, Vec<u8>)>> {
+        let mut first = Vec::with_capacity(detect::ENOUGH);
+        let mut deadline = Instant::now() + self.limits.idle_timeout;
+        loop {
+            match detect(&first) {
+                Detected::Known(protocol) => return Ok(Some((protocol, first))),
+                Detected::Unsure => {}
+                Detected::Nothing => {
+                    self.metrics.unknown_protocols.inc();
+                    return Err(io::Error::other("it speaks no protocol that is served here"));
+                }
+            }
+            let mut bytes = [0; detect::ENOUGH];
+            let room = bytes.get_mut(first.len()..).unwrap_or_default();
+            let count = tokio::select! {
+                count = stream.read(room) => count?,
+                _ = draining.wait_for(|draining| *draining) => 0,
+                () = sleep_until(deadline) => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time"));
+                }
+            };
+            if count == 0 {
+                return Ok(None);
+            }
+            if first.is_empty() {
+                deadline = Instant::now() + self.limits.header_timeout;
+            }
+            first.extend_from_slice(room.get(..count).unwrap_or_default());
+        }
+    }
+
+    /// Serves a connection to its end in one protocol.
+    async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        protocol: Protocol,
+        mut stream: S,
+        served: Served,
+        Ending { http, others }: Ending,
+    ) -> io::Result<()> {
+        let id = self.connected.fetch_add(1, Ordering::Relaxed) + 1;
+        match protocol {
+            Protocol::Http => {
+                let (guard, busy) = Guard::new(stream, &self.limits);
+                let service = busy.around(TowerToHyperService::new(served.router));
+                let builder = self.builder();
+                let connection = builder.serve_connection(TokioIo::new(guard), service);
+                http.watch(connection.into_owned()).await.map_err(io::Error::other)
+            }
+            Protocol::Resp => {
+                let mut session = Resp::new(&served.service, &self.limits, id);
+                session::run(&mut stream, &mut session, &self.limits, others).await
+            }
+            Protocol::MemcachedText | Protocol::MemcachedBinary | Protocol::Thrift | Protocol::Tls => {
+                self.metrics.unknown_protocols.inc();
+                Err(io::Error::other(format!("{protocol:?} is not served here")))
             }
         }
     }

@@ -36,6 +36,8 @@ pub(crate) struct Metrics {
     wait_seconds: Family<NameLabel, Seconds>,
     requests: Family<RequestLabels, Counter>,
     request_seconds: Family<RouteLabel, Histogram>,
+    commands: Family<CommandLabels, Counter>,
+    command_seconds: Family<ProtocolLabel, Histogram>,
     /// Requests whose answer has not begun.
     pub(crate) in_flight: Gauge,
     /// Connections that are open.
@@ -44,6 +46,8 @@ pub(crate) struct Metrics {
     pub(crate) accepted: Counter,
     /// Connections that were turned away, the limit being reached.
     pub(crate) turned_away: Counter,
+    /// Connections on which something came that is no protocol.
+    pub(crate) unknown_protocols: Counter,
     floe: Arc<OnceLock<Floe>>,
 }
 
@@ -70,6 +74,25 @@ struct RouteLabel {
 struct RequestLabels {
     route: &'static str,
     status: u16,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct ProtocolLabel {
+    protocol: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct CommandLabels {
+    protocol: &'static str,
+    outcome: &'static str,
+}
+
+/// The counters of one protocol, for one connection.
+pub(crate) struct WireMetrics {
+    protocol: &'static str,
+    answered: Counter,
+    commands: Family<CommandLabels, Counter>,
+    seconds: Histogram,
 }
 
 /// The names that have been opened, with what each has minted, and whether it has a label of its own.
@@ -107,6 +130,14 @@ impl Metrics {
             Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 16)));
         let help = "Time until the answer to an HTTP request began";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, request_seconds.clone());
+        let commands = Family::default();
+        let help = "Commands of the protocols beside HTTP, by what they came to";
+        registry.register("commands", help, commands.clone());
+        // 10 us to 5 s.
+        let command_seconds: Family<ProtocolLabel, Histogram> =
+            Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.00001, 2.0, 20)));
+        let help = "Time until the commands that came together, a pipeline, were answered";
+        registry.register_with_unit("pipeline_duration", help, Unit::Seconds, command_seconds.clone());
         let in_flight = Gauge::default();
         registry.register(
             "http_requests_in_flight",
@@ -118,6 +149,9 @@ impl Metrics {
         registry.register("connections_accepted", "Connections that were accepted", accepted.clone());
         let help = "Connections that were turned away at limits.connections";
         registry.register("connections_turned_away", help, turned_away.clone());
+        let unknown_protocols = Counter::default();
+        let help = "Connections that were closed since what came on them is no protocol that is served";
+        registry.register("connections_unknown_protocol", help, unknown_protocols.clone());
         registry
             .register_collector(Box::new(FromStatus { floe: Arc::clone(&floe), names: Arc::clone(&names) }));
         Self {
@@ -128,10 +162,13 @@ impl Metrics {
             wait_seconds,
             requests,
             request_seconds,
+            commands,
+            command_seconds,
             in_flight,
             connections,
             accepted,
             turned_away,
+            unknown_protocols,
             floe,
         }
     }
@@ -166,6 +203,17 @@ impl Metrics {
         self.request_seconds.get_or_create(&RouteLabel { route }).observe(took.as_secs_f64());
     }
 
+    /// The counters of a protocol.
+    pub(crate) fn wire(&self, protocol: &'static str) -> WireMetrics {
+        let label = CommandLabels { protocol, outcome: "ok" };
+        WireMetrics {
+            protocol,
+            answered: self.commands.get_or_create(&label).clone(),
+            commands: self.commands.clone(),
+            seconds: self.command_seconds.get_or_create(&ProtocolLabel { protocol }).clone(),
+        }
+    }
+
     /// All of it in the OpenMetrics text format.
     ///
     /// # Errors
@@ -174,6 +222,24 @@ impl Metrics {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+}
+
+impl WireMetrics {
+    /// So many commands were done.
+    pub(crate) fn answered(&self, count: u64) {
+        self.answered.inc_by(count);
+    }
+
+    /// A command came to an error.
+    pub(crate) fn refused(&self, status: crate::status::Status) {
+        let label = CommandLabels { protocol: self.protocol, outcome: status.slug() };
+        self.commands.get_or_create(&label).inc();
+    }
+
+    /// The commands that came together were answered.
+    pub(crate) fn took(&self, time: Duration) {
+        self.seconds.observe(time.as_secs_f64());
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::config::{Config, ConfigError, NameRule, NameSettings};
-use crate::listener::Listeners;
+use crate::listener::{Listeners, Served};
 use crate::metrics::Metrics;
 use crate::service::Service;
 use crate::{http, log};
@@ -76,6 +76,7 @@ pub async fn run(
     let started = Started { addresses, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
     service.open_listed().await;
     let router = http::router(Arc::clone(&service), &config.limits);
+    let served = Served { router, service: Arc::clone(&service) };
     ready(&started);
 
     let mut cause = None;
@@ -92,7 +93,7 @@ pub async fn run(
             tokio::time::sleep(config.limits.drain_delay).await;
         }
     };
-    listeners.serve(router, stop).await;
+    listeners.serve(&served, stop).await;
     let closing = Arc::clone(&service);
     blocking(move || closing.close()).await?;
     match cause {

@@ -5,7 +5,7 @@
 //! [`Refusal`], which its column of the table in [`status`](crate::status) turns into an answer.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -58,6 +58,8 @@ enum Known {
 
 struct OpenName {
     handle: Handle,
+    /// The last value that [`Service::note_last`] was told of; 0 is none.
+    last: AtomicU64,
     metrics: NameMetrics,
     /// Whether the log has been told that nothing is minted under the name: clients go on asking.
     stop_logged: AtomicBool,
@@ -153,6 +155,49 @@ impl Service {
         }
         open.metrics.minted(n);
         Ok(minted)
+    }
+
+    /// The most IDs in one call.
+    pub(crate) fn max_batch(&self) -> u64 {
+        self.max_batch
+    }
+
+    /// Remembers the last value that was minted under a name, for [`last`](Self::last).
+    pub(crate) fn note_last(&self, name: &str, last: i64) {
+        if let (Some(Known::Open(open)), Ok(last)) = (self.find(name), u64::try_from(last)) {
+            open.last.fetch_max(last, Ordering::AcqRel);
+        }
+    }
+
+    /// The last value that was minted under a name, as far as this server knows: one of its own, else the mark of a
+    /// counter. Mints nothing, and no name comes into being.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the ledger cannot say.
+    pub(crate) async fn last(self: &Arc<Self>, name: &str) -> Result<Option<i64>, Refusal> {
+        if let Some(Known::Open(open)) = self.find(name)
+            && let last @ 1.. = open.last.load(Ordering::Acquire)
+        {
+            return Ok(i64::try_from(last).ok());
+        }
+        let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
+        let service = Arc::clone(self);
+        let look = move || service.mark_of_counter(&name);
+        let task = tokio::task::spawn_blocking(look).await;
+        task.unwrap_or_else(|error| {
+            Err(Refusal::new(Status::Stopped, format!("reading the mark failed: {error}")))
+        })
+    }
+
+    fn mark_of_counter(&self, name: &Name) -> Result<Option<i64>, Refusal> {
+        let stored = self.floe.stored(name).map_err(|error| self.refuse_to_open(name, error))?;
+        if stored.is_none_or(|definition| definition.kind() != floe::Kind::Counter) {
+            return Ok(None);
+        }
+        let key = floe::ledger::Key::name(name);
+        let records = self.records(key.as_str(), 1)?;
+        let own = records.into_iter().find(|record| record.key == key.as_str() && record.mark > 0);
+        Ok(own.and_then(|record| i64::try_from(record.mark).ok()))
     }
 
     /// What a name is, opened as a call on `wire` would.
@@ -270,6 +315,7 @@ impl Service {
             self.floe.define(name, &definition, &taste).map_err(|error| self.refuse_to_open(name, error))?;
         let open = Arc::new(OpenName {
             handle,
+            last: AtomicU64::new(0),
             metrics: self.metrics.name(name.as_str()),
             stop_logged: AtomicBool::new(false),
         });

@@ -47,6 +47,17 @@ impl Status {
         }
     }
 
+    /// The word that Redis' clients tell errors apart by.
+    pub(crate) const fn resp(self) -> &'static str {
+        match self {
+            Self::UnknownName => "NOKEY",
+            Self::BadRequest | Self::Stopped => "ERR",
+            Self::WrongKind => "WRONGTYPE",
+            Self::Busy | Self::Unavailable => "TRYAGAIN",
+            Self::Exhausted => "OVERFLOW",
+        }
+    }
+
     /// The word for it, in URIs, logs and metrics.
     pub(crate) const fn slug(self) -> &'static str {
         match self {

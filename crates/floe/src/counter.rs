@@ -269,6 +269,11 @@ impl DatedId {
         self.counter
     }
 
+    /// What its text begins with.
+    pub fn prefix(&self) -> &str {
+        self.shape.prefix()
+    }
+
     /// `yyyyMMdd * 10^digits + counter` as one number. A counter that outgrew its digits has a power of ten more for
     /// each; `None` where that passes 63 bits.
     pub fn number(&self) -> Option<Id> {

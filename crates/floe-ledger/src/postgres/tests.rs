@@ -42,7 +42,7 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
     for (url, part) in [
         ("postgres://floe:secret@db:port/ids", "no URL of a PostgreSQL database"),
         ("postgres://floe:sec/ret?a@db/ids", "%3F for ?"),
-        ("postgres://floe:secret@db/ids?secret=1", "no URL of a PostgreSQL database"),
+        ("postgres://floe:secret@db/ids?secret=1", "has no option `secret`: it has schema"),
         ("postgres:///ids", "names no host"),
         ("postgres://db/ids?max_wait=soon", "500ms or 10s"),
         ("postgres://db/ids?max_wait=1ms", "from 100ms"),

@@ -15,7 +15,6 @@ use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
 use hyper::service::Service;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 use crate::config::Limits;
@@ -24,8 +23,8 @@ use crate::config::Limits;
 const HTTP2: &[u8] = b"PRI";
 
 /// See the module.
-pub(super) struct Guard {
-    stream: TcpStream,
+pub(super) struct Guard<S> {
+    stream: S,
     busy: Busy,
     idle: Duration,
     header: Duration,
@@ -55,8 +54,8 @@ struct Counts {
     ended: AtomicU64,
 }
 
-impl Guard {
-    pub(super) fn new(stream: TcpStream, limits: &Limits) -> (Self, Busy) {
+impl<S> Guard<S> {
+    pub(super) fn new(stream: S, limits: &Limits) -> (Self, Busy) {
         let busy = Busy::default();
         let guard = Self {
             stream,
@@ -134,7 +133,7 @@ impl Guard {
     }
 }
 
-impl AsyncRead for Guard {
+impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -158,7 +157,7 @@ impl AsyncRead for Guard {
     }
 }
 
-impl AsyncWrite for Guard {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write(context, bytes);

@@ -15,6 +15,10 @@ pub(crate) enum Wire {
     LeafSegment,
     /// Leaf's `/api/snowflake/get`. Snowflake names answer.
     LeafSnowflake,
+    /// Redis' `INCR`. Every kind answers whose IDs are numbers of 63 bits.
+    RespIncr,
+    /// Redis' `INCRBY` by more than one. Kinds that count answer.
+    RespIncrBy,
 }
 
 impl Wire {
@@ -23,29 +27,30 @@ impl Wire {
         match self {
             Self::Native | Self::LeafSnowflake => super::natural_snowflake(),
             Self::LeafSegment => Definition::SEGMENT,
+            Self::RespIncr | Self::RespIncrBy => Definition::Counter,
         }
     }
 
     /// Refuses a kind that does not answer on this wire.
     pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
-        let (admitted, instead) = match (self, kind) {
-            (Self::Native, _) => (true, ""),
-            (Self::LeafSegment, Kind::Segment | Kind::Counter | Kind::Dated) => (true, ""),
-            (Self::LeafSegment, Kind::Snowflake) => (false, "/api/snowflake/get/"),
-            (Self::LeafSnowflake, Kind::Snowflake) => (true, ""),
-            (Self::LeafSnowflake, Kind::Segment | Kind::Counter | Kind::Dated) => {
-                (false, "/api/segment/get/")
+        let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
+        let instead = match self {
+            Self::Native | Self::RespIncr => return Ok(()),
+            Self::LeafSegment if counts => return Ok(()),
+            Self::LeafSegment => "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
+            Self::LeafSnowflake if kind == Kind::Snowflake => return Ok(()),
+            Self::LeafSnowflake => "ask at /api/segment/get/{key} or /v1/mint/{name}",
+            Self::RespIncrBy if counts => return Ok(()),
+            Self::RespIncrBy => {
+                "its IDs do not follow one another: use INCR for one, MINT name n for several"
             }
         };
-        match admitted {
-            true => Ok(()),
-            false => Err(Refusal::new(
-                Status::WrongKind,
-                format!(
-                    "`{name}` is a {kind} name, and this call does not mint from that kind: ask at {instead}{{key}} or /v1/mint/{{name}}, or use another name (a name has one kind for ever)"
-                ),
-            )),
-        }
+        Err(Refusal::new(
+            Status::WrongKind,
+            format!(
+                "`{name}` is a {kind} name, and this call does not mint from that kind: {instead}, or use another name (a name has one kind for ever)"
+            ),
+        ))
     }
 }
 

@@ -1,0 +1,465 @@
+//! Redis' protocol: `INCR` and `INCRBY` on names that count, `MINT` on every kind, and what clients say besides.
+//!
+//! `INCR`s of one name that stand next to each other in a pipeline are minted in one step. What is queued between `MULTI`
+//! and `EXEC` runs as a batch, and is not atomic: every number is handed out once anyway.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use floe::Minted;
+use floe_wire::resp::{Decoder, Encoder, Limits as WireLimits, Request, Version};
+use tokio::time::Instant;
+
+use crate::config::Limits;
+use crate::metrics::WireMetrics;
+use crate::service::{Service, Wire};
+use crate::session::{FULL, Next, Served, Session};
+use crate::status::{Refusal, Status};
+
+mod about;
+
+/// The most commands between `MULTI` and `EXEC`.
+const MOST_QUEUED: usize = 10_000;
+
+/// How long a word from a client may be in an error.
+const SHOWN: usize = 40;
+
+/// One client's connection.
+pub(crate) struct Resp {
+    decoder: Decoder,
+    state: State,
+}
+
+struct State {
+    service: Arc<Service>,
+    metrics: WireMetrics,
+    id: u64,
+    version: Version,
+    name: String,
+    request_bytes: usize,
+    /// `INCR`s of one name that nothing has been minted for yet.
+    run: Run,
+    /// A batch that is being written.
+    writing: Option<Minted>,
+    queue: Option<Queue>,
+    /// What `EXEC` runs, before anything else that the client sent.
+    replay: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Run {
+    name: Vec<u8>,
+    count: u64,
+}
+
+/// What came since `MULTI`.
+#[derive(Default)]
+struct Queue {
+    commands: Vec<u8>,
+    count: usize,
+    /// A command was refused: `EXEC` refuses all of them.
+    broken: bool,
+}
+
+/// What a command came to.
+type Answer = Result<(), Refusal>;
+
+impl Resp {
+    pub(crate) fn new(service: &Arc<Service>, limits: &Limits, id: u64) -> Self {
+        let request_bytes = limits.header_bytes + limits.body_bytes;
+        Self {
+            decoder: Decoder::new(WireLimits { request_bytes, arguments: limits.header_count }),
+            state: State {
+                service: Arc::clone(service),
+                metrics: service.metrics().wire("resp"),
+                id,
+                version: Version::Two,
+                name: String::new(),
+                request_bytes,
+                run: Run::default(),
+                writing: None,
+                queue: None,
+                replay: Vec::new(),
+            },
+        }
+    }
+}
+
+impl Session for Resp {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+        let Self { decoder, state } = self;
+        let since = Instant::now();
+        let served = loop {
+            let served = match state.replay.is_empty() {
+                true => state.serve(decoder, input, output).await,
+                false => {
+                    let replay = std::mem::take(&mut state.replay);
+                    let served = state.serve(decoder, &replay, output).await;
+                    if let Some(left) = replay.get(served.consumed..).filter(|left| !left.is_empty()) {
+                        state.replay = left.to_vec();
+                        break Served { consumed: 0, ..served };
+                    }
+                    if served.next == Next::Read {
+                        continue;
+                    }
+                    Served { consumed: 0, ..served }
+                }
+            };
+            break served;
+        };
+        state.metrics.took(since.elapsed());
+        served
+    }
+}
+
+impl State {
+    /// Serves the commands at the front of `input`, of the client or of `EXEC`.
+    async fn serve(&mut self, decoder: &mut Decoder, input: &[u8], output: &mut Vec<u8>) -> Served {
+        let mut consumed = 0;
+        let next = loop {
+            if output.len() >= FULL || !self.write_on(output) {
+                break Next::Again;
+            }
+            let rest = input.get(consumed..).unwrap_or_default();
+            match decoder.decode(rest) {
+                Ok(None) => break Next::Read,
+                Ok(Some((request, bytes))) => {
+                    consumed += bytes;
+                    let raw = rest.get(..bytes).unwrap_or_default();
+                    match self.take(&request, raw, output).await {
+                        Next::Read => {}
+                        next => break next,
+                    }
+                }
+                Err(error) => {
+                    self.flush(output).await;
+                    self.metrics.refused(Status::BadRequest);
+                    error.encode(output);
+                    consumed = input.len();
+                    break Next::Close;
+                }
+            }
+        };
+        self.flush(output).await;
+        Served { consumed, next }
+    }
+
+    /// Takes one command; `Read` where the next one may follow.
+    async fn take(&mut self, request: &Request<'_>, raw: &[u8], output: &mut Vec<u8>) -> Next {
+        let Some(command) = request.command() else { return Next::Read };
+        if let Some(name) = incremented(command, request).filter(|_| self.queue.is_none()) {
+            if self.run.count > 0 && (self.run.name != name || self.run.count >= self.service.max_batch()) {
+                self.flush(output).await;
+            }
+            if self.run.count == 0 {
+                self.run.name.clear();
+                self.run.name.extend_from_slice(name);
+            }
+            self.run.count += 1;
+            return Next::Read;
+        }
+        self.flush(output).await;
+        let word = command.to_ascii_uppercase();
+        if self.queue.is_some() && !matches!(&*word, b"EXEC" | b"DISCARD" | b"RESET" | b"QUIT") {
+            self.enqueue(&word, raw, output);
+            return Next::Read;
+        }
+        match self.run_command(&word, request, output).await {
+            Ok(next) => {
+                self.metrics.answered(1);
+                next
+            }
+            Err(refusal) => {
+                self.refuse(&refusal, output);
+                Next::Read
+            }
+        }
+    }
+
+    fn refuse(&self, refusal: &Refusal, output: &mut Vec<u8>) {
+        self.metrics.refused(refusal.status);
+        Encoder::new(output, self.version).error(refusal.status.resp(), &refusal.detail);
+    }
+
+    /// Mints for the `INCR`s that have been gathered.
+    async fn flush(&mut self, output: &mut Vec<u8>) {
+        let count = std::mem::take(&mut self.run.count);
+        if count == 0 {
+            return;
+        }
+        match self.mint_numbers(Wire::RespIncr, count).await {
+            Ok(numbers) => {
+                let mut encoder = Encoder::new(output, self.version);
+                let mut last = None;
+                for number in numbers {
+                    encoder.integer(number);
+                    last = Some(number);
+                }
+                self.metrics.answered(count);
+                self.note(last);
+            }
+            Err(refusal) => (0..count).for_each(|_| self.refuse(&refusal, output)),
+        }
+    }
+
+    /// Numbers under the name of the run.
+    async fn mint_numbers(
+        &self,
+        wire: Wire,
+        count: u64,
+    ) -> Result<impl Iterator<Item = i64> + use<>, Refusal> {
+        let name = text(&self.run.name)?;
+        let minted = self.service.mint(wire, name, count).await?;
+        numbers(name, minted)
+    }
+
+    fn note(&self, last: Option<i64>) {
+        if let (Ok(name), Some(last)) = (text(&self.run.name), last) {
+            self.service.note_last(name, last);
+        }
+    }
+
+    fn enqueue(&mut self, word: &[u8], raw: &[u8], output: &mut Vec<u8>) {
+        let request_bytes = self.request_bytes;
+        let Some(queue) = &mut self.queue else { return };
+        let refusal = match word {
+            b"MULTI" => Some(Refusal::bad("MULTI calls can not be nested")),
+            _ if !about::KNOWN.iter().any(|known| known.as_bytes() == word) => Some(unknown(word)),
+            _ if queue.count >= MOST_QUEUED || queue.commands.len() + raw.len() > request_bytes => {
+                Some(Refusal::bad(format!(
+                    "more than {MOST_QUEUED} commands or {request_bytes} bytes between MULTI and EXEC: send them in smaller batches"
+                )))
+            }
+            _ => None,
+        };
+        match refusal {
+            None => {
+                queue.commands.extend_from_slice(raw);
+                queue.count += 1;
+                Encoder::new(output, self.version).simple("QUEUED");
+            }
+            Some(refusal) => {
+                queue.broken = true;
+                self.refuse(&refusal, output);
+            }
+        }
+    }
+
+    /// Writes on what is being written; whether all of it is.
+    fn write_on(&mut self, output: &mut Vec<u8>) -> bool {
+        let Some(minted) = &mut self.writing else { return true };
+        let mut encoder = Encoder::new(output, self.version);
+        let mut shown = String::new();
+        // A chunk at a time: the encoder's own length is not at hand.
+        for _ in 0..FULL / 32 {
+            let written = match minted {
+                Minted::Numbers(ids) => ids.next().map(|id| encoder.integer(id.get().cast_signed())),
+                Minted::Wide(ids) => ids.next().map(|id| bulk(&mut encoder, &mut shown, &id)),
+                Minted::Dated(ids) => {
+                    ids.next().map(|id| match id.number().filter(|_| id.prefix().is_empty()) {
+                        Some(number) => encoder.integer(number.get().cast_signed()),
+                        None => bulk(&mut encoder, &mut shown, &id),
+                    })
+                }
+            };
+            if written.is_none() {
+                self.writing = None;
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn run_command(
+        &mut self,
+        word: &[u8],
+        request: &Request<'_>,
+        output: &mut Vec<u8>,
+    ) -> Result<Next, Refusal> {
+        match word {
+            b"INCR" => {
+                // With one argument it has been gathered before.
+                arguments(word, request, 1..=1)?;
+            }
+            b"INCRBY" => {
+                arguments(word, request, 2..=2)?;
+                self.increment_by(request, output).await?;
+            }
+            b"DECR" | b"DECRBY" => {
+                return Err(Refusal::bad(
+                    "a counter never goes back: IDs would repeat. floe mints upwards only, with INCR, INCRBY and MINT",
+                ));
+            }
+            b"MINT" => {
+                arguments(word, request, 1..=2)?;
+                self.mint(request, output).await?;
+            }
+            b"EXEC" => {
+                arguments(word, request, 0..=0)?;
+                let Some(queue) = self.queue.take() else { return Err(Refusal::bad("EXEC without MULTI")) };
+                if queue.broken {
+                    self.metrics.refused(Status::BadRequest);
+                    Encoder::new(output, self.version)
+                        .error("EXECABORT", "Transaction discarded because of previous errors.");
+                    return Ok(Next::Read);
+                }
+                Encoder::new(output, self.version).array(queue.count);
+                self.replay = queue.commands;
+                if !self.replay.is_empty() {
+                    return Ok(Next::Again);
+                }
+            }
+            b"MULTI" => {
+                arguments(word, request, 0..=0)?;
+                self.queue = Some(Queue::default());
+                Encoder::new(output, self.version).simple("OK");
+            }
+            b"DISCARD" => {
+                arguments(word, request, 0..=0)?;
+                self.queue.take().ok_or_else(|| Refusal::bad("DISCARD without MULTI"))?;
+                Encoder::new(output, self.version).simple("OK");
+            }
+            b"QUIT" => {
+                Encoder::new(output, self.version).simple("OK");
+                return Ok(Next::Close);
+            }
+            b"RESET" => {
+                (self.queue, self.version, self.name) = (None, Version::Two, String::new());
+                Encoder::new(output, self.version).simple("RESET");
+            }
+            b"GET" => {
+                arguments(word, request, 1..=1)?;
+                let last = self.service.last(argument_text(request, 1)?).await?;
+                let mut encoder = Encoder::new(output, self.version);
+                match last {
+                    Some(last) => encoder.bulk_number(last),
+                    None => encoder.null(),
+                }
+            }
+            b"INSPECT" => {
+                arguments(word, request, 1..=2)?;
+                self.inspect(request, output).await?;
+            }
+            _ => about::answer(self, word, request, output)?,
+        }
+        Ok(Next::Read)
+    }
+
+    async fn increment_by(&mut self, request: &Request<'_>, output: &mut Vec<u8>) -> Answer {
+        let by = argument_text(request, 2)?;
+        let count = match by.parse::<i64>() {
+            Ok(count) if count >= 1 => self.service.count(by)?,
+            Ok(_) => {
+                return Err(Refusal::bad(format!(
+                    "INCRBY {by} would not mint: floe mints upwards only, by 1 to {}",
+                    self.service.max_batch()
+                )));
+            }
+            Err(_) => return Err(Refusal::bad("value is not an integer or out of range")),
+        };
+        self.run.name = request.get(1).unwrap_or_default().to_vec();
+        let last = self.mint_numbers(Wire::RespIncrBy, count).await?.last();
+        self.note(last);
+        Encoder::new(output, self.version).integer(last.unwrap_or_default());
+        Ok(())
+    }
+
+    async fn mint(&mut self, request: &Request<'_>, output: &mut Vec<u8>) -> Answer {
+        let name = argument_text(request, 1)?;
+        let many = request.get(2).map(text).transpose()?;
+        let count = many.map_or(Ok(1), |many| self.service.count(many))?;
+        let minted = self.service.mint(Wire::Native, name, count).await?;
+        if many.is_some() {
+            Encoder::new(output, self.version).array(usize::try_from(count).unwrap_or(usize::MAX));
+        }
+        self.writing = Some(minted);
+        Ok(())
+    }
+
+    async fn inspect(&self, request: &Request<'_>, output: &mut Vec<u8>) -> Answer {
+        let id = argument_text(request, 1)?.to_owned();
+        let name = request.get(2).map(text).transpose()?.map(str::to_owned);
+        let service = Arc::clone(&self.service);
+        let look = move || service.inspect(&id, name.as_deref(), None);
+        let found = tokio::task::spawn_blocking(look).await.map_err(|error| {
+            Refusal::new(Status::Stopped, format!("looking at the ID failed: {error}; see the server's log"))
+        })??;
+        let json = serde_json::to_value(&found).unwrap_or_default();
+        about::write_json(&mut Encoder::new(output, self.version), &json);
+        Ok(())
+    }
+}
+
+/// The name of an `INCR`, or of an `INCRBY` by one, which some clients send for it.
+fn incremented<'a>(command: &[u8], request: &Request<'a>) -> Option<&'a [u8]> {
+    let plain = command.eq_ignore_ascii_case(b"INCR") && request.len() == 2;
+    let by_one =
+        command.eq_ignore_ascii_case(b"INCRBY") && request.len() == 3 && request.get(2) == Some(b"1");
+    request.get(1).filter(|_| plain || by_one)
+}
+
+/// What was minted, as the numbers that Redis' integers hold.
+fn numbers(name: &str, minted: Minted) -> Result<impl Iterator<Item = i64> + use<>, Refusal> {
+    let too_wide = |what: &str| {
+        Refusal::new(
+            Status::WrongKind,
+            format!("`{name}` mints {what}, which no integer of Redis holds: use MINT"),
+        )
+    };
+    if matches!(minted, Minted::Wide(_)) {
+        return Err(too_wide("IDs of more than 63 bits"));
+    }
+    let mut numbers = Vec::new();
+    let single = match minted {
+        Minted::Numbers(ids) => Some(ids),
+        Minted::Dated(ids) => {
+            for id in ids {
+                let number = id.number().ok_or_else(|| {
+                    Refusal::new(
+                        Status::Exhausted,
+                        format!(
+                            "{id} is past 63 bits as a number: use MINT, or another name with fewer digits"
+                        ),
+                    )
+                })?;
+                numbers.push(number.get().cast_signed());
+            }
+            None
+        }
+        Minted::Wide(_) => None,
+    };
+    Ok(single.into_iter().flatten().map(|id| id.get().cast_signed()).chain(numbers))
+}
+
+fn bulk(encoder: &mut Encoder<'_>, shown: &mut String, id: &dyn std::fmt::Display) {
+    shown.clear();
+    // Writing to memory does not fail.
+    let _ = write!(shown, "{id}");
+    encoder.bulk(shown.as_bytes());
+}
+
+/// Refuses a command with another number of arguments.
+fn arguments(word: &[u8], request: &Request<'_>, allowed: std::ops::RangeInclusive<usize>) -> Answer {
+    match allowed.contains(&(request.len() - 1)) {
+        true => Ok(()),
+        false => Err(Refusal::bad(format!(
+            "wrong number of arguments for '{}' command",
+            String::from_utf8_lossy(word).to_lowercase()
+        ))),
+    }
+}
+
+fn argument_text<'a>(request: &Request<'a>, index: usize) -> Result<&'a str, Refusal> {
+    text(request.get(index).unwrap_or_default())
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Refusal> {
+    std::str::from_utf8(bytes).map_err(|_| Refusal::bad("a name or a number has to be UTF-8"))
+}
+
+fn unknown(word: &[u8]) -> Refusal {
+    let shown: String = String::from_utf8_lossy(word).chars().take(SHOWN).collect();
+    Refusal::bad(format!(
+        "unknown command '{shown}': floe mints with INCR, INCRBY and MINT name [n], and knows INSPECT and GET"
+    ))
+}

@@ -1,0 +1,227 @@
+//! What Redis' clients say about themselves and ask about the server, and have to be answered for them to go on.
+
+use floe_wire::resp::{Encoder, Request, Version};
+use serde_json::Value;
+
+use super::{Answer, State, argument_text, arguments, text, unknown};
+use crate::service::Readiness;
+use crate::status::{Refusal, Status};
+
+/// Every command that is known, for `COMMAND` and for what may stand between `MULTI` and `EXEC`.
+pub(super) const KNOWN: [&str; 31] = [
+    "AUTH",
+    "CLIENT",
+    "COMMAND",
+    "CONFIG",
+    "DECR",
+    "DECRBY",
+    "DISCARD",
+    "ECHO",
+    "EXEC",
+    "EXPIRE",
+    "EXPIREAT",
+    "GET",
+    "HELLO",
+    "INCR",
+    "INCRBY",
+    "INFO",
+    "INSPECT",
+    "MINT",
+    "MULTI",
+    "PERSIST",
+    "PEXPIRE",
+    "PEXPIREAT",
+    "PING",
+    "PTTL",
+    "QUIT",
+    "READONLY",
+    "RESET",
+    "SELECT",
+    "TTL",
+    "UNWATCH",
+    "WATCH",
+];
+
+/// The longest name that a client may give itself.
+const NAME_BYTES: usize = 256;
+
+pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, output: &mut Vec<u8>) -> Answer {
+    let version = state.version;
+    let mut encoder = Encoder::new(output, version);
+    match word {
+        b"PING" => {
+            arguments(word, request, 0..=1)?;
+            match request.get(1) {
+                Some(message) => encoder.bulk(message),
+                None => encoder.simple("PONG"),
+            }
+        }
+        b"ECHO" => {
+            arguments(word, request, 1..=1)?;
+            encoder.bulk(request.get(1).unwrap_or_default());
+        }
+        b"SELECT" => {
+            arguments(word, request, 1..=1)?;
+            if argument_text(request, 1)? != "0" {
+                return Err(Refusal::bad(
+                    "there is one database, 0: a realm is what keeps names apart (docs/configuration.md)",
+                ));
+            }
+            encoder.simple("OK");
+        }
+        b"HELLO" => return hello(state, request, output),
+        b"AUTH" => {
+            arguments(word, request, 1..=2)?;
+            return Err(Refusal::bad("this server asks nobody for a password: leave AUTH out"));
+        }
+        b"CLIENT" => return client(state, request, output),
+        b"COMMAND" => match request.get(1).map(<[u8]>::to_ascii_uppercase).as_deref() {
+            Some(b"COUNT") => encoder.integer(i64::try_from(KNOWN.len()).unwrap_or(i64::MAX)),
+            Some(b"DOCS") => encoder.map(0),
+            Some(b"LIST") => {
+                encoder.array(KNOWN.len());
+                KNOWN.iter().for_each(|known| encoder.bulk(known.to_ascii_lowercase().as_bytes()));
+            }
+            _ => encoder.array(0),
+        },
+        b"CONFIG" => {
+            let get = request.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"GET"));
+            if !get {
+                return Err(Refusal::bad(
+                    "settings are changed in floe's configuration file, and with a restart",
+                ));
+            }
+            // What redis-benchmark asks for.
+            let asked: Vec<&str> = ["save", "appendonly"]
+                .into_iter()
+                .filter(|known| {
+                    request.iter().skip(2).any(|asked| asked.eq_ignore_ascii_case(known.as_bytes()))
+                })
+                .collect();
+            encoder.map(asked.len());
+            for known in asked {
+                encoder.bulk(known.as_bytes());
+                encoder.bulk(if known == "save" { b"" } else { b"yes" });
+            }
+        }
+        b"INFO" => {
+            let text = format!(
+                "# Server\r\nredis_version:7.0.0\r\nfloe_version:{}\r\nredis_mode:standalone\r\n\r\n# Replication\r\nrole:master\r\n\r\n# floe\r\nready:{}\r\n",
+                env!("CARGO_PKG_VERSION"),
+                u8::from(state.service.readiness() == Readiness::Ready)
+            );
+            encoder.verbatim(&text);
+        }
+        // The usual recipe sets a time to live on the key of a date. Nothing is deleted: a name never begins anew.
+        b"EXPIRE" | b"PEXPIRE" | b"EXPIREAT" | b"PEXPIREAT" => {
+            arguments(word, request, 2..=3)?;
+            encoder.integer(1);
+        }
+        b"TTL" | b"PTTL" => {
+            arguments(word, request, 1..=1)?;
+            encoder.integer(-1);
+        }
+        b"PERSIST" => encoder.integer(0),
+        b"WATCH" | b"UNWATCH" | b"READONLY" => encoder.simple("OK"),
+        _ => return Err(unknown(word)),
+    }
+    Ok(())
+}
+
+/// `HELLO [2|3 [AUTH user password] [SETNAME name]]`.
+fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answer {
+    let mut version = state.version;
+    if let Some(asked) = request.get(1) {
+        version = match asked {
+            b"2" => Version::Two,
+            b"3" => Version::Three,
+            _ => return Err(Refusal::new(Status::BadRequest, "unsupported protocol version: 2 or 3")),
+        };
+    }
+    let mut at = 2;
+    while let Some(option) = request.get(at) {
+        match option.to_ascii_uppercase().as_slice() {
+            b"SETNAME" => {
+                state.name = client_name(request.get(at + 1))?;
+                at += 2;
+            }
+            b"AUTH" => {
+                return Err(Refusal::bad("this server asks nobody for a password: leave AUTH out of HELLO"));
+            }
+            _ => return Err(Refusal::bad("syntax error in HELLO: HELLO [2|3 [SETNAME name]]")),
+        }
+    }
+    state.version = version;
+    let mut encoder = Encoder::new(output, version);
+    encoder.map(7);
+    let proto = if version == Version::Three { 3 } else { 2 };
+    for (key, value) in [("server", "redis"), ("version", "7.0.0")] {
+        encoder.bulk(key.as_bytes());
+        encoder.bulk(value.as_bytes());
+    }
+    encoder.bulk(b"proto");
+    encoder.integer(proto);
+    encoder.bulk(b"id");
+    encoder.integer(i64::try_from(state.id).unwrap_or(i64::MAX));
+    for (key, value) in [("mode", "standalone"), ("role", "master")] {
+        encoder.bulk(key.as_bytes());
+        encoder.bulk(value.as_bytes());
+    }
+    encoder.bulk(b"modules");
+    encoder.array(0);
+    Ok(())
+}
+
+fn client(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answer {
+    let mut encoder = Encoder::new(output, state.version);
+    match request.get(1).map(<[u8]>::to_ascii_uppercase).as_deref() {
+        Some(b"SETNAME") => {
+            state.name = client_name(request.get(2))?;
+            encoder.simple("OK");
+        }
+        Some(b"GETNAME") => match state.name.is_empty() {
+            true => encoder.null(),
+            false => encoder.bulk(state.name.as_bytes()),
+        },
+        Some(b"ID") => encoder.integer(i64::try_from(state.id).unwrap_or(i64::MAX)),
+        Some(b"SETINFO" | b"NO-EVICT" | b"NO-TOUCH") => encoder.simple("OK"),
+        _ => {
+            return Err(Refusal::bad(
+                "unknown subcommand of CLIENT: floe knows ID, SETNAME, GETNAME and SETINFO",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn client_name(name: Option<&[u8]>) -> Result<String, Refusal> {
+    let name = text(name.ok_or_else(|| Refusal::bad("SETNAME without a name"))?)?;
+    match name.len() <= NAME_BYTES && name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(name.to_owned()),
+        false => Err(Refusal::bad("a client's name has at most 256 printable characters and no spaces")),
+    }
+}
+
+/// JSON as maps, arrays and bulk strings.
+pub(super) fn write_json(encoder: &mut Encoder<'_>, json: &Value) {
+    match json {
+        Value::Object(fields) => {
+            encoder.map(fields.len());
+            for (key, value) in fields {
+                encoder.bulk(key.as_bytes());
+                write_json(encoder, value);
+            }
+        }
+        Value::Array(items) => {
+            encoder.array(items.len());
+            items.iter().for_each(|item| write_json(encoder, item));
+        }
+        Value::Null => encoder.null(),
+        Value::String(text) => encoder.bulk(text.as_bytes()),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => encoder.integer(number),
+            None => encoder.bulk(number.to_string().as_bytes()),
+        },
+        Value::Bool(yes) => encoder.integer((*yes).into()),
+    }
+}
