@@ -1,0 +1,73 @@
+"""redis-py: INCR, INCRBY, pipelines with and without MULTI, floe's own MINT, errors, and a server that dies."""
+
+import os
+import sys
+
+import redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
+
+host, port = sys.argv[1], int(sys.argv[2])
+client = redis.Redis(
+    host=host,
+    port=port,
+    protocol=int(os.environ["RESP"]),
+    decode_responses=True,
+    retry=Retry(ConstantBackoff(0.05), 200),
+    retry_on_error=[redis.exceptions.ConnectionError],
+)
+
+
+def give(name, *ids):
+    for one in ids:
+        print("id", name, one, flush=True)
+
+
+def refused(word, call):
+    try:
+        call()
+    except redis.exceptions.ResponseError as error:
+        assert str(error).startswith(word), f"{error} does not begin with {word}"
+    else:
+        raise AssertionError(f"{word} was not refused")
+
+
+assert client.ping()
+for _ in range(20):
+    give("visits", client.incr("visits"))
+    give("tickets", client.incr("tickets"))
+    give("orders", client.incr("orders"))
+last = client.incrby("visits", 10)
+give("visits", *range(last - 9, last + 1))
+with client.pipeline() as pipe:  # MULTI and EXEC
+    for _ in range(20):
+        pipe.incr("visits")
+    pipe.expire("visits", 86400)
+    *ids, expires = pipe.execute()
+    give("visits", *ids)
+    assert expires
+with client.pipeline(transaction=False) as pipe:
+    for _ in range(20):
+        pipe.incr("tickets")
+        pipe.incr("orders")
+    ids = pipe.execute()
+    give("tickets", *ids[::2])
+    give("orders", *ids[1::2])
+give("orders", *client.execute_command("MINT", "orders", 50))
+give("tickets", *client.execute_command("MINT", "tickets", 50))
+assert isinstance(client.execute_command("MINT", "wide"), str), "80 bits are a text"
+assert client.get("visits") == str(client.incr("visits") - 1)
+
+refused("NOKEY", lambda: client.incr("nobody"))
+refused("WRONGTYPE", lambda: client.incrby("orders", 2))
+refused("WRONGTYPE", lambda: client.incr("wide"))
+refused("a counter never", lambda: client.decr("visits"))
+refused("INCRBY 0 would not mint", lambda: client.incrby("visits", 0))
+refused("n = 100001 is outside", lambda: client.incrby("visits", 100001))
+give("few", *(client.incr("few") for _ in range(9)))
+refused("OVERFLOW", lambda: client.incr("few"))
+
+print("kill", flush=True)
+for _ in range(50):
+    give("visits", client.incr("visits"))
+    give("orders", client.incr("orders"))
