@@ -3,10 +3,12 @@
 //! ```text
 //! cargo run --release -p floe-bench                                  the table
 //! cargo run --release -p floe-bench -- minter "shared generator"     the rows whose name holds one of these
-//! cargo run --release -p floe-bench -- --http http://127.0.0.1:7600/v1/mint/orders
-//!                                                                    10,000 mints a second for 60 s
+//! cargo run --release -p floe-bench -- --load http://127.0.0.1:7600/v1/mint/orders
+//!                                                                    10,000 mints a second for 60 s, over HTTP, or
+//!                                                                    redis://127.0.0.1:7600/orders, thrift://127.0.0.1:7600
 //! cargo run --release -p floe-bench -- --counter                     a counter on PostgreSQL beside nextval
 //! cargo run --release -p floe-bench -- --ledgers                     minting on PostgreSQL beside minting on memory
+//! cargo run --release -p floe-bench -- --redis target/release/floe   INCR by redis-benchmark, on Redis and on floe
 //! cargo run --release -p floe-bench -- --binary target/release/floe  how soon `floe serve` answers, and its memory
 //! ```
 //!
@@ -17,9 +19,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-mod http;
 mod ledgers;
+mod load;
 mod measure;
+mod redis;
 mod rows;
 mod serve;
 
@@ -41,22 +44,23 @@ fn main() -> ExitCode {
 
 /// Whether all went as it must: no ID twice, no target of the load missed.
 fn run() -> Result<bool> {
-    let mut load = http::Load::default();
+    let mut load = load::Load::default();
     let (mut url, mut binary, mut wanted) = (None, None, Vec::new());
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
-            "--http" => url = Some(value()?),
+            "--load" => url = Some(value()?),
             "--counter" => return ledgers::counter(),
             "--ledgers" => return ledgers::minting(),
+            "--redis" => return redis::report(value()?.as_ref()),
             "--binary" => binary = Some(PathBuf::from(value()?)),
             "--rate" => load.rate = value()?.parse()?,
             "--seconds" => load.seconds = value()?.parse()?,
             "--connections" => load.connections = value()?.parse()?,
             other if other.starts_with("--") => {
                 return Err(format!(
-                    "{other} is none of --http URL, --rate N, --seconds N, --connections N, --counter, --ledgers and --binary PATH"
+                    "{other} is none of --load URL, --rate N, --seconds N, --connections N, --counter, --ledgers, --redis PATH and --binary PATH"
                 )
                 .into());
             }

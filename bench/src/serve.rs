@@ -1,5 +1,6 @@
 //! How soon `floe serve` answers on a fresh data directory, and how much memory it holds when nobody asks.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -15,7 +16,41 @@ const STARTS: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server that ends with the benchmark.
-struct Server(Child);
+pub(crate) struct Server(Child);
+
+impl Server {
+    /// Starts `floe serve` and waits until it is ready.
+    ///
+    /// # Errors
+    /// A binary that does not start or is not ready within ten seconds.
+    pub(crate) fn start(binary: &Path, port: u16, arguments: &[&OsStr]) -> Result<Self> {
+        let address = format!("127.0.0.1:{port}");
+        let start = now();
+        let child = Command::new(binary)
+            .args(["serve", "--listen", &address])
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{}: {error}", binary.display()))?;
+        let mut server = Self(child);
+        while !answers(&address, "/readyz") {
+            if let Some(status) = server.0.try_wait()? {
+                return Err(format!("{} serve ended with {status}", binary.display()).into());
+            }
+            if start.elapsed() > PATIENCE {
+                return Err("the server was not ready within ten seconds".into());
+            }
+            thread::park_timeout(Duration::from_micros(200));
+        }
+        Ok(server)
+    }
+
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
 
 impl Drop for Server {
     fn drop(&mut self) {
@@ -34,30 +69,15 @@ pub(crate) fn report(binary: &Path) -> Result<()> {
     let mut resident = Vec::new();
     for _ in 0..STARTS {
         let dir = tempfile::tempdir()?;
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.to_string();
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let start = now();
-        let child = Command::new(binary)
-            .args(["serve", "--listen", &address, "--data-dir"])
-            .arg(dir.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("{}: {error}", binary.display()))?;
-        let mut server = Server(child);
-        while !answers(&address, "/readyz") {
-            if let Some(status) = server.0.try_wait()? {
-                return Err(format!("{} serve ended with {status}", binary.display()).into());
-            }
-            if start.elapsed() > PATIENCE {
-                return Err("the server was not ready within ten seconds".into());
-            }
-            thread::park_timeout(Duration::from_micros(200));
-        }
+        let server = Server::start(binary, address.port(), &["--data-dir".as_ref(), dir.path().as_os_str()])?;
         ready.push(start.elapsed());
+        let address = address.to_string();
         if !answers(&address, "/v1/mint/orders") {
             return Err("the server is ready and does not mint".into());
         }
-        resident.push(resident_kib(server.0.id())?);
+        resident.push(resident_kib(server.id())?);
     }
     ready.sort_unstable();
     resident.sort_unstable();

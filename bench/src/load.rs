@@ -39,15 +39,14 @@ struct Answer {
 }
 
 impl Load {
-    /// Puts the load on `url`, which answers a GET with one ID a line, and prints latencies and duplicates. Whether
-    /// no ID came twice, no request failed, and the 99th percentile (from when each was due) was in time.
+    /// Puts the load on `url`: one that answers a GET with one ID a line, `redis://host:port/name` or
+    /// `thrift://host:port`. Prints latencies and duplicates. Whether no ID came twice, no request failed, and the 99th
+    /// percentile (from when each was due) was in time.
     ///
     /// # Errors
     /// A URL that is none, a server that is not there.
     pub(crate) fn run(self, url: &str) -> Result<bool> {
-        let rest = url.strip_prefix("http://").ok_or("the URL must begin with http://")?;
-        let (host, path) = rest.split_once('/').ok_or("the URL needs a path such as /v1/mint/orders")?;
-        let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/plain\r\n\r\n");
+        let (host, wire) = Wire::of(url)?;
         let total = u64::from(self.rate) * u64::from(self.seconds);
         let taken = Arc::new(AtomicU64::new(0));
         // A moment for all connections to be there.
@@ -55,7 +54,7 @@ impl Load {
         let mut clients = Vec::new();
         for _ in 0..self.connections {
             let mut connection = Connection::open(host)?;
-            let (request, taken) = (request.clone(), Arc::clone(&taken));
+            let (wire, taken) = (wire.clone(), Arc::clone(&taken));
             let interval = Duration::from_secs(1) / self.rate;
             clients.push(thread::spawn(move || -> Result<Vec<Answer>> {
                 let mut answers = Vec::new();
@@ -68,7 +67,7 @@ impl Load {
                     let due = start + interval * u32::try_from(number)?;
                     wait_until(due);
                     let sent = now();
-                    let id = connection.call(&request)?;
+                    let id = connection.call(&wire)?;
                     let end = now();
                     let micros = |from: Instant| u64::try_from((end - from).as_micros());
                     answers.push(Answer { id, micros: micros(due)?, served: micros(sent)? });
@@ -141,6 +140,35 @@ fn wait_until(due: Instant) {
     }
 }
 
+/// What is sent for each mint, and how the answer is read.
+#[derive(Clone)]
+enum Wire {
+    Http(String),
+    Redis(String),
+    Thrift,
+}
+
+/// `get_id("bench")` of Twitter's Snowflake: a frame of 31 bytes, a strict header, sequence id 1, one string.
+const GET_ID: &[u8] = b"\0\0\0\x1f\x80\x01\0\x01\0\0\0\x06get_id\0\0\0\x01\x0b\0\x01\0\0\0\x05bench\0";
+
+impl Wire {
+    /// The host and port of a URL, and what is said there.
+    fn of(url: &str) -> Result<(&str, Self)> {
+        let (scheme, rest) =
+            url.split_once("://").ok_or("a URL begins with http://, redis:// or thrift://")?;
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let wire = match scheme {
+            "http" => {
+                Self::Http(format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/plain\r\n\r\n"))
+            }
+            "redis" => Self::Redis(format!("*2\r\n$4\r\nINCR\r\n${}\r\n{path}\r\n", path.len())),
+            "thrift" => Self::Thrift,
+            other => return Err(format!("{other}:// is none of http://, redis:// and thrift://").into()),
+        };
+        Ok((host, wire))
+    }
+}
+
 /// A connection that is kept open.
 struct Connection {
     stream: BufReader<TcpStream>,
@@ -157,8 +185,38 @@ impl Connection {
     }
 
     /// Sends a request, and takes the one ID from the answer.
-    fn call(&mut self, request: &str) -> Result<u128> {
-        self.stream.get_mut().write_all(request.as_bytes())?;
+    fn call(&mut self, wire: &Wire) -> Result<u128> {
+        let request = match wire {
+            Wire::Http(request) | Wire::Redis(request) => request.as_bytes(),
+            Wire::Thrift => GET_ID,
+        };
+        self.stream.get_mut().write_all(request)?;
+        match wire {
+            Wire::Http(_) => self.http_answer(),
+            Wire::Redis(_) => {
+                let line = self.read_line()?;
+                let number = line.strip_prefix(':').ok_or_else(|| format!("no integer: {line}"))?;
+                Ok(number.parse()?)
+            }
+            Wire::Thrift => self.thrift_answer(),
+        }
+    }
+
+    /// A frame with a strict reply that ends with field 0, an i64, and the end of its struct.
+    fn thrift_answer(&mut self) -> Result<u128> {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length)?;
+        self.body.resize(usize::try_from(u32::from_be_bytes(length))?.min(1 << 16), 0);
+        self.stream.read_exact(&mut self.body)?;
+        match (self.body.get(..4), self.body.as_slice()) {
+            (Some([0x80, 1, 0, 2]), [.., 10, 0, 0, a, b, c, d, e, f, g, h, 0]) => {
+                Ok(u64::from_be_bytes([*a, *b, *c, *d, *e, *f, *g, *h]).into())
+            }
+            _ => Err(format!("no ID: {}", self.body.escape_ascii()).into()),
+        }
+    }
+
+    fn http_answer(&mut self) -> Result<u128> {
         let mut length = None;
         let status = self.read_line()?.to_owned();
         while !self.read_line()?.is_empty() {

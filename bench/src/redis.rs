@@ -1,0 +1,114 @@
+//! `INCR` by redis-benchmark, on a real Redis and on floe in turn: requests a second, and what each costs the server's
+//! processor.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+
+use floe_testbed::Redis;
+
+use crate::Result;
+use crate::serve::Server;
+
+const ROUNDS: usize = 3;
+const CLIENTS: &str = "50";
+
+/// The pipelines' depths, and how many requests are measured at each.
+const DEPTHS: [(u32, u32); 3] = [(1, 200_000), (16, 1_600_000), (128, 6_400_000)];
+
+/// What a run came to.
+#[derive(Clone, Copy)]
+struct Row {
+    a_second: f64,
+    /// Microseconds of the server's processor for each request.
+    micros: f64,
+}
+
+/// Measures Redis, then floe's segment, counter and snowflake, at each depth, and prints medians and ratios.
+pub(crate) fn report(binary: &Path) -> Result<bool> {
+    let redis = Redis::start(&["--save", "", "--appendonly", "no"]);
+    let dir = tempfile::tempdir()?;
+    let config = dir.path().join("floe.toml");
+    fs::write(
+        &config,
+        "realm = 'bench'\n[[name]]\nname = 'segment'\nkind = 'segment'\n[[name]]\nname = 'counter'\nkind = 'counter'\n\
+         [[name]]\nname = 'snowflake'\nkind = 'snowflake'\nlayout = 'twitter'\n",
+    )?;
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+    let floe = Server::start(
+        binary,
+        port,
+        &["--config".as_ref(), config.as_os_str(), "--data-dir".as_ref(), dir.path().as_os_str()],
+    )?;
+    let redis_process = redis.home().processes().first().map(|pid| pid.as_raw_nonzero().get());
+    let redis_process = u32::try_from(redis_process.ok_or("redis-server does not run")?)?;
+    let subjects = [
+        (redis.port(), redis_process, "redis"),
+        (port, floe.id(), "segment"),
+        (port, floe.id(), "counter"),
+        (port, floe.id(), "snowflake"),
+    ];
+    println!(
+        "{:<12} {:>6} {:>14} {:>8} {:>16} {:>8}",
+        "INCR on", "-P", "requests/s", "ratio", "server us each", "ratio"
+    );
+    for (depth, requests) in DEPTHS {
+        let mut rows: Vec<Vec<Row>> = subjects.iter().map(|_| Vec::new()).collect();
+        for _ in 0..ROUNDS {
+            for ((port, process, name), rows) in subjects.iter().zip(&mut rows) {
+                rows.push(measure(*port, *process, name, depth, requests)?);
+            }
+        }
+        let medians: Vec<Row> = rows.iter().map(|rows| median(rows)).collect();
+        for ((_, _, name), row) in subjects.iter().zip(&medians) {
+            println!(
+                "{name:<12} {depth:>6} {:>14.0} {:>8.2} {:>16.3} {:>8.2}",
+                row.a_second,
+                row.a_second / medians[0].a_second,
+                row.micros,
+                row.micros / medians[0].micros
+            );
+        }
+    }
+    Ok(true)
+}
+
+fn measure(port: u16, process: u32, name: &str, depth: u32, requests: u32) -> Result<Row> {
+    let before = processor_micros(process)?;
+    let output = Command::new("redis-benchmark")
+        .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", CLIENTS, "-q", "--csv"])
+        .args(["-P", &depth.to_string(), "-n", &requests.to_string(), "INCR", name])
+        .output()?;
+    let spent = processor_micros(process)? - before;
+    let text = String::from_utf8(output.stdout)?;
+    let rate = text.lines().last().and_then(|line| line.split(',').nth(1)?.trim_matches('"').parse().ok());
+    let a_second = rate.ok_or_else(|| format!("redis-benchmark said no rate: {text}"))?;
+    Ok(Row { a_second, micros: spent / f64::from(requests) })
+}
+
+fn median(rows: &[Row]) -> Row {
+    let of = |value: fn(&Row) -> f64| {
+        let mut values: Vec<f64> = rows.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    Row { a_second: of(|row| row.a_second), micros: of(|row| row.micros) }
+}
+
+/// What a process has used of the processors so far, in user and in system mode.
+fn processor_micros(process: u32) -> Result<f64> {
+    /// `sysconf(_SC_CLK_TCK)` on every Linux that floe runs on.
+    const TICKS_A_SECOND: f64 = 100.0;
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    let (_, fields) = stat.rsplit_once(')').ok_or("/proc/PID/stat has no name")?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let mut ticks = || {
+        fields
+            .next()
+            .ok_or("too few fields in /proc/PID/stat")?
+            .parse::<f64>()
+            .map_err(|error| error.to_string())
+    };
+    Ok((ticks()? + ticks()?) / TICKS_A_SECOND * 1e6)
+}
