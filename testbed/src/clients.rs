@@ -19,7 +19,8 @@ pub fn node(script: &Path) -> Command {
 
 /// Where `scripts/clients` puts things. Panics with the way out where it has not run.
 pub fn installed(path: &str) -> PathBuf {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the testbed lies in the workspace");
+    let workspace =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the testbed lies in the workspace");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from);
     let path = workspace.join(target).join("clients").join(path);
     assert!(

@@ -1,7 +1,7 @@
-//! HTTP: floe's own calls and Leaf's, translated to the [`Service`], which decides.
+//! HTTP: floe's own calls, and those of Leaf, tinyid and katsubushi, translated to the [`Service`], which decides.
 //!
-//! Every request passes one gate first (sizes, time, counting, errors as RFC 9457 `problem+json`), then its route.
-//! The routes and their description in `/openapi.json` are one list: a route that is not described is not served.
+//! Every request passes one gate first (sizes, time, counting, errors as RFC 9457 `problem+json`), then its route; a
+//! gRPC call is a request too, whose errors are gRPC's. The routes and their description in `/openapi.json` are one list: a route that is not described is not served.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::config::Limits;
+use crate::grpc;
 use crate::metrics::Counted;
 use crate::service::Service;
 
 mod accept;
+mod bounded;
 mod ids;
 mod leaf;
 mod operate;
@@ -30,6 +32,7 @@ mod problem;
 mod query;
 mod v1;
 
+use bounded::Bounded;
 use problem::{HttpProblem, Problem};
 
 /// What every handler has.
@@ -81,6 +84,7 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
     router
         .with_state(shared.clone())
         .merge(Router::from(docs))
+        .merge(grpc::router(&shared.service, limits))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(axum::middleware::from_fn_with_state(shared, gate))
@@ -93,7 +97,8 @@ async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Res
     let route = route_of(&request);
     // Also where the client goes away meanwhile.
     let _in_flight = Counted::new(&shared.service.metrics().in_flight);
-    let mut response = match admit(&shared.limits, request).await {
+    let call = grpc::is_call(request.headers());
+    let mut response = match admit(&shared.limits, request, call).await {
         Ok(request) => match timeout(shared.limits.request_timeout, next.run(request)).await {
             Ok(response) => response,
             Err(_) => HttpProblem::Timeout(shared.limits.request_timeout).into_response(),
@@ -101,13 +106,17 @@ async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Res
         Err(problem) => problem.into_response(),
     };
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        *response.body_mut() = Body::from(problem.json(uri.path()));
+        match call {
+            true => response = problem.grpc(),
+            false => *response.body_mut() = Body::from(problem.json(uri.path())),
+        }
     }
     // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    shared.service.metrics().request(route, response.status().as_u16(), since.elapsed());
+    let status = grpc::code(&response).map_or(response.status().as_u16(), grpc::as_http);
+    shared.service.metrics().request(route, status, since.elapsed());
     // The path alone: a query may hold what should not be in a log.
-    tracing::debug!(%method, path = uri.path(), status = response.status().as_u16(), "request");
+    tracing::debug!(%method, path = uri.path(), status, "request");
     response
 }
 
@@ -134,14 +143,18 @@ fn route_of(request: &Request) -> &'static str {
     let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     match matched {
         Some(path) if path.starts_with("/docs") => "/docs",
+        Some(path) if path.ends_with("/{method}") => {
+            let called = request.uri().path();
+            grpc::METHODS.iter().find(|method| **method == called).copied().unwrap_or("other")
+        }
         Some(path) => ROUTES.iter().find(|route| **route == path).copied().unwrap_or("other"),
         None => "none",
     }
 }
 
-/// Refuses what is too large before anything reads it. No call takes a body: what a client puts there would
-/// be ignored, so it is refused too.
-async fn admit(limits: &Limits, request: Request) -> Result<Request, HttpProblem> {
+/// Refuses what is too large before anything reads it. A gRPC call's messages are read by its service, within the same
+/// limit; no other call takes a body: what a client puts there would be ignored, so it is refused too.
+async fn admit(limits: &Limits, request: Request, call: bool) -> Result<Request, HttpProblem> {
     let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     if uri > limits.uri_bytes {
         return Err(HttpProblem::UriTooLong { found: uri, limit: limits.uri_bytes });
@@ -156,6 +169,10 @@ async fn admit(limits: &Limits, request: Request) -> Result<Request, HttpProblem
     let announced = http_body::Body::size_hint(&body);
     if announced.lower() > limits.body_bytes as u64 {
         return Err(too_large());
+    }
+    if call {
+        let body = Bounded::new(body, limits.body_bytes, limits.idle_timeout);
+        return Ok(Request::from_parts(parts, Body::new(body)));
     }
     if announced.exact() == Some(0) {
         return Ok(Request::from_parts(parts, Body::empty()));

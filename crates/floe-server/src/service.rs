@@ -18,11 +18,12 @@ use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
 
 mod inspect;
+mod katsubushi;
 mod names;
 mod report;
 
-pub(crate) use inspect::Inspection;
-pub(crate) use inspect::LeafParts;
+pub(crate) use inspect::{Field, Inspection, LeafParts, Reading};
+use katsubushi::Katsubushi;
 use names::Rules;
 pub(crate) use names::Wire;
 pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
@@ -42,6 +43,7 @@ pub(crate) struct Service {
     max_names: usize,
     max_wait: Duration,
     metrics: Arc<Metrics>,
+    katsubushi: Katsubushi,
     draining: AtomicBool,
     /// Whether the last call that needed the ledger met none.
     ledger_gone: AtomicBool,
@@ -82,6 +84,7 @@ impl Service {
             max_names: config.limits.max_names,
             max_wait: config.limits.max_wait,
             metrics,
+            katsubushi: Katsubushi::new(config),
             draining: AtomicBool::new(false),
             ledger_gone: AtomicBool::new(false),
             stopped: Notify::new(),
@@ -161,6 +164,18 @@ impl Service {
     /// A [`Refusal`], as for minting.
     pub(crate) async fn definition(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Definition, Refusal> {
         Ok(self.opened(wire, name).await?.handle.definition().clone())
+    }
+
+    /// The most IDs of an open name that one mint can come to, whatever `limits.max_batch` says.
+    pub(crate) fn max_at_once(&self, name: &str) -> u64 {
+        match self.find(name) {
+            Some(Known::Open(open)) => match &open.handle {
+                Handle::Snowflake(generator, _) => generator.max_batch(),
+                Handle::Wide(generator, _) => generator.max_batch(),
+                Handle::Segment(..) | Handle::Counter(..) | Handle::Dated(..) => u64::MAX,
+            },
+            _ => u64::MAX,
+        }
     }
 
     /// Whether a name that nobody configured comes into being when it is asked for.

@@ -15,6 +15,10 @@ pub(crate) enum Wire {
     LeafSegment,
     /// Leaf's `/api/snowflake/get`. Snowflake names answer.
     LeafSnowflake,
+    /// tinyid's calls. Segment names answer: clients take whole ranges of them.
+    Tinyid,
+    /// katsubushi's calls over HTTP and gRPC. Every kind answers whose IDs they can hold.
+    Katsubushi,
 }
 
 impl Wire {
@@ -22,27 +26,30 @@ impl Wire {
     pub(super) fn natural(self) -> Definition {
         match self {
             Self::Native | Self::LeafSnowflake => super::natural_snowflake(),
-            Self::LeafSegment => Definition::SEGMENT,
+            Self::LeafSegment | Self::Tinyid => Definition::SEGMENT,
+            Self::Katsubushi => Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false },
         }
     }
 
     /// Refuses a kind that does not answer on this wire.
     pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
         let (admitted, instead) = match (self, kind) {
-            (Self::Native, _) => (true, ""),
+            (Self::Native | Self::Katsubushi, _) => (true, ""),
             (Self::LeafSegment, Kind::Segment | Kind::Counter | Kind::Dated) => (true, ""),
-            (Self::LeafSegment, Kind::Snowflake) => (false, "/api/snowflake/get/"),
+            (Self::LeafSegment, Kind::Snowflake) => (false, "/api/snowflake/get/{key} or "),
             (Self::LeafSnowflake, Kind::Snowflake) => (true, ""),
             (Self::LeafSnowflake, Kind::Segment | Kind::Counter | Kind::Dated) => {
-                (false, "/api/segment/get/")
+                (false, "/api/segment/get/{key} or ")
             }
+            (Self::Tinyid, Kind::Segment) => (true, ""),
+            (Self::Tinyid, Kind::Snowflake | Kind::Counter | Kind::Dated) => (false, ""),
         };
         match admitted {
             true => Ok(()),
             false => Err(Refusal::new(
                 Status::WrongKind,
                 format!(
-                    "`{name}` is a {kind} name, and this call does not mint from that kind: ask at {instead}{{key}} or /v1/mint/{{name}}, or use another name (a name has one kind for ever)"
+                    "`{name}` is a {kind} name, and this call does not mint from that kind: ask at {instead}/v1/mint/{{name}}, or use another name (a name has one kind for ever)"
                 ),
             )),
         }
@@ -137,5 +144,32 @@ impl Rules {
             None => "write a configuration file with a [[name]] (names come into being on first use only on loopback listeners with the embedded ledger)".to_owned(),
         };
         Refusal::new(Status::UnknownName, format!("there is no name `{name}`, {exist}: {way_out}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_answers_on_its_wires_and_is_born_of_one_that_fits() {
+        const KINDS: [Kind; 4] = [Kind::Snowflake, Kind::Segment, Kind::Counter, Kind::Dated];
+        for (wire, answers, natural) in [
+            (Wire::Native, [true, true, true, true], Kind::Snowflake),
+            (Wire::LeafSegment, [false, true, true, true], Kind::Segment),
+            (Wire::LeafSnowflake, [true, false, false, false], Kind::Snowflake),
+            (Wire::Tinyid, [false, true, false, false], Kind::Segment),
+            (Wire::Katsubushi, [true, true, true, true], Kind::Snowflake),
+        ] {
+            for (kind, answers) in KINDS.into_iter().zip(answers) {
+                let refusal = wire.admits("orders", kind).err();
+                let expected = if answers { None } else { Some(Status::WrongKind) };
+                assert_eq!(refusal.map(|refusal| refusal.status), expected, "{wire:?} {kind}");
+            }
+            assert_eq!(wire.natural().kind(), natural, "{wire:?}");
+            wire.admits("orders", natural).unwrap();
+        }
+        let katsubushi = Wire::Katsubushi.natural();
+        assert!(matches!(katsubushi, Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false }));
     }
 }
