@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
@@ -26,10 +27,12 @@ use crate::service::Service;
 mod accept;
 mod bounded;
 mod ids;
+mod katsubushi;
 mod leaf;
 mod operate;
 mod problem;
 mod query;
+mod tinyid;
 mod v1;
 
 use bounded::Bounded;
@@ -53,7 +56,9 @@ pub(crate) struct Shared {
     tags(
         (name = "ids", description = "Minting IDs and taking them apart"),
         (name = "operate", description = "What operators read"),
-        (name = "leaf", description = "For clients of Meituan Leaf")
+        (name = "leaf", description = "For clients of Meituan Leaf"),
+        (name = "tinyid", description = "For clients of didi's tinyid"),
+        (name = "katsubushi", description = "For clients of katsubushi")
     )
 )]
 struct Api;
@@ -72,6 +77,17 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .routes(routes!(leaf::decode))
         .routes(routes!(leaf::cache))
         .routes(routes!(leaf::database))
+        .routes(routes!(tinyid::next_id_get, tinyid::next_id_post))
+        .routes(routes!(tinyid::next_id_simple_get, tinyid::next_id_simple_post))
+        .routes(routes!(tinyid::segment_get, tinyid::segment_post))
+        .routes(routes!(tinyid::segment_simple_get, tinyid::segment_simple_post))
+        .routes(routes!(tinyid::below_next_id_get, tinyid::below_next_id_post))
+        .routes(routes!(tinyid::below_next_id_simple_get, tinyid::below_next_id_simple_post))
+        .routes(routes!(tinyid::below_segment_get, tinyid::below_segment_post))
+        .routes(routes!(tinyid::below_segment_simple_get, tinyid::below_segment_simple_post))
+        .routes(routes!(katsubushi::id))
+        .routes(routes!(katsubushi::ids))
+        .routes(routes!(katsubushi::stats))
         .routes(routes!(operate::home))
         .routes(routes!(operate::live))
         .routes(routes!(operate::ready))
@@ -134,6 +150,17 @@ fn route_of(request: &Request) -> &'static str {
         "/decodeSnowflakeId",
         "/cache",
         "/db",
+        "/id/nextId",
+        "/id/nextIdSimple",
+        "/id/nextSegmentId",
+        "/id/nextSegmentIdSimple",
+        "/tinyid/id/nextId",
+        "/tinyid/id/nextIdSimple",
+        "/tinyid/id/nextSegmentId",
+        "/tinyid/id/nextSegmentIdSimple",
+        "/id",
+        "/ids",
+        "/stats",
         "/livez",
         "/readyz",
         "/metrics",
@@ -153,7 +180,8 @@ fn route_of(request: &Request) -> &'static str {
 }
 
 /// Refuses what is too large before anything reads it. A gRPC call's messages are read by its service, within the same
-/// limit; no other call takes a body: what a client puts there would be ignored, so it is refused too.
+/// limit, and tinyid's calls take a form; no other call takes a body: what a client puts there would be ignored, so it is
+/// refused too.
 async fn admit(limits: &Limits, request: Request, call: bool) -> Result<Request, HttpProblem> {
     let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     if uri > limits.uri_bytes {
@@ -179,14 +207,24 @@ async fn admit(limits: &Limits, request: Request, call: bool) -> Result<Request,
     }
     let read = Limited::new(body, limits.body_bytes).collect();
     match timeout(limits.header_timeout, read).await {
-        Ok(Ok(body)) => match body.to_bytes().is_empty() {
-            true => Ok(Request::from_parts(parts, Body::empty())),
-            false => Err(HttpProblem::BodyNotTaken),
+        Ok(Ok(body)) => match body.to_bytes() {
+            form if form.is_empty() || takes_form(&parts) => Ok(Request::from_parts(parts, Body::from(form))),
+            _ => Err(HttpProblem::BodyNotTaken),
         },
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(error)) => Err(HttpProblem::BodyUnreadable(error.to_string())),
         Err(_) => Err(HttpProblem::BodyTimeout(limits.header_timeout)),
     }
+}
+
+/// Whether it is one of tinyid's calls with a form.
+fn takes_form(parts: &Parts) -> bool {
+    let path = parts.uri.path();
+    let form = parts.headers.get(header::CONTENT_TYPE).is_some_and(|media| {
+        let media = media.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+        media.trim_ascii().eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
+    });
+    parts.method == Method::POST && form && path.strip_prefix("/tinyid").unwrap_or(path).starts_with("/id/")
 }
 
 async fn not_found(uri: Uri) -> HttpProblem {

@@ -24,6 +24,7 @@ mod report;
 
 pub(crate) use inspect::{Field, Inspection, LeafParts, Reading};
 use katsubushi::Katsubushi;
+pub(crate) use katsubushi::KatsubushiStats;
 use names::Rules;
 pub(crate) use names::Wire;
 pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
@@ -60,6 +61,8 @@ enum Known {
 
 struct OpenName {
     handle: Handle,
+    /// The least that a segment of it has.
+    min_step: u64,
     metrics: NameMetrics,
     /// Whether the log has been told that nothing is minted under the name: clients go on asking.
     stop_logged: AtomicBool,
@@ -156,6 +159,15 @@ impl Service {
         }
         open.metrics.minted(n);
         Ok(minted)
+    }
+
+    /// Mints a range: as many IDs, one after the other, as a segment of the name has at the least.
+    ///
+    /// # Errors
+    /// A [`Refusal`], as for [`mint`](Self::mint).
+    pub(crate) async fn mint_range(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Minted, Refusal> {
+        let n = self.opened(wire, name).await?.min_step.min(self.max_batch);
+        self.mint(wire, name, n).await
     }
 
     /// What a name is, opened as a call on `wire` would.
@@ -285,6 +297,7 @@ impl Service {
             self.floe.define(name, &definition, &taste).map_err(|error| self.refuse_to_open(name, error))?;
         let open = Arc::new(OpenName {
             handle,
+            min_step: taste.min_step,
             metrics: self.metrics.name(name.as_str()),
             stop_logged: AtomicBool::new(false),
         });

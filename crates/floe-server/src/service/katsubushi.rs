@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use floe::{Definition, Minted};
+use serde::Serialize;
 use tokio::time::Instant;
+use utoipa::ToSchema;
 
 use super::{Service, Wire};
 use crate::config::Config;
@@ -21,6 +23,7 @@ pub(super) struct Katsubushi {
 }
 
 /// katsubushi's statistics.
+#[derive(Serialize, ToSchema)]
 pub(crate) struct KatsubushiStats {
     /// Of this process.
     pub(crate) pid: u32,
