@@ -65,6 +65,8 @@ pub struct Config {
     pub limits: Limits,
     /// How to log.
     pub log: LogSettings,
+    /// The names behind calls that name none.
+    pub default_names: DefaultNames,
     /// The names and patterns that exist, in the order of the file.
     pub names: Vec<NameSettings>,
 }
@@ -118,6 +120,15 @@ pub struct Limits {
     pub drain_timeout: Duration,
 }
 
+/// The names behind calls that name none: those of systems that had one generator for all keys.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DefaultNames {
+    /// Twitter's Snowflake over Thrift.
+    pub thrift: String,
+    /// katsubushi over HTTP and gRPC.
+    pub katsubushi: String,
+}
+
 /// How to log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogSettings {
@@ -165,6 +176,12 @@ impl Default for ClockSettings {
     }
 }
 
+impl Default for DefaultNames {
+    fn default() -> Self {
+        Self { thrift: "snowflake".to_owned(), katsubushi: "katsubushi".to_owned() }
+    }
+}
+
 impl Default for LogSettings {
     fn default() -> Self {
         Self { format: LogFormat::Text, level: "info".to_owned() }
@@ -194,6 +211,7 @@ impl Config {
             threads: None,
             limits: Limits::default(),
             log: LogSettings::default(),
+            default_names: DefaultNames::default(),
             names: Vec::new(),
         }
     }
@@ -342,7 +360,7 @@ impl Config {
     fn read(&mut self, section: &Section<'_, '_>) {
         use reader::{boolean, duration_within, text, within};
         let (millisecond, day) = (Duration::from_millis(1), Duration::from_secs(86_400));
-        section.set("realm", &mut self.realm, realm);
+        section.set("realm", &mut self.realm, name);
         section.set("ledger", &mut self.ledger, |value| ledger(value).map(Some));
         section.set("data_dir", &mut self.data_dir, |value| text(value).map(PathBuf::from));
         section.set("cache", &mut self.cache, |value| text(value).map(|dir| Some(PathBuf::from(dir))));
@@ -354,7 +372,7 @@ impl Config {
         section.set("listen", &mut self.listen, listen);
         section.set("insecure", &mut self.insecure, boolean);
         section.set("worker", &mut self.worker, worker);
-        section.set("instance", &mut self.instance, |value| instance(value).map(Some));
+        section.set("instance", &mut self.instance, |value| name(value).map(Some));
         section.set("threads", &mut self.threads, |value| within(1..=256)(value).map(Some));
         section.read("mysql", |_| -> Result<(), String> {
             Err("this version does not speak MySQL yet: remove the setting".to_owned())
@@ -370,6 +388,10 @@ impl Config {
             const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
             section.set("format", &mut self.log.format, reader::one_of(FORMATS));
             section.set("level", &mut self.log.level, level);
+        });
+        section.table("default_names", |section| {
+            section.set("thrift", &mut self.default_names.thrift, name);
+            section.set("katsubushi", &mut self.default_names.katsubushi, name);
         });
         section.table("limits", |section| {
             let limits = &mut self.limits;
@@ -463,11 +485,11 @@ pub fn show_duration(duration: Duration) -> String {
     }
 }
 
-/// A realm's name: it is a prefix in ledgers of all sorts, so it keeps to the rule for names.
-fn realm(value: &DeValue<'_>) -> Result<String, String> {
-    let realm = reader::text(value)?;
-    Name::new(&realm).map_err(|error| error.to_string())?;
-    Ok(realm)
+/// What keeps to the rule for names: also a realm and an instance, which are parts of keys in ledgers of all sorts.
+fn name(value: &DeValue<'_>) -> Result<String, String> {
+    let name = reader::text(value)?;
+    Name::new(&name).map_err(|error| error.to_string())?;
+    Ok(name)
 }
 
 fn ledger(value: &DeValue<'_>) -> Result<String, String> {
@@ -481,12 +503,6 @@ fn ledger(value: &DeValue<'_>) -> Result<String, String> {
         Some(_) => Ok(ledger),
         None => Err(format!("{ledger:?} is not a URL: write it such as \"sqlite:floe-data/floe.db\"")),
     }
-}
-
-fn instance(value: &DeValue<'_>) -> Result<String, String> {
-    let instance = reader::text(value)?;
-    Name::new(&instance).map_err(|error| error.to_string())?;
-    Ok(instance)
 }
 
 fn listen(value: &DeValue<'_>) -> Result<Vec<SocketAddr>, String> {

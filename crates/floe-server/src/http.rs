@@ -1,7 +1,7 @@
-//! HTTP: floe's own calls and Leaf's, translated to the [`Service`], which decides.
+//! HTTP: floe's own calls, and those of Leaf, tinyid and katsubushi, translated to the [`Service`], which decides.
 //!
-//! Every request passes one gate first (sizes, time, counting, errors as RFC 9457 `problem+json`), then its route.
-//! The routes and their description in `/openapi.json` are one list: a route that is not described is not served.
+//! Every request passes one gate first (sizes, time, counting, errors as RFC 9457 `problem+json`), then its route; a
+//! gRPC call is a request too, whose errors are gRPC's. The routes and their description in `/openapi.json` are one list: a route that is not described is not served.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
@@ -19,17 +20,22 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::config::Limits;
+use crate::grpc;
 use crate::metrics::Counted;
 use crate::service::Service;
 
 mod accept;
+mod bounded;
 mod ids;
+mod katsubushi;
 mod leaf;
 mod operate;
 mod problem;
 mod query;
+mod tinyid;
 mod v1;
 
+use bounded::Bounded;
 use problem::{HttpProblem, Problem};
 
 /// What every handler has.
@@ -50,7 +56,9 @@ pub(crate) struct Shared {
     tags(
         (name = "ids", description = "Minting IDs and taking them apart"),
         (name = "operate", description = "What operators read"),
-        (name = "leaf", description = "For clients of Meituan Leaf")
+        (name = "leaf", description = "For clients of Meituan Leaf"),
+        (name = "tinyid", description = "For clients of didi's tinyid"),
+        (name = "katsubushi", description = "For clients of katsubushi")
     )
 )]
 struct Api;
@@ -69,6 +77,17 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .routes(routes!(leaf::decode))
         .routes(routes!(leaf::cache))
         .routes(routes!(leaf::database))
+        .routes(routes!(tinyid::next_id_get, tinyid::next_id_post))
+        .routes(routes!(tinyid::next_id_simple_get, tinyid::next_id_simple_post))
+        .routes(routes!(tinyid::segment_get, tinyid::segment_post))
+        .routes(routes!(tinyid::segment_simple_get, tinyid::segment_simple_post))
+        .routes(routes!(tinyid::below_next_id_get, tinyid::below_next_id_post))
+        .routes(routes!(tinyid::below_next_id_simple_get, tinyid::below_next_id_simple_post))
+        .routes(routes!(tinyid::below_segment_get, tinyid::below_segment_post))
+        .routes(routes!(tinyid::below_segment_simple_get, tinyid::below_segment_simple_post))
+        .routes(routes!(katsubushi::id))
+        .routes(routes!(katsubushi::ids))
+        .routes(routes!(katsubushi::stats))
         .routes(routes!(operate::home))
         .routes(routes!(operate::live))
         .routes(routes!(operate::ready))
@@ -81,6 +100,7 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
     router
         .with_state(shared.clone())
         .merge(Router::from(docs))
+        .merge(grpc::router(&shared.service, limits))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(axum::middleware::from_fn_with_state(shared, gate))
@@ -93,7 +113,8 @@ async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Res
     let route = route_of(&request);
     // Also where the client goes away meanwhile.
     let _in_flight = Counted::new(&shared.service.metrics().in_flight);
-    let mut response = match admit(&shared.limits, request).await {
+    let call = grpc::is_call(request.headers());
+    let mut response = match admit(&shared.limits, request, call).await {
         Ok(request) => match timeout(shared.limits.request_timeout, next.run(request)).await {
             Ok(response) => response,
             Err(_) => HttpProblem::Timeout(shared.limits.request_timeout).into_response(),
@@ -101,13 +122,17 @@ async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Res
         Err(problem) => problem.into_response(),
     };
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        *response.body_mut() = Body::from(problem.json(uri.path()));
+        match call {
+            true => response = problem.grpc(),
+            false => *response.body_mut() = Body::from(problem.json(uri.path())),
+        }
     }
     // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    shared.service.metrics().request(route, response.status().as_u16(), since.elapsed());
+    let status = grpc::code(&response).map_or(response.status().as_u16(), grpc::as_http);
+    shared.service.metrics().request(route, status, since.elapsed());
     // The path alone: a query may hold what should not be in a log.
-    tracing::debug!(%method, path = uri.path(), status = response.status().as_u16(), "request");
+    tracing::debug!(%method, path = uri.path(), status, "request");
     response
 }
 
@@ -125,6 +150,17 @@ fn route_of(request: &Request) -> &'static str {
         "/decodeSnowflakeId",
         "/cache",
         "/db",
+        "/id/nextId",
+        "/id/nextIdSimple",
+        "/id/nextSegmentId",
+        "/id/nextSegmentIdSimple",
+        "/tinyid/id/nextId",
+        "/tinyid/id/nextIdSimple",
+        "/tinyid/id/nextSegmentId",
+        "/tinyid/id/nextSegmentIdSimple",
+        "/id",
+        "/ids",
+        "/stats",
         "/livez",
         "/readyz",
         "/metrics",
@@ -134,14 +170,19 @@ fn route_of(request: &Request) -> &'static str {
     let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     match matched {
         Some(path) if path.starts_with("/docs") => "/docs",
+        Some(path) if path.ends_with("/{method}") => {
+            let called = request.uri().path();
+            grpc::METHODS.iter().find(|method| **method == called).copied().unwrap_or("other")
+        }
         Some(path) => ROUTES.iter().find(|route| **route == path).copied().unwrap_or("other"),
         None => "none",
     }
 }
 
-/// Refuses what is too large before anything reads it. No call takes a body: what a client puts there would
-/// be ignored, so it is refused too.
-async fn admit(limits: &Limits, request: Request) -> Result<Request, HttpProblem> {
+/// Refuses what is too large before anything reads it. A gRPC call's messages are read by its service, within the same
+/// limit, and tinyid's calls take a form; no other call takes a body: what a client puts there would be ignored, so it is
+/// refused too.
+async fn admit(limits: &Limits, request: Request, call: bool) -> Result<Request, HttpProblem> {
     let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     if uri > limits.uri_bytes {
         return Err(HttpProblem::UriTooLong { found: uri, limit: limits.uri_bytes });
@@ -157,19 +198,33 @@ async fn admit(limits: &Limits, request: Request) -> Result<Request, HttpProblem
     if announced.lower() > limits.body_bytes as u64 {
         return Err(too_large());
     }
+    if call {
+        let body = Bounded::new(body, limits.body_bytes, limits.idle_timeout);
+        return Ok(Request::from_parts(parts, Body::new(body)));
+    }
     if announced.exact() == Some(0) {
         return Ok(Request::from_parts(parts, Body::empty()));
     }
     let read = Limited::new(body, limits.body_bytes).collect();
     match timeout(limits.header_timeout, read).await {
-        Ok(Ok(body)) => match body.to_bytes().is_empty() {
-            true => Ok(Request::from_parts(parts, Body::empty())),
-            false => Err(HttpProblem::BodyNotTaken),
+        Ok(Ok(body)) => match body.to_bytes() {
+            form if form.is_empty() || takes_form(&parts) => Ok(Request::from_parts(parts, Body::from(form))),
+            _ => Err(HttpProblem::BodyNotTaken),
         },
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(error)) => Err(HttpProblem::BodyUnreadable(error.to_string())),
         Err(_) => Err(HttpProblem::BodyTimeout(limits.header_timeout)),
     }
+}
+
+/// Whether it is one of tinyid's calls with a form.
+fn takes_form(parts: &Parts) -> bool {
+    let path = parts.uri.path();
+    let form = parts.headers.get(header::CONTENT_TYPE).is_some_and(|media| {
+        let media = media.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+        media.trim_ascii().eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
+    });
+    parts.method == Method::POST && form && path.strip_prefix("/tinyid").unwrap_or(path).starts_with("/id/")
 }
 
 async fn not_found(uri: Uri) -> HttpProblem {

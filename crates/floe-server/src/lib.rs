@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod grpc;
 mod http;
 mod listener;
 mod log;
@@ -16,7 +17,7 @@ mod session;
 mod status;
 
 pub use config::{
-    ClockSettings, Config, ConfigError, Limits, LogFormat, LogSettings, NameRule, NameSettings,
+    ClockSettings, Config, ConfigError, DefaultNames, Limits, LogFormat, LogSettings, NameRule, NameSettings,
     parse_duration, show_duration,
 };
 pub use server::{ServeError, Started, run, serve};

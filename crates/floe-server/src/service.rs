@@ -18,11 +18,13 @@ use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
 
 mod inspect;
+mod katsubushi;
 mod names;
 mod report;
 
-pub(crate) use inspect::Inspection;
-pub(crate) use inspect::LeafParts;
+pub(crate) use inspect::{Field, Inspection, LeafParts, Reading};
+use katsubushi::Katsubushi;
+pub(crate) use katsubushi::KatsubushiStats;
 use names::Rules;
 pub(crate) use names::Wire;
 pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
@@ -42,6 +44,7 @@ pub(crate) struct Service {
     max_names: usize,
     max_wait: Duration,
     metrics: Arc<Metrics>,
+    katsubushi: Katsubushi,
     draining: AtomicBool,
     /// Whether the last call that needed the ledger met none.
     ledger_gone: AtomicBool,
@@ -60,6 +63,8 @@ struct OpenName {
     handle: Handle,
     /// The last value that [`Service::note_last`] was told of; 0 is none.
     last: AtomicU64,
+    /// The least that a segment of it has.
+    min_step: u64,
     metrics: NameMetrics,
     /// Whether the log has been told that nothing is minted under the name: clients go on asking.
     stop_logged: AtomicBool,
@@ -84,6 +89,7 @@ impl Service {
             max_names: config.limits.max_names,
             max_wait: config.limits.max_wait,
             metrics,
+            katsubushi: Katsubushi::new(config),
             draining: AtomicBool::new(false),
             ledger_gone: AtomicBool::new(false),
             stopped: Notify::new(),
@@ -200,12 +206,33 @@ impl Service {
         Ok(own.and_then(|record| i64::try_from(record.mark).ok()))
     }
 
+    /// Mints a range: as many IDs, one after the other, as a segment of the name has at the least.
+    ///
+    /// # Errors
+    /// A [`Refusal`], as for [`mint`](Self::mint).
+    pub(crate) async fn mint_range(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Minted, Refusal> {
+        let n = self.opened(wire, name).await?.min_step.min(self.max_batch);
+        self.mint(wire, name, n).await
+    }
+
     /// What a name is, opened as a call on `wire` would.
     ///
     /// # Errors
     /// A [`Refusal`], as for minting.
     pub(crate) async fn definition(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Definition, Refusal> {
         Ok(self.opened(wire, name).await?.handle.definition().clone())
+    }
+
+    /// The most IDs of an open name that one mint can come to, whatever `limits.max_batch` says.
+    pub(crate) fn max_at_once(&self, name: &str) -> u64 {
+        match self.find(name) {
+            Some(Known::Open(open)) => match &open.handle {
+                Handle::Snowflake(generator, _) => generator.max_batch(),
+                Handle::Wide(generator, _) => generator.max_batch(),
+                Handle::Segment(..) | Handle::Counter(..) | Handle::Dated(..) => u64::MAX,
+            },
+            _ => u64::MAX,
+        }
     }
 
     /// Whether a name that nobody configured comes into being when it is asked for.
@@ -316,6 +343,7 @@ impl Service {
         let open = Arc::new(OpenName {
             handle,
             last: AtomicU64::new(0),
+            min_step: taste.min_step,
             metrics: self.metrics.name(name.as_str()),
             stop_logged: AtomicBool::new(false),
         });

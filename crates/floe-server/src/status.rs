@@ -58,6 +58,18 @@ impl Status {
         }
     }
 
+    /// The gRPC status code.
+    pub(crate) const fn grpc(self) -> tonic::Code {
+        match self {
+            Self::UnknownName => tonic::Code::NotFound,
+            Self::BadRequest => tonic::Code::InvalidArgument,
+            Self::WrongKind => tonic::Code::FailedPrecondition,
+            Self::Busy | Self::Unavailable => tonic::Code::Unavailable,
+            Self::Exhausted => tonic::Code::OutOfRange,
+            Self::Stopped => tonic::Code::Internal,
+        }
+    }
+
     /// The word for it, in URIs, logs and metrics.
     pub(crate) const fn slug(self) -> &'static str {
         match self {
@@ -151,5 +163,6 @@ mod tests {
         slugs.dedup();
         assert_eq!(slugs.len(), Status::ALL.len());
         assert!(Status::ALL.iter().all(|status| (400..600).contains(&status.http())));
+        assert!(Status::ALL.iter().all(|status| status.grpc() != tonic::Code::Ok));
     }
 }

@@ -80,6 +80,14 @@ format = "{format}"
 # off, error, warn, info, debug or trace, or a filter such as "info,floe_server=debug".
 level = "{level}"
 
+# The names behind calls that name none. They exist as all others do: without a file they come into being on first use,
+# with one it has to list them.
+[default_names]
+# Twitter's Snowflake over Thrift.
+thrift = "{thrift}"
+# katsubushi over HTTP and gRPC.
+katsubushi = "{katsubushi}"
+
 [limits]
 # IDs in one call, 1 to 10000000. A larger count is refused, never cut.
 max_batch = {max_batch}
@@ -154,6 +162,8 @@ drain_timeout = "{drain_timeout}"
         wait = show_duration(clock.wait),
         clock_ledger = if clock.check_ledger { "check" } else { "ignore" },
         level = log.level,
+        thrift = config.default_names.thrift,
+        katsubushi = config.default_names.katsubushi,
         max_batch = limits.max_batch,
         max_names = limits.max_names,
         metric_names = limits.metric_names,

@@ -168,6 +168,17 @@ impl Problem {
         // Texts and a number always have a JSON form.
         serde_json::to_vec(&body).unwrap_or_default()
     }
+
+    /// The whole answer, for a gRPC call.
+    pub(super) fn grpc(self) -> Response<Body> {
+        let code = match self.status.as_u16() {
+            404 | 405 => tonic::Code::Unimplemented,
+            408 | 503 => tonic::Code::Unavailable,
+            413 | 414 | 431 => tonic::Code::ResourceExhausted,
+            _ => tonic::Code::Internal,
+        };
+        tonic::Status::new(code, self.detail).into_http()
+    }
 }
 
 impl From<Refusal> for Problem {

@@ -32,6 +32,28 @@ pub(super) fn read<const N: usize>(
     Ok(values)
 }
 
+/// The value of each of `keys` in a query and a form, for clients whose other keys are none of ours to judge.
+///
+/// # Errors
+/// A [`Refusal`] for one of the keys that comes twice, and for bytes that are not UTF-8.
+pub(super) fn pick<const M: usize, const N: usize>(
+    sources: [&str; M],
+    keys: [&str; N],
+) -> Result<[Option<String>; N], Refusal> {
+    let mut values = [const { None }; N];
+    for pair in sources.into_iter().flat_map(|source| source.split('&')) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let Some(slot) = keys.iter().position(|known| *known == key).and_then(|at| values.get_mut(at)) else {
+            continue;
+        };
+        if slot.is_some() {
+            return Err(Refusal::bad(format!("{key} is given twice: give it once")));
+        }
+        *slot = Some(decode(value)?);
+    }
+    Ok(values)
+}
+
 /// `true` or `false`.
 ///
 /// # Errors

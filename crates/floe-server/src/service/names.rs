@@ -19,6 +19,10 @@ pub(crate) enum Wire {
     RespIncr,
     /// Redis' `INCRBY` by more than one. Kinds that count answer.
     RespIncrBy,
+    /// tinyid's calls. Segment names answer: clients take whole ranges of them.
+    Tinyid,
+    /// katsubushi's calls over HTTP and gRPC. Every kind answers whose IDs they can hold.
+    Katsubushi,
 }
 
 impl Wire {
@@ -26,8 +30,9 @@ impl Wire {
     pub(super) fn natural(self) -> Definition {
         match self {
             Self::Native | Self::LeafSnowflake => super::natural_snowflake(),
-            Self::LeafSegment => Definition::SEGMENT,
+            Self::LeafSegment | Self::Tinyid => Definition::SEGMENT,
             Self::RespIncr | Self::RespIncrBy => Definition::Counter,
+            Self::Katsubushi => Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false },
         }
     }
 
@@ -35,7 +40,7 @@ impl Wire {
     pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
         let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
         let instead = match self {
-            Self::Native | Self::RespIncr => return Ok(()),
+            Self::Native | Self::RespIncr | Self::Katsubushi => return Ok(()),
             Self::LeafSegment if counts => return Ok(()),
             Self::LeafSegment => "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
             Self::LeafSnowflake if kind == Kind::Snowflake => return Ok(()),
@@ -44,6 +49,8 @@ impl Wire {
             Self::RespIncrBy => {
                 "its IDs do not follow one another: use INCR for one, MINT name n for several"
             }
+            Self::Tinyid if kind == Kind::Segment => return Ok(()),
+            Self::Tinyid => "ask at /v1/mint/{name}",
         };
         Err(Refusal::new(
             Status::WrongKind,
@@ -142,5 +149,32 @@ impl Rules {
             None => "write a configuration file with a [[name]] (names come into being on first use only on loopback listeners with the embedded ledger)".to_owned(),
         };
         Refusal::new(Status::UnknownName, format!("there is no name `{name}`, {exist}: {way_out}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_answers_on_its_wires_and_is_born_of_one_that_fits() {
+        const KINDS: [Kind; 4] = [Kind::Snowflake, Kind::Segment, Kind::Counter, Kind::Dated];
+        for (wire, answers, natural) in [
+            (Wire::Native, [true, true, true, true], Kind::Snowflake),
+            (Wire::LeafSegment, [false, true, true, true], Kind::Segment),
+            (Wire::LeafSnowflake, [true, false, false, false], Kind::Snowflake),
+            (Wire::Tinyid, [false, true, false, false], Kind::Segment),
+            (Wire::Katsubushi, [true, true, true, true], Kind::Snowflake),
+        ] {
+            for (kind, answers) in KINDS.into_iter().zip(answers) {
+                let refusal = wire.admits("orders", kind).err();
+                let expected = if answers { None } else { Some(Status::WrongKind) };
+                assert_eq!(refusal.map(|refusal| refusal.status), expected, "{wire:?} {kind}");
+            }
+            assert_eq!(wire.natural().kind(), natural, "{wire:?}");
+            wire.admits("orders", natural).unwrap();
+        }
+        let katsubushi = Wire::Katsubushi.natural();
+        assert!(matches!(katsubushi, Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false }));
     }
 }

@@ -202,13 +202,18 @@ impl Service {
 
     /// Whether clients should be sent here: no where nothing can be minted, and from the moment of draining.
     pub(crate) fn readiness(&self) -> Readiness {
-        if self.draining.load(Ordering::Acquire) {
+        if self.is_draining() {
             return Readiness::Not("draining: this server is shutting down".to_owned());
         }
         match barren(&self.floe.status()) {
             None => Readiness::Ready,
             Some(why) => Readiness::Not(why),
         }
+    }
+
+    /// Whether this server is shutting down.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
     }
 
     /// This server's numbers, for whoever reads them all.

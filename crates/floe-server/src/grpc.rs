@@ -1,0 +1,142 @@
+//! gRPC: floe's own calls and katsubushi's, translated to the [`Service`], which decides; health and reflection.
+//!
+//! They are routes beside those of HTTP and pass the same gate. A refusal becomes a gRPC status by its column of the
+//! table in [`status`](crate::status); where asking again makes sense, `grpc-retry-pushback-ms` says when, which is what
+//! clients with a retry policy heed.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{HeaderMap, Response, header};
+use tonic::server::NamedService;
+
+use crate::config::Limits;
+use crate::service::Service;
+use crate::status::{Refusal, Status};
+
+mod health;
+mod ids;
+mod katsubushi;
+
+/// What the .proto files say, as Rust.
+#[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
+mod proto {
+    pub(super) mod floe {
+        tonic::include_proto!("floe.v1");
+    }
+    pub(super) mod katsubushi {
+        tonic::include_proto!("katsubushi");
+    }
+}
+
+/// The .proto files, for reflection.
+const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// Every method that is served, as its path.
+pub(crate) const METHODS: &[&str] = &[
+    "/floe.v1.Ids/Mint",
+    "/floe.v1.Ids/MintStream",
+    "/floe.v1.Ids/Inspect",
+    "/floe.v1.Ids/ListNames",
+    "/katsubushi.Generator/Fetch",
+    "/katsubushi.Generator/FetchMulti",
+    "/katsubushi.Stats/Get",
+    "/grpc.health.v1.Health/Check",
+    "/grpc.health.v1.Health/Watch",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+];
+
+/// The routes of all gRPC services.
+pub(crate) fn router(service: &Arc<Service>, limits: &Limits) -> Router {
+    let largest = limits.body_bytes;
+    let ids = proto::floe::ids_server::IdsServer::new(ids::Ids::new(service, limits));
+    let calls = katsubushi::Katsubushi::new(service);
+    let generator = proto::katsubushi::generator_server::GeneratorServer::new(calls.clone());
+    let stats = proto::katsubushi::stats_server::StatsServer::new(calls);
+    let health = tonic_health::pb::health_server::HealthServer::new(health::Health::new(service));
+    let mut router = Router::new();
+    router = mount(router, ids.max_decoding_message_size(largest));
+    router = mount(router, generator.max_decoding_message_size(largest));
+    router = mount(router, stats.max_decoding_message_size(largest));
+    router = mount(router, health.max_decoding_message_size(largest));
+    let described = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    // The descriptors are this build's own: a test reads them.
+    if let Ok(reflection) = described().build_v1() {
+        router = mount(router, reflection.max_decoding_message_size(largest));
+    }
+    if let Ok(reflection) = described().build_v1alpha() {
+        router = mount(router, reflection.max_decoding_message_size(largest));
+    }
+    router
+}
+
+fn mount<S>(router: Router, service: S) -> Router
+where
+    S: tower::Service<axum::extract::Request, Error = std::convert::Infallible>
+        + NamedService
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Response: axum::response::IntoResponse,
+    S::Future: Send + 'static,
+{
+    router.route_service(&format!("/{}/{{method}}", S::NAME), service)
+}
+
+/// Whether a request is a gRPC call.
+pub(crate) fn is_call(headers: &HeaderMap) -> bool {
+    let Some(rest) = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|media| media.strip_prefix("application/grpc"))
+    else {
+        return false;
+    };
+    rest.is_empty() || rest.starts_with(['+', ';'])
+}
+
+/// The code of an answer that is an error from its beginning.
+pub(crate) fn code<B>(response: &Response<B>) -> Option<tonic::Code> {
+    let code = response.headers().get(tonic::Status::GRPC_STATUS)?;
+    Some(tonic::Code::from_bytes(code.as_bytes()))
+}
+
+/// The HTTP status that says the same as a code, for counting both in one metric.
+pub(crate) fn as_http(code: tonic::Code) -> u16 {
+    match code {
+        tonic::Code::Ok => 200,
+        tonic::Code::Unimplemented => 404,
+        tonic::Code::ResourceExhausted => 413,
+        code => Status::ALL.iter().find(|status| status.grpc() == code).map_or(500, |status| status.http()),
+    }
+}
+
+/// What a refusal is in gRPC.
+fn refused(refusal: Refusal) -> tonic::Status {
+    let mut status = tonic::Status::new(refusal.status.grpc(), refusal.detail);
+    if let Some(retry) = refusal.retry {
+        let pushback = u32::try_from(retry.as_millis()).unwrap_or(u32::MAX);
+        status.metadata_mut().insert("grpc-retry-pushback-ms", pushback.into());
+    }
+    status
+}
+
+/// Runs what blocks (the ledger's reads) off the threads that serve.
+async fn blocking<T: Send + 'static>(
+    service: &Arc<Service>,
+    work: impl FnOnce(&Service) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, tonic::Status> {
+    let service = Arc::clone(service);
+    match tokio::task::spawn_blocking(move || work(&service)).await {
+        Ok(result) => result.map_err(refused),
+        Err(error) => Err(tonic::Status::internal(format!(
+            "the work for this request failed inside the server: {error}; see its log"
+        ))),
+    }
+}

@@ -1,0 +1,209 @@
+//! floe's own calls: `floe.v1.Ids`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use floe::{Definition, Minted, Overflow};
+use futures_util::Stream;
+use futures_util::stream::try_unfold;
+use tonic::{Request, Response, Status};
+
+use super::proto::floe::{
+    Field, InspectRequest, InspectResponse, ListNamesRequest, ListNamesResponse, MintRequest, MintResponse,
+    MintStreamRequest, MintStreamResponse, NameDefinition, NameReport, Reading, ids_server,
+};
+use super::{blocking, refused};
+use crate::config::Limits;
+use crate::service::{self, Service, Wire};
+use crate::status::Refusal;
+
+/// The most IDs of one stream. Whoever wants more begins another one.
+const MAX_STREAM: u64 = 1 << 32;
+
+/// How many IDs one message of a stream holds, and are minted at a time.
+const CHUNK: u64 = 8_192;
+
+/// The most that one page lists.
+const MAX_PAGE: u32 = 1000;
+const DEFAULT_PAGE: u32 = 100;
+
+/// See the module.
+pub(super) struct Ids {
+    service: Arc<Service>,
+    max_batch: u64,
+}
+
+impl Ids {
+    pub(super) fn new(service: &Arc<Service>, limits: &Limits) -> Self {
+        Self { service: Arc::clone(service), max_batch: limits.max_batch }
+    }
+}
+
+/// Whether the IDs of a name are written as text, since not each of them is a number of at most 63 bits.
+pub(super) fn as_text(definition: &Definition) -> bool {
+    match definition {
+        Definition::Snowflake { layout, .. } => layout.total_bits() > 63,
+        Definition::Dated(shape) => !shape.prefix().is_empty() || shape.overflow() == Overflow::Widen,
+        Definition::Segment { .. } | Definition::Counter => false,
+    }
+}
+
+/// IDs as a message holds them: numbers, or texts.
+pub(super) fn written(minted: Minted, as_text: bool) -> (Vec<u64>, Vec<String>) {
+    match minted {
+        Minted::Numbers(ids) => (ids.map(floe::Id::get).collect(), Vec::new()),
+        Minted::Wide(ids) => (Vec::new(), ids.map(|id| id.to_string()).collect()),
+        Minted::Dated(ids) if as_text => (Vec::new(), ids.map(|id| id.to_string()).collect()),
+        // A counter that keeps to its digits has a number of at most 63 bits: eight of the date and ten at most.
+        Minted::Dated(ids) => (ids.filter_map(|id| id.number()).map(floe::Id::get).collect(), Vec::new()),
+    }
+}
+
+fn described(definition: &Definition) -> NameDefinition {
+    NameDefinition {
+        kind: definition.kind().to_string(),
+        definition: definition.to_string(),
+        layout: match definition {
+            Definition::Snowflake { layout, .. } => Some(layout.to_string()),
+            _ => None,
+        },
+    }
+}
+
+/// What is left of a stream, and how to mint it.
+struct Rest {
+    service: Arc<Service>,
+    name: String,
+    chunk: u64,
+    left: u64,
+    as_text: bool,
+    first: Option<MintStreamResponse>,
+}
+
+impl Rest {
+    /// The next message. Each is a mint of its own, made when the client has taken the one before.
+    async fn next(&mut self) -> Result<Option<MintStreamResponse>, Status> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.mint(None).await.map(Some)
+    }
+
+    async fn mint(&mut self, definition: Option<NameDefinition>) -> Result<MintStreamResponse, Status> {
+        let n = self.left.min(self.chunk);
+        let minted = self.service.mint(Wire::Native, &self.name, n).await.map_err(refused)?;
+        self.left -= n;
+        let (ids, texts) = written(minted, self.as_text);
+        Ok(MintStreamResponse { definition, ids, texts })
+    }
+}
+
+#[tonic::async_trait]
+impl ids_server::Ids for Ids {
+    async fn mint(&self, request: Request<MintRequest>) -> Result<Response<MintResponse>, Status> {
+        let MintRequest { name, count } = request.into_inner();
+        let definition = self.service.definition(Wire::Native, &name).await.map_err(refused)?;
+        let minted = self.service.mint(Wire::Native, &name, count.unwrap_or(1)).await.map_err(refused)?;
+        let (ids, texts) = written(minted, as_text(&definition));
+        Ok(Response::new(MintResponse { ids, texts }))
+    }
+
+    type MintStreamStream = Pin<Box<dyn Stream<Item = Result<MintStreamResponse, Status>> + Send>>;
+
+    async fn mint_stream(
+        &self,
+        request: Request<MintStreamRequest>,
+    ) -> Result<Response<Self::MintStreamStream>, Status> {
+        let MintStreamRequest { name, count } = request.into_inner();
+        if !(1..=MAX_STREAM).contains(&count) {
+            return Err(refused(Refusal::bad(format!(
+                "count = {count} is outside 1 to {MAX_STREAM}: ask for at most that many IDs in one stream, and begin another one for more"
+            ))));
+        }
+        let definition = self.service.definition(Wire::Native, &name).await.map_err(refused)?;
+        let chunk = self.service.max_at_once(&name).min(CHUNK).min(self.max_batch);
+        let as_text = as_text(&definition);
+        let mut rest =
+            Rest { service: Arc::clone(&self.service), name, chunk, left: count, as_text, first: None };
+        // What refuses the call refuses it before it has begun.
+        rest.first = Some(rest.mint(Some(described(&definition))).await?);
+        let messages = try_unfold(rest, |mut rest| async move {
+            let message = rest.next().await?;
+            Ok(message.map(|message| (message, rest)))
+        });
+        Ok(Response::new(Box::pin(messages)))
+    }
+
+    async fn inspect(&self, request: Request<InspectRequest>) -> Result<Response<InspectResponse>, Status> {
+        let InspectRequest { id, name, layout } = request.into_inner();
+        let work = move |service: &Service| service.inspect(&id, name.as_deref(), layout.as_deref());
+        let found = blocking(&self.service, work).await?;
+        let readings = found.readings.into_iter().map(reading).collect();
+        Ok(Response::new(InspectResponse { id: found.id, readings }))
+    }
+
+    async fn list_names(
+        &self,
+        request: Request<ListNamesRequest>,
+    ) -> Result<Response<ListNamesResponse>, Status> {
+        let ListNamesRequest { after, limit } = request.into_inner();
+        let limit = limit.unwrap_or(DEFAULT_PAGE);
+        let page =
+            usize::try_from(limit).ok().filter(|_| (1..=MAX_PAGE).contains(&limit)).ok_or_else(|| {
+                refused(Refusal::bad(format!(
+                    "limit = {limit} is outside 1 to {MAX_PAGE}: ask for that many, and page on with `after`"
+                )))
+            })?;
+        let found = blocking(&self.service, move |service| Ok(service.names(&after, page))).await?;
+        Ok(Response::new(ListNamesResponse {
+            names: found.names.into_iter().map(report).collect(),
+            patterns: found.patterns,
+            next: found.next,
+            ledger_trouble: found.ledger_trouble,
+        }))
+    }
+}
+
+fn reading(read: service::Reading) -> Reading {
+    let field = |field: service::Field| Field {
+        name: field.name,
+        bits: field.bits,
+        shift: field.shift,
+        value: field.value,
+    };
+    Reading {
+        name: read.name,
+        preset: read.preset,
+        kind: read.kind,
+        form: read.form.to_owned(),
+        layout: read.layout,
+        time: read.time,
+        time_ms: read.time_ms,
+        worker: read.worker,
+        sequence: read.sequence,
+        position: read.position,
+        fields: read.fields.into_iter().map(field).collect(),
+    }
+}
+
+fn report(name: service::NameReport) -> NameReport {
+    NameReport {
+        name: name.name,
+        definition: Some(NameDefinition {
+            kind: name.kind,
+            definition: name.definition,
+            layout: name.layout,
+        }),
+        form: name.form.to_owned(),
+        horizon: name.horizon,
+        minted: name.minted,
+        state: name.state.to_owned(),
+        trouble: name.trouble,
+        window_left_ms: name.window_left_ms,
+        segment_left: name.segment_left,
+        ahead_ms: name.ahead_ms,
+    }
+}

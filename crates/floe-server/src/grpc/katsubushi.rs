@@ -1,0 +1,76 @@
+//! katsubushi's own calls.
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status};
+
+use super::ids::{as_text, written};
+use super::proto::katsubushi::{
+    FetchMultiRequest, FetchMultiResponse, FetchRequest, FetchResponse, StatsRequest, StatsResponse,
+    generator_server, stats_server,
+};
+use super::refused;
+use crate::service::Service;
+use crate::status::Refusal;
+
+/// See the module.
+#[derive(Clone)]
+pub(super) struct Katsubushi {
+    service: Arc<Service>,
+}
+
+impl Katsubushi {
+    pub(super) fn new(service: &Arc<Service>) -> Self {
+        Self { service: Arc::clone(service) }
+    }
+
+    async fn mint(&self, n: u64) -> Result<Vec<u64>, Status> {
+        // Nothing is minted that the answer cannot hold.
+        let definition = self.service.katsubushi_definition().await.map_err(refused)?;
+        if as_text(&definition) {
+            return Err(refused(Refusal::new(
+                crate::status::Status::WrongKind,
+                "not all IDs of the name that serves katsubushi's calls are numbers of 63 bits, and these calls hold no others: set default_names.katsubushi to another name, or ask floe.v1.Ids/Mint",
+            )));
+        }
+        let minted = self.service.mint_for_katsubushi(n).await.map_err(refused)?;
+        Ok(written(minted, false).0)
+    }
+}
+
+#[tonic::async_trait]
+impl generator_server::Generator for Katsubushi {
+    async fn fetch(&self, _: Request<FetchRequest>) -> Result<Response<FetchResponse>, Status> {
+        let ids = self.mint(1).await?;
+        let id = ids.first().copied().ok_or_else(|| Status::internal("no ID came of a mint of one"))?;
+        Ok(Response::new(FetchResponse { id }))
+    }
+
+    async fn fetch_multi(
+        &self,
+        request: Request<FetchMultiRequest>,
+    ) -> Result<Response<FetchMultiResponse>, Status> {
+        // The original takes what is left out for one.
+        let ids = self.mint(u64::from(request.get_ref().n.max(1))).await?;
+        Ok(Response::new(FetchMultiResponse { ids }))
+    }
+}
+
+#[tonic::async_trait]
+impl stats_server::Stats for Katsubushi {
+    async fn get(&self, _: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
+        let stats = self.service.katsubushi_stats();
+        let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        Ok(Response::new(StatsResponse {
+            pid: i32::try_from(stats.pid).unwrap_or(i32::MAX),
+            uptime: whole(stats.uptime),
+            time: stats.time,
+            version: stats.version.to_owned(),
+            curr_connections: stats.curr_connections,
+            total_connections: whole(stats.total_connections),
+            cmd_get: whole(stats.cmd_get),
+            get_hits: whole(stats.get_hits),
+            get_misses: whole(stats.get_misses),
+        }))
+    }
+}

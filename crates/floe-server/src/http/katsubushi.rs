@@ -1,0 +1,96 @@
+//! katsubushi's calls over HTTP. They name no name: `default_names.katsubushi` serves them.
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use floe::Minted;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::problem::{Problem, ProblemBody};
+use super::{Shared, query, text};
+use crate::service::KatsubushiStats;
+
+/// The answer where one ID is asked for.
+#[derive(Serialize, ToSchema)]
+pub(super) struct One {
+    /// The ID.
+    id: String,
+}
+
+/// The answer where many are.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Many {
+    /// The IDs.
+    ids: Vec<String>,
+}
+
+/// katsubushi: mint an ID
+#[utoipa::path(
+    get,
+    path = "/id",
+    tag = "katsubushi",
+    responses(
+        (status = 200, description = "The ID as text, or as JSON where Accept asks for it", content((String = "text/plain"), (One = "application/json"))),
+        (status = 503, description = "Busy, or the ledger is unavailable: see Retry-After", body = ProblemBody, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn id(State(shared): State<Shared>, headers: HeaderMap) -> Result<Response<Body>, Problem> {
+    let id = shown(shared.service.mint_for_katsubushi(1).await?).swap_remove(0);
+    Ok(match wants_json(&headers) {
+        true => axum::Json(One { id }).into_response(),
+        false => text(StatusCode::OK, "text/plain", id),
+    })
+}
+
+/// katsubushi: mint IDs
+#[utoipa::path(
+    get,
+    path = "/ids",
+    tag = "katsubushi",
+    params(("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch (100000); 1 where it is left out", minimum = 1)),
+    responses(
+        (status = 200, description = "The IDs, one a line, or as JSON where Accept asks for it", content((String = "text/plain"), (Many = "application/json"))),
+        (status = 400, description = "A count out of its range", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Busy, or the ledger is unavailable: see Retry-After", body = ProblemBody, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn ids(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response<Body>, Problem> {
+    let [n] = query::pick([query.as_deref().unwrap_or_default()], ["n"])?;
+    let n = n.filter(|n| !n.is_empty()).map_or(Ok(1), |n| shared.service.count(&n))?;
+    let ids = shown(shared.service.mint_for_katsubushi(n).await?);
+    Ok(match wants_json(&headers) {
+        true => axum::Json(Many { ids }).into_response(),
+        false => text(StatusCode::OK, "text/plain", ids.join("\n")),
+    })
+}
+
+/// katsubushi: how its calls went
+#[utoipa::path(
+    get,
+    path = "/stats",
+    tag = "katsubushi",
+    responses((status = 200, description = "Since the server started", body = KatsubushiStats))
+)]
+pub(super) async fn stats(State(shared): State<Shared>) -> axum::Json<KatsubushiStats> {
+    axum::Json(shared.service.katsubushi_stats())
+}
+
+fn shown(minted: Minted) -> Vec<String> {
+    match minted {
+        Minted::Numbers(ids) => ids.map(|id| id.to_string()).collect(),
+        Minted::Wide(ids) => ids.map(|id| id.to_string()).collect(),
+        Minted::Dated(ids) => ids.map(|id| id.to_string()).collect(),
+    }
+}
+
+/// As the original decides it.
+fn wants_json(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("application/json"))
+}
