@@ -8,12 +8,14 @@ mod config;
 mod http;
 mod listener;
 mod log;
+mod memcached;
 mod metrics;
 mod resp;
 mod server;
 mod service;
 mod session;
 mod status;
+mod thrift;
 
 pub use config::{
     ClockSettings, Config, ConfigError, Limits, LogFormat, LogSettings, NameRule, NameSettings,

@@ -19,13 +19,18 @@ pub(crate) enum Wire {
     RespIncr,
     /// Redis' `INCRBY` by more than one. Kinds that count answer.
     RespIncrBy,
+    /// memcached's `get`, which is katsubushi's. Every kind answers.
+    Memcached,
+    /// Twitter's `get_id`. Snowflake names answer.
+    Thrift,
 }
 
 impl Wire {
     /// What a name that nobody configured becomes when this wire asks for it first.
     pub(super) fn natural(self) -> Definition {
         match self {
-            Self::Native | Self::LeafSnowflake => super::natural_snowflake(),
+            Self::Native | Self::LeafSnowflake | Self::Thrift => super::natural_snowflake(),
+            Self::Memcached => Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false },
             Self::LeafSegment => Definition::SEGMENT,
             Self::RespIncr | Self::RespIncrBy => Definition::Counter,
         }
@@ -35,11 +40,12 @@ impl Wire {
     pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
         let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
         let instead = match self {
-            Self::Native | Self::RespIncr => return Ok(()),
+            Self::Native | Self::RespIncr | Self::Memcached => return Ok(()),
             Self::LeafSegment if counts => return Ok(()),
             Self::LeafSegment => "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
-            Self::LeafSnowflake if kind == Kind::Snowflake => return Ok(()),
+            Self::LeafSnowflake | Self::Thrift if kind == Kind::Snowflake => return Ok(()),
             Self::LeafSnowflake => "ask at /api/segment/get/{key} or /v1/mint/{name}",
+            Self::Thrift => "ask at /v1/mint/{name}",
             Self::RespIncrBy if counts => return Ok(()),
             Self::RespIncrBy => {
                 "its IDs do not follow one another: use INCR for one, MINT name n for several"
@@ -142,5 +148,32 @@ impl Rules {
             None => "write a configuration file with a [[name]] (names come into being on first use only on loopback listeners with the embedded ledger)".to_owned(),
         };
         Refusal::new(Status::UnknownName, format!("there is no name `{name}`, {exist}: {way_out}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_answers_on_its_wires_and_is_born_of_one_that_fits() {
+        const KINDS: [Kind; 4] = [Kind::Snowflake, Kind::Segment, Kind::Counter, Kind::Dated];
+        for (wire, answers, natural) in [
+            (Wire::Native, [true, true, true, true], Kind::Snowflake),
+            (Wire::LeafSegment, [false, true, true, true], Kind::Segment),
+            (Wire::LeafSnowflake, [true, false, false, false], Kind::Snowflake),
+            (Wire::RespIncr, [true, true, true, true], Kind::Counter),
+            (Wire::RespIncrBy, [false, true, true, true], Kind::Counter),
+            (Wire::Memcached, [true, true, true, true], Kind::Snowflake),
+            (Wire::Thrift, [true, false, false, false], Kind::Snowflake),
+        ] {
+            for (kind, answers) in KINDS.into_iter().zip(answers) {
+                let refusal = wire.admits("orders", kind).err();
+                let expected = if answers { None } else { Some(Status::WrongKind) };
+                assert_eq!(refusal.map(|refusal| refusal.status), expected, "{wire:?} {kind}");
+            }
+            assert_eq!(wire.natural().kind(), natural, "{wire:?}");
+            wire.admits("orders", natural).unwrap();
+        }
     }
 }
