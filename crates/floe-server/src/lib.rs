@@ -9,12 +9,14 @@ mod grpc;
 mod http;
 mod listener;
 mod log;
+mod memcached;
 mod metrics;
 mod resp;
 mod server;
 mod service;
 mod session;
 mod status;
+mod thrift;
 
 pub use config::{
     ClockSettings, Config, ConfigError, DefaultNames, Limits, LogFormat, LogSettings, NameRule, NameSettings,

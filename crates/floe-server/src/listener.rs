@@ -19,11 +19,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::config::Limits;
+use crate::memcached::{Binary, Figures, Text};
 use crate::metrics::{Counted, Metrics};
 use crate::resp::Resp;
 use crate::server::ServeError;
 use crate::service::Service;
 use crate::session;
+use crate::thrift::Thrift;
 
 mod detect;
 mod guard;
@@ -64,6 +66,7 @@ struct Front {
     places: Arc<Semaphore>,
     doorstep: Arc<Semaphore>,
     connected: AtomicU64,
+    memcached: Arc<Figures>,
 }
 
 impl Listeners {
@@ -82,7 +85,8 @@ impl Listeners {
         let places = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
         let connected = AtomicU64::new(0);
-        let front = Front { limits: limits.clone(), metrics, places, doorstep, connected };
+        let memcached = Arc::new(Figures::new());
+        let front = Front { limits: limits.clone(), metrics, places, doorstep, connected, memcached };
         Ok(Self { listeners, front: Arc::new(front) })
     }
 
@@ -226,7 +230,19 @@ impl Front {
                 let mut session = Resp::new(&served.service, &self.limits, id);
                 session::run(&mut stream, &mut session, &self.limits, others).await
             }
-            Protocol::MemcachedText | Protocol::MemcachedBinary | Protocol::Thrift | Protocol::Tls => {
+            Protocol::MemcachedText => {
+                let mut session = Text::new(&served.service, &self.limits, &self.memcached);
+                session::run(&mut stream, &mut session, &self.limits, others).await
+            }
+            Protocol::MemcachedBinary => {
+                let mut session = Binary::new(&served.service, &self.limits, &self.memcached);
+                session::run(&mut stream, &mut session, &self.limits, others).await
+            }
+            Protocol::Thrift => {
+                let mut session = Thrift::new(&served.service);
+                session::run(&mut stream, &mut session, &self.limits, others).await
+            }
+            Protocol::Tls => {
                 self.metrics.unknown_protocols.inc();
                 Err(io::Error::other(format!("{protocol:?} is not served here")))
             }

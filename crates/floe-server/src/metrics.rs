@@ -48,6 +48,8 @@ pub(crate) struct Metrics {
     pub(crate) turned_away: Counter,
     /// Connections on which something came that is no protocol.
     pub(crate) unknown_protocols: Counter,
+    /// User agents that Twitter's `get_id` does not take.
+    pub(crate) useragents_refused: Counter,
     floe: Arc<OnceLock<Floe>>,
 }
 
@@ -152,6 +154,9 @@ impl Metrics {
         let unknown_protocols = Counter::default();
         let help = "Connections that were closed since what came on them is no protocol that is served";
         registry.register("connections_unknown_protocol", help, unknown_protocols.clone());
+        let useragents_refused = Counter::default();
+        let help = "Calls of Thrift's get_id with a user agent that is none";
+        registry.register("thrift_useragents_refused", help, useragents_refused.clone());
         registry
             .register_collector(Box::new(FromStatus { floe: Arc::clone(&floe), names: Arc::clone(&names) }));
         Self {
@@ -169,6 +174,7 @@ impl Metrics {
             accepted,
             turned_away,
             unknown_protocols,
+            useragents_refused,
             floe,
         }
     }

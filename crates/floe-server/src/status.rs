@@ -5,6 +5,9 @@
 
 use std::time::Duration;
 
+use floe_wire::memcached::binary::Status as MemcachedStatus;
+use floe_wire::thrift::Exception;
+
 /// What a call comes to when it does not come to IDs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Status {
@@ -67,6 +70,37 @@ impl Status {
             Self::Busy | Self::Unavailable => tonic::Code::Unavailable,
             Self::Exhausted => tonic::Code::OutOfRange,
             Self::Stopped => tonic::Code::Internal,
+        }
+    }
+
+    /// Whether memcached's text protocol says `CLIENT_ERROR`, since asking again does not help; else `SERVER_ERROR`.
+    pub(crate) const fn is_memcached_client_error(self) -> bool {
+        match self {
+            Self::UnknownName | Self::BadRequest | Self::WrongKind => true,
+            Self::Busy | Self::Unavailable | Self::Exhausted | Self::Stopped => false,
+        }
+    }
+
+    /// The status of memcached's binary protocol. None of them is a miss: a client would take that for "no value".
+    pub(crate) const fn memcached_binary(self) -> MemcachedStatus {
+        match self {
+            Self::UnknownName | Self::BadRequest | Self::WrongKind => MemcachedStatus::InvalidArguments,
+            Self::Busy => MemcachedStatus::Busy,
+            Self::Unavailable => MemcachedStatus::Temporary,
+            Self::Exhausted | Self::Stopped => MemcachedStatus::Internal,
+        }
+    }
+
+    /// The type of a TApplicationException. Thrift has none for the rows: the message begins with the word for it.
+    pub(crate) const fn thrift(self) -> Exception {
+        match self {
+            Self::UnknownName
+            | Self::BadRequest
+            | Self::WrongKind
+            | Self::Busy
+            | Self::Unavailable
+            | Self::Exhausted
+            | Self::Stopped => Exception::Internal,
         }
     }
 
@@ -144,6 +178,11 @@ impl Refusal {
     /// A refusal for the moment.
     pub(crate) fn for_now(status: Status, detail: impl Into<String>, retry: Duration) -> Self {
         Self { status, detail: detail.into(), retry: Some(retry) }
+    }
+
+    /// The word for the row and the detail, on wires whose errors are one text.
+    pub(crate) fn text(&self) -> String {
+        format!("{}: {}", self.status.slug(), self.detail)
     }
 
     /// The request itself is wrong.

@@ -23,16 +23,22 @@ pub(crate) enum Wire {
     Tinyid,
     /// katsubushi's calls over HTTP and gRPC. Every kind answers whose IDs they can hold.
     Katsubushi,
+    /// memcached's `get`, which is katsubushi's. Every kind answers.
+    Memcached,
+    /// Twitter's `get_id`. Snowflake names answer.
+    Thrift,
 }
 
 impl Wire {
     /// What a name that nobody configured becomes when this wire asks for it first.
     pub(super) fn natural(self) -> Definition {
         match self {
-            Self::Native | Self::LeafSnowflake => super::natural_snowflake(),
+            Self::Native | Self::LeafSnowflake | Self::Thrift => super::natural_snowflake(),
             Self::LeafSegment | Self::Tinyid => Definition::SEGMENT,
             Self::RespIncr | Self::RespIncrBy => Definition::Counter,
-            Self::Katsubushi => Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false },
+            Self::Katsubushi | Self::Memcached => {
+                Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false }
+            }
         }
     }
 
@@ -40,11 +46,12 @@ impl Wire {
     pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
         let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
         let instead = match self {
-            Self::Native | Self::RespIncr | Self::Katsubushi => return Ok(()),
+            Self::Native | Self::RespIncr | Self::Katsubushi | Self::Memcached => return Ok(()),
             Self::LeafSegment if counts => return Ok(()),
             Self::LeafSegment => "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
-            Self::LeafSnowflake if kind == Kind::Snowflake => return Ok(()),
+            Self::LeafSnowflake | Self::Thrift if kind == Kind::Snowflake => return Ok(()),
             Self::LeafSnowflake => "ask at /api/segment/get/{key} or /v1/mint/{name}",
+            Self::Thrift => "ask at /v1/mint/{name}",
             Self::RespIncrBy if counts => return Ok(()),
             Self::RespIncrBy => {
                 "its IDs do not follow one another: use INCR for one, MINT name n for several"
@@ -165,6 +172,10 @@ mod tests {
             (Wire::LeafSnowflake, [true, false, false, false], Kind::Snowflake),
             (Wire::Tinyid, [false, true, false, false], Kind::Segment),
             (Wire::Katsubushi, [true, true, true, true], Kind::Snowflake),
+            (Wire::RespIncr, [true, true, true, true], Kind::Counter),
+            (Wire::RespIncrBy, [false, true, true, true], Kind::Counter),
+            (Wire::Memcached, [true, true, true, true], Kind::Snowflake),
+            (Wire::Thrift, [true, false, false, false], Kind::Snowflake),
         ] {
             for (kind, answers) in KINDS.into_iter().zip(answers) {
                 let refusal = wire.admits("orders", kind).err();

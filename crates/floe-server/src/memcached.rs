@@ -1,0 +1,157 @@
+//! memcached's protocol, as katsubushi's clients speak it: a key is a name, and `get` mints one ID for each key.
+//!
+//! `get`s of one key that stand next to each other in a pipeline are minted in one step. A `get` that asks for several
+//! keys comes to all of its IDs or to one error: what had been minted before the error is wasted, never half told. No
+//! answer is ever a miss, since clients take one for "no value".
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::time::Instant;
+
+use crate::config::Limits;
+use crate::metrics::WireMetrics;
+use crate::service::{Service, Wire};
+use crate::status::{Refusal, Status};
+
+mod binary;
+mod text;
+
+pub(crate) use binary::Binary;
+pub(crate) use text::Text;
+
+/// What is said to whoever wants something stored.
+const SERVED: &str = "floe mints IDs and stores nothing: it serves get and gets, whose keys are names, stats, version and quit";
+
+/// The most `get`s of a pipeline that are minted in one step.
+const MOST_IN_A_RUN: usize = 1024;
+
+/// What all connections of the protocol have come to, for `stats`.
+pub(crate) struct Figures {
+    since: Instant,
+    gets: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Figures {
+    pub(crate) fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            gets: AtomicU64::new(0),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+}
+
+/// What both forms of the protocol mint and count with.
+struct Minter {
+    service: Arc<Service>,
+    metrics: WireMetrics,
+    figures: Arc<Figures>,
+}
+
+/// `get`s of one key that nothing has been minted for yet, with what the answer to each needs.
+struct Run<R> {
+    key: Vec<u8>,
+    waiting: Vec<R>,
+}
+
+impl Minter {
+    fn new(service: &Arc<Service>, figures: &Arc<Figures>) -> Self {
+        Self {
+            service: Arc::clone(service),
+            metrics: service.metrics().wire("memcached"),
+            figures: Arc::clone(figures),
+        }
+    }
+
+    /// Hands `answer` an ID, or why there is none, `count` times.
+    async fn mint_each(
+        &self,
+        key: &[u8],
+        count: usize,
+        mut answer: impl FnMut(Result<&str, &Refusal>) + Send,
+    ) {
+        let mut left = u64::try_from(count).unwrap_or(u64::MAX);
+        self.figures.gets.fetch_add(left, Ordering::Relaxed);
+        let mut at_once = left.min(self.service.max_batch());
+        let mut shown = String::new();
+        while left > 0 {
+            let step = at_once.min(left);
+            match self.mint(key, step).await {
+                Ok(minted) => {
+                    left -= step;
+                    self.figures.hits.fetch_add(step, Ordering::Relaxed);
+                    for id in minted {
+                        shown.clear();
+                        // Writing to memory does not fail.
+                        let _ = write!(shown, "{id}");
+                        answer(Ok(&shown));
+                    }
+                }
+                // Too many for one step are not too many for so many clients' calls.
+                Err(refusal)
+                    if step > 1 && matches!(refusal.status, Status::BadRequest | Status::Exhausted) =>
+                {
+                    at_once = 1;
+                }
+                Err(refusal) => {
+                    self.figures.misses.fetch_add(left, Ordering::Relaxed);
+                    (0..left).for_each(|_| answer(Err(&refusal)));
+                    left = 0;
+                }
+            }
+        }
+    }
+
+    async fn mint(&self, key: &[u8], count: u64) -> Result<floe::Minted, Refusal> {
+        let name = std::str::from_utf8(key)
+            .map_err(|_| Refusal::bad("a key is a name, and this one is not UTF-8"))?;
+        self.service.mint(Wire::Memcached, name, count).await
+    }
+
+    /// What `stats` tells, as katsubushi names it.
+    fn stats(&self) -> [(&'static str, String); 9] {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed).to_string();
+        let metrics = self.service.metrics();
+        let seconds = self.service.status().clock.steady.get().div_euclid(1000);
+        [
+            ("pid", std::process::id().to_string()),
+            ("uptime", self.figures.since.elapsed().as_secs().to_string()),
+            ("time", seconds.to_string()),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("curr_connections", metrics.connections.get().to_string()),
+            ("total_connections", metrics.accepted.get().to_string()),
+            ("cmd_get", count(&self.figures.gets)),
+            ("get_hits", count(&self.figures.hits)),
+            ("get_misses", count(&self.figures.misses)),
+        ]
+    }
+}
+
+impl<R> Run<R> {
+    fn new() -> Self {
+        Self { key: Vec::new(), waiting: Vec::new() }
+    }
+
+    /// Whether a `get` of this key has to wait until what is gathered has been minted.
+    fn is_in_the_way_of(&self, key: &[u8]) -> bool {
+        !self.waiting.is_empty() && (self.key != key || self.waiting.len() >= MOST_IN_A_RUN)
+    }
+
+    fn push(&mut self, key: &[u8], request: R) {
+        if self.waiting.is_empty() {
+            self.key.clear();
+            self.key.extend_from_slice(key);
+        }
+        self.waiting.push(request);
+    }
+}
+
+/// The longest request, in bytes.
+fn request_bytes(limits: &Limits) -> usize {
+    limits.header_bytes + limits.body_bytes
+}

@@ -1,0 +1,152 @@
+//! The form of packets.
+//!
+//! A quiet `get` leaves out the answer of a miss, of which there are none here: it is answered like a plain one, by an
+//! ID or an error.
+
+use std::sync::Arc;
+
+use floe_wire::memcached::binary::{
+    Decoder, Limits as WireLimits, Operation, Request, Status as WireStatus, reply,
+};
+use tokio::time::Instant;
+
+use super::{Figures, Minter, Run, SERVED, request_bytes};
+use crate::config::Limits;
+use crate::service::Service;
+use crate::session::{FULL, Next, Served, Session};
+use crate::status::{Refusal, Status};
+
+/// One client's connection.
+pub(crate) struct Binary {
+    decoder: Decoder,
+    state: State,
+}
+
+struct State {
+    minter: Minter,
+    run: Run<Get>,
+    /// The last cas number: nothing is ever stored by one, but no two values share one.
+    cas: u64,
+}
+
+/// A request for an ID, but for its key.
+struct Get {
+    operation: Operation,
+    opcode: u8,
+    opaque: [u8; 4],
+}
+
+impl Binary {
+    pub(crate) fn new(service: &Arc<Service>, limits: &Limits, figures: &Arc<Figures>) -> Self {
+        Self {
+            decoder: Decoder::new(WireLimits { request_bytes: request_bytes(limits) }),
+            state: State { minter: Minter::new(service, figures), run: Run::new(), cas: 0 },
+        }
+    }
+}
+
+impl Session for Binary {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+        let Self { decoder, state } = self;
+        let since = Instant::now();
+        let mut consumed = 0;
+        let next = loop {
+            if output.len() >= FULL {
+                break Next::Again;
+            }
+            match decoder.decode(input.get(consumed..).unwrap_or_default()) {
+                Ok(None) => break Next::Read,
+                Ok(Some((request, bytes))) => {
+                    consumed += bytes;
+                    if !state.take(&request, output).await {
+                        break Next::Close;
+                    }
+                }
+                Err(error) => {
+                    state.flush(output).await;
+                    state.minter.metrics.refused(Status::BadRequest);
+                    error.encode(output);
+                    consumed = input.len();
+                    break Next::Close;
+                }
+            }
+        };
+        state.flush(output).await;
+        state.minter.metrics.took(since.elapsed());
+        Served { consumed, next }
+    }
+}
+
+impl State {
+    /// Takes one request; whether another may follow.
+    async fn take(&mut self, request: &Request<'_>, output: &mut Vec<u8>) -> bool {
+        let &Request { operation, opcode, opaque, key } = request;
+        match operation {
+            Operation::Get | Operation::GetQuietly | Operation::GetWithKey | Operation::GetWithKeyQuietly => {
+                if self.run.is_in_the_way_of(key) {
+                    self.flush(output).await;
+                }
+                self.run.push(key, Get { operation, opcode, opaque });
+                return true;
+            }
+            _ => self.flush(output).await,
+        }
+        match operation {
+            Operation::Noop => reply::done(output, request),
+            Operation::Version => reply::version(output, request, env!("CARGO_PKG_VERSION")),
+            Operation::Stat => {
+                // There are no figures of any other sort.
+                if key.is_empty() {
+                    for (name, value) in self.minter.stats() {
+                        reply::stat(output, request, name, &value);
+                    }
+                }
+                reply::done(output, request);
+            }
+            Operation::Quit => {
+                reply::done(output, request);
+                return false;
+            }
+            Operation::QuitQuietly => return false,
+            Operation::Invalid => {
+                let why = "a key has 1 to 250 bytes without control characters, and no extras or value belong to what floe serves";
+                self.minter.metrics.refused(Status::BadRequest);
+                reply::error(output, request, WireStatus::InvalidArguments, why);
+                return true;
+            }
+            _ => {
+                self.minter.metrics.refused(Status::BadRequest);
+                reply::error(output, request, WireStatus::UnknownCommand, SERVED);
+                return true;
+            }
+        }
+        self.minter.metrics.answered(1);
+        true
+    }
+
+    /// Mints for the `get`s that have been gathered.
+    async fn flush(&mut self, output: &mut Vec<u8>) {
+        let Self { minter, run, cas } = self;
+        let mut waiting = run.waiting.drain(..);
+        let count = waiting.len();
+        minter
+            .mint_each(&run.key, count, |minted| {
+                let Some(Get { operation, opcode, opaque }) = waiting.next() else { return };
+                let request = Request { operation, opcode, opaque, key: &run.key };
+                match minted {
+                    Ok(id) => {
+                        *cas += 1;
+                        reply::value(output, &request, id.as_bytes(), *cas);
+                        minter.metrics.answered(1);
+                    }
+                    Err(refusal) => refuse(minter, &request, refusal, output),
+                }
+            })
+            .await;
+    }
+}
+
+fn refuse(minter: &Minter, request: &Request<'_>, refusal: &Refusal, output: &mut Vec<u8>) {
+    minter.metrics.refused(refusal.status);
+    reply::error(output, request, refusal.status.memcached_binary(), &refusal.text());
+}

@@ -1,0 +1,190 @@
+//! The form of lines.
+
+use std::sync::Arc;
+
+use floe_wire::memcached::text::{Decoder, Keys, Limits as WireLimits, Request, reply};
+use tokio::time::Instant;
+
+use super::{Figures, Minter, Run, SERVED, request_bytes};
+use crate::config::Limits;
+use crate::service::Service;
+use crate::session::{FULL, Next, Served, Session};
+use crate::status::{Refusal, Status};
+
+/// One client's connection.
+pub(crate) struct Text {
+    decoder: Decoder,
+    state: State,
+}
+
+struct State {
+    minter: Minter,
+    /// Whether each wants a cas number.
+    run: Run<bool>,
+    /// The last cas number: nothing is ever stored by one, but no two values share one.
+    cas: u64,
+}
+
+impl Text {
+    pub(crate) fn new(service: &Arc<Service>, limits: &Limits, figures: &Arc<Figures>) -> Self {
+        Self {
+            decoder: Decoder::new(WireLimits { request_bytes: request_bytes(limits) }),
+            state: State { minter: Minter::new(service, figures), run: Run::new(), cas: 0 },
+        }
+    }
+}
+
+impl Session for Text {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+        let Self { decoder, state } = self;
+        let since = Instant::now();
+        let mut consumed = 0;
+        let next = loop {
+            if output.len() >= FULL {
+                break Next::Again;
+            }
+            match decoder.decode(input.get(consumed..).unwrap_or_default()) {
+                Ok(None) => break Next::Read,
+                Ok(Some((request, bytes))) => {
+                    consumed += bytes;
+                    if !state.take(request, output).await {
+                        break Next::Close;
+                    }
+                }
+                Err(error) => {
+                    state.flush(output).await;
+                    state.minter.metrics.refused(Status::BadRequest);
+                    error.encode(output);
+                    consumed = input.len();
+                    break Next::Close;
+                }
+            }
+        };
+        state.flush(output).await;
+        state.minter.metrics.took(since.elapsed());
+        Served { consumed, next }
+    }
+}
+
+impl State {
+    /// Takes one request; whether another may follow.
+    async fn take(&mut self, request: Request<'_>, output: &mut Vec<u8>) -> bool {
+        if let Request::Get { keys, cas } = &request
+            && let Some(key) = single(keys)
+        {
+            if self.run.is_in_the_way_of(key) {
+                self.flush(output).await;
+            }
+            self.run.push(key, *cas);
+            return true;
+        }
+        self.flush(output).await;
+        let said = match request {
+            Request::Get { keys, cas } => self.get_all(&keys, cas, output).await,
+            Request::Stats(of) => {
+                // There are no figures of any other sort.
+                if of.is_none() {
+                    for (name, value) in self.minter.stats() {
+                        reply::stat(output, name, &value);
+                    }
+                }
+                reply::end(output);
+                Ok(())
+            }
+            Request::Version => {
+                reply::version(output, env!("CARGO_PKG_VERSION"));
+                Ok(())
+            }
+            Request::Verbosity { noreply } => {
+                if !noreply {
+                    reply::ok(output);
+                }
+                Ok(())
+            }
+            Request::Quit => return false,
+            Request::Refused { noreply: true } => {
+                self.minter.metrics.refused(Status::BadRequest);
+                return true;
+            }
+            Request::Refused { noreply: false } => Err(Refusal::bad(SERVED)),
+            Request::Invalid(why) => Err(Refusal::bad(why.to_string())),
+            Request::Unknown => {
+                self.minter.metrics.refused(Status::BadRequest);
+                reply::error(output);
+                return true;
+            }
+        };
+        match said {
+            Ok(()) => self.minter.metrics.answered(1),
+            Err(refusal) => refuse(&self.minter, &refusal, output),
+        }
+        true
+    }
+
+    /// Mints for the `get`s that have been gathered.
+    async fn flush(&mut self, output: &mut Vec<u8>) {
+        let Self { minter, run, cas } = self;
+        let mut waiting = run.waiting.drain(..);
+        let count = waiting.len();
+        minter
+            .mint_each(&run.key, count, |minted| {
+                let wants_cas = waiting.next().unwrap_or_default();
+                match minted {
+                    Ok(id) => {
+                        reply::value(output, &run.key, id.as_bytes(), next_cas(cas, wants_cas));
+                        reply::end(output);
+                        minter.metrics.answered(1);
+                    }
+                    Err(refusal) => refuse(minter, refusal, output),
+                }
+            })
+            .await;
+    }
+
+    /// One ID for each key, or nothing but the error.
+    async fn get_all(&mut self, keys: &Keys<'_>, cas: bool, output: &mut Vec<u8>) -> Result<(), Refusal> {
+        self.minter.service.count(&keys.clone().count().to_string())?;
+        let start = output.len();
+        let mut keys = keys.clone().peekable();
+        while let Some(key) = keys.next() {
+            let mut count = 1;
+            while keys.next_if_eq(&key).is_some() {
+                count += 1;
+            }
+            let mut refused = None;
+            let last_cas = &mut self.cas;
+            self.minter
+                .mint_each(key, count, |minted| match minted {
+                    Ok(id) => reply::value(output, key, id.as_bytes(), next_cas(last_cas, cas)),
+                    Err(refusal) => refused = Some(refusal.clone()),
+                })
+                .await;
+            if let Some(refusal) = refused {
+                output.truncate(start);
+                return Err(refusal);
+            }
+        }
+        reply::end(output);
+        Ok(())
+    }
+}
+
+/// The key of a request for one.
+fn single<'a>(keys: &Keys<'a>) -> Option<&'a [u8]> {
+    let mut keys = keys.clone();
+    let first = keys.next()?;
+    keys.next().is_none().then_some(first)
+}
+
+fn next_cas(last: &mut u64, wanted: bool) -> Option<u64> {
+    *last += u64::from(wanted);
+    wanted.then_some(*last)
+}
+
+fn refuse(minter: &Minter, refusal: &Refusal, output: &mut Vec<u8>) {
+    minter.metrics.refused(refusal.status);
+    match refusal.status.is_memcached_client_error() {
+        true => reply::client_error(output, &refusal.text()),
+        false => reply::server_error(output, &refusal.text()),
+    }
+}
