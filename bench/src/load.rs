@@ -39,8 +39,8 @@ struct Answer {
 }
 
 impl Load {
-    /// Puts the load on `url`: one that answers a GET with one ID a line, `redis://host:port/name` or
-    /// `thrift://host:port`. Prints latencies and duplicates. Whether no ID came twice, no request failed, and the 99th
+    /// Puts the load on `url`: one that answers a GET with one ID a line, `redis://host:port/name`,
+    /// `memcached://host:port/name` or `thrift://host:port`. Prints latencies and duplicates. Whether no ID came twice, no request failed, and the 99th
     /// percentile (from when each was due) was in time.
     ///
     /// # Errors
@@ -142,9 +142,10 @@ fn wait_until(due: Instant) {
 
 /// What is sent for each mint, and how the answer is read.
 #[derive(Clone)]
-enum Wire {
+pub(crate) enum Wire {
     Http(String),
     Redis(String),
+    Memcached(String),
     Thrift,
 }
 
@@ -153,31 +154,35 @@ const GET_ID: &[u8] = b"\0\0\0\x1f\x80\x01\0\x01\0\0\0\x06get_id\0\0\0\x01\x0b\0
 
 impl Wire {
     /// The host and port of a URL, and what is said there.
-    fn of(url: &str) -> Result<(&str, Self)> {
+    pub(crate) fn of(url: &str) -> Result<(&str, Self)> {
         let (scheme, rest) =
-            url.split_once("://").ok_or("a URL begins with http://, redis:// or thrift://")?;
+            url.split_once("://").ok_or("a URL begins with http://, redis://, memcached:// or thrift://")?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         let wire = match scheme {
             "http" => {
                 Self::Http(format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/plain\r\n\r\n"))
             }
             "redis" => Self::Redis(format!("*2\r\n$4\r\nINCR\r\n${}\r\n{path}\r\n", path.len())),
+            "memcached" => Self::Memcached(format!("get {path}\r\n")),
             "thrift" => Self::Thrift,
-            other => return Err(format!("{other}:// is none of http://, redis:// and thrift://").into()),
+            other => {
+                let known = "http://, redis://, memcached:// and thrift://";
+                return Err(format!("{other}:// is none of {known}").into());
+            }
         };
         Ok((host, wire))
     }
 }
 
 /// A connection that is kept open.
-struct Connection {
+pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     line: String,
     body: Vec<u8>,
 }
 
 impl Connection {
-    fn open(host: &str) -> Result<Self> {
+    pub(crate) fn open(host: &str) -> Result<Self> {
         let stream = TcpStream::connect(host).map_err(|error| format!("{host}: {error}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
@@ -185,9 +190,9 @@ impl Connection {
     }
 
     /// Sends a request, and takes the one ID from the answer.
-    fn call(&mut self, wire: &Wire) -> Result<u128> {
+    pub(crate) fn call(&mut self, wire: &Wire) -> Result<u128> {
         let request = match wire {
-            Wire::Http(request) | Wire::Redis(request) => request.as_bytes(),
+            Wire::Http(request) | Wire::Redis(request) | Wire::Memcached(request) => request.as_bytes(),
             Wire::Thrift => GET_ID,
         };
         self.stream.get_mut().write_all(request)?;
@@ -197,6 +202,17 @@ impl Connection {
                 let line = self.read_line()?;
                 let number = line.strip_prefix(':').ok_or_else(|| format!("no integer: {line}"))?;
                 Ok(number.parse()?)
+            }
+            Wire::Memcached(_) => {
+                let head = self.read_line()?;
+                if !head.starts_with("VALUE ") {
+                    return Err(format!("no value: {head}").into());
+                }
+                let id = self.read_line()?.parse()?;
+                match self.read_line()? {
+                    "END" => Ok(id),
+                    other => Err(format!("no end: {other}").into()),
+                }
             }
             Wire::Thrift => self.thrift_answer(),
         }

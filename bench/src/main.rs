@@ -9,6 +9,8 @@
 //! cargo run --release -p floe-bench -- --counter                     a counter on PostgreSQL beside nextval
 //! cargo run --release -p floe-bench -- --ledgers                     minting on PostgreSQL beside minting on memory
 //! cargo run --release -p floe-bench -- --redis target/release/floe   INCR by redis-benchmark, on Redis and on floe
+//! cargo run --release -p floe-bench -- --soak target/release/floe --seconds 300
+//!                                                                    all wires at once, and the server killed
 //! cargo run --release -p floe-bench -- --binary target/release/floe  how soon `floe serve` answers, and its memory
 //! ```
 //!
@@ -25,6 +27,7 @@ mod measure;
 mod redis;
 mod rows;
 mod serve;
+mod soak;
 
 /// Any error, on its way to the person at the terminal.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -45,7 +48,7 @@ fn main() -> ExitCode {
 /// Whether all went as it must: no ID twice, no target of the load missed.
 fn run() -> Result<bool> {
     let mut load = load::Load::default();
-    let (mut url, mut binary, mut wanted) = (None, None, Vec::new());
+    let (mut url, mut binary, mut soak, mut wanted) = (None, None, None, Vec::new());
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -53,6 +56,7 @@ fn run() -> Result<bool> {
             "--load" => url = Some(value()?),
             "--counter" => return ledgers::counter(),
             "--ledgers" => return ledgers::minting(),
+            "--soak" => soak = Some(PathBuf::from(value()?)),
             "--redis" => return redis::report(value()?.as_ref()),
             "--binary" => binary = Some(PathBuf::from(value()?)),
             "--rate" => load.rate = value()?.parse()?,
@@ -60,12 +64,15 @@ fn run() -> Result<bool> {
             "--connections" => load.connections = value()?.parse()?,
             other if other.starts_with("--") => {
                 return Err(format!(
-                    "{other} is none of --load URL, --rate N, --seconds N, --connections N, --counter, --ledgers, --redis PATH and --binary PATH"
+                    "{other} is none of --load URL, --rate N, --seconds N, --connections N, --counter, --ledgers, --redis PATH, --soak PATH and --binary PATH"
                 )
                 .into());
             }
             row => wanted.push(row.to_owned()),
         }
+    }
+    if let Some(binary) = &soak {
+        return soak::run(binary, load.seconds);
     }
     if let Some(binary) = &binary {
         serve::report(binary)?;

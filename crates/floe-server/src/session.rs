@@ -78,7 +78,10 @@ where
     loop {
         match read(stream, &mut input, deadline, &mut draining, begun).await? {
             Read::Some => {}
-            Read::End => return Ok(()),
+            Read::End => {
+                farewell(stream).await;
+                return Ok(());
+            }
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
         let served = loop {
