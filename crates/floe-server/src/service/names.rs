@@ -33,26 +33,22 @@ impl Wire {
 
     /// Refuses a kind that does not answer on this wire.
     pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
-        let (admitted, instead) = match (self, kind) {
-            (Self::Native | Self::Katsubushi, _) => (true, ""),
-            (Self::LeafSegment, Kind::Segment | Kind::Counter | Kind::Dated) => (true, ""),
-            (Self::LeafSegment, Kind::Snowflake) => (false, "/api/snowflake/get/{key} or "),
-            (Self::LeafSnowflake, Kind::Snowflake) => (true, ""),
-            (Self::LeafSnowflake, Kind::Segment | Kind::Counter | Kind::Dated) => {
-                (false, "/api/segment/get/{key} or ")
-            }
-            (Self::Tinyid, Kind::Segment) => (true, ""),
-            (Self::Tinyid, Kind::Snowflake | Kind::Counter | Kind::Dated) => (false, ""),
+        let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
+        let instead = match self {
+            Self::Native | Self::Katsubushi => return Ok(()),
+            Self::LeafSegment if counts => return Ok(()),
+            Self::LeafSegment => "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
+            Self::LeafSnowflake if kind == Kind::Snowflake => return Ok(()),
+            Self::LeafSnowflake => "ask at /api/segment/get/{key} or /v1/mint/{name}",
+            Self::Tinyid if kind == Kind::Segment => return Ok(()),
+            Self::Tinyid => "ask at /v1/mint/{name}",
         };
-        match admitted {
-            true => Ok(()),
-            false => Err(Refusal::new(
-                Status::WrongKind,
-                format!(
-                    "`{name}` is a {kind} name, and this call does not mint from that kind: ask at {instead}/v1/mint/{{name}}, or use another name (a name has one kind for ever)"
-                ),
-            )),
-        }
+        Err(Refusal::new(
+            Status::WrongKind,
+            format!(
+                "`{name}` is a {kind} name, and this call does not mint from that kind: {instead}, or use another name (a name has one kind for ever)"
+            ),
+        ))
     }
 }
 
