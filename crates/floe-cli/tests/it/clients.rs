@@ -19,6 +19,7 @@ use tempfile::TempDir;
 
 use crate::process::{Server, configuration};
 
+mod grpc;
 mod redis;
 
 /// A server with names of every kind, on a port that it keeps.
@@ -100,9 +101,14 @@ zone = "UTC"
 digits = 1
 
 [[name]]
+name = "katsubushi"
+kind = "snowflake"
+layout = "katsubushi"
+
+[[name]]
 name = "wide"
 kind = "snowflake"
-layout = "time:48 worker:16 sequence:16"
+layout = "time:42 worker:20 sequence:20 wide"
 tick = "1ms"
 epoch = "2020-01-01T00:00:00Z"
 "#;

@@ -104,7 +104,7 @@ const HTTP: &[Explanation] = &[
         slug: "body",
         status: 400,
         title: "Bad body",
-        meaning: "No call takes a body: all that a call needs stands in its path and query.",
+        meaning: "The call takes no body: all that it needs stands in its path and query. (tinyid's calls take a form, and gRPC's their messages.)",
     },
     Explanation {
         slug: "body-timeout",
@@ -200,7 +200,7 @@ impl From<HttpProblem> for Problem {
             HttpProblem::Method(method) => ("method", format!("{method} is not served here: use one of the methods in the Allow header")),
             HttpProblem::NotAcceptable(detail) => ("not-acceptable", detail.clone()),
             HttpProblem::BodyTooLarge(limit) => ("body-too-large", format!("the body is over {limit} bytes (limits.body_bytes), and no call takes one: put what the call needs into its path and query")),
-            HttpProblem::BodyNotTaken => ("body", "no call takes a body, and this one would be ignored: put what the call needs into its query, such as /v1/mint/orders?n=10".to_owned()),
+            HttpProblem::BodyNotTaken => ("body", "this call takes no body, and this one would be ignored: put what the call needs into its query, such as /v1/mint/orders?n=10".to_owned()),
             HttpProblem::BodyUnreadable(cause) => ("body", format!("the body cannot be read ({cause}), and no call takes one: send none")),
             HttpProblem::BodyTimeout(limit) => ("body-timeout", format!("the body did not arrive within {} ms (limits.header_timeout): send none", limit.as_millis())),
             HttpProblem::UriTooLong { found, limit } => ("uri-too-long", format!("the path and query have {found} bytes, and at most {limit} are read (limits.uri_bytes)")),

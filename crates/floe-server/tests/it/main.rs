@@ -3,9 +3,11 @@
 
 mod drain;
 mod errors;
+mod grpc;
 mod harness;
 mod hostile;
 mod leaf;
 mod mint;
 mod names;
 mod operate;
+mod tinyid;

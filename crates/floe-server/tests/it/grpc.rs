@@ -1,0 +1,108 @@
+//! gRPC by hand, frame by frame: what no well-made client sends.
+
+use reqwest::{Body, Client, Response};
+use tokio::time::timeout;
+
+use crate::harness::{PATIENCE, Server, until};
+
+const MINT: &str = "/floe.v1.Ids/Mint";
+
+/// A message with its prefix.
+fn frame(message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+    [&[0_u8][..], &length, message].concat()
+}
+
+/// The message of a call to mint `orders`.
+fn orders(field: u8, count: &[u8]) -> Vec<u8> {
+    [&b"\x0a\x06orders"[..], &[field], count].concat()
+}
+
+async fn call(server: &Server, path: &str, body: impl Into<Body>) -> Response {
+    let client = Client::builder().http2_prior_knowledge().timeout(PATIENCE).build().unwrap();
+    let request = client.post(server.url(path)).header("content-type", "application/grpc");
+    request.header("te", "trailers").body(body).send().await.unwrap()
+}
+
+/// The code of an answer that is an error from its beginning.
+fn code(response: &Response) -> &str {
+    response.headers().get("grpc-status").map_or("0", |code| code.to_str().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lengths_that_lie_and_garbage_are_refused_and_others_are_served() {
+    let server =
+        Server::of("limits = { body_bytes = 1000 }\n[[name]]\nname = \"orders\"\nkind = \"segment\"\n").await;
+    let announced = |length: u32| [&[0_u8][..], &length.to_be_bytes(), b"\x0a\x06orders"].concat();
+    let cases: [(&str, Vec<u8>, &[&str]); 10] = [
+        ("no message", Vec::new(), &["13"]),
+        ("a length of 2^31", announced(1 << 31), &["8", "11"]),
+        ("a length of 2^32 - 1", announced(u32::MAX), &["8", "11"]),
+        ("half a message", announced(100), &["13", "14"]),
+        ("half a prefix", vec![0, 0], &["13"]),
+        ("a compressed message, which no one announced", [&[1_u8][..], &frame(b"")[1..]].concat(), &["13"]),
+        ("garbage", vec![0xff; 64], &["13"]),
+        ("a field of 2^63 bytes", frame(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), &["13"]),
+        ("more than body_bytes", frame(&[0x0a; 2000]), &["8", "11"]),
+        ("an empty name", frame(b""), &["3"]),
+    ];
+    for (what, body, codes) in cases {
+        let response = call(&server, MINT, body).await;
+        assert_eq!(response.status(), 200, "{what}");
+        assert!(codes.contains(&code(&response)), "{what}: {:?}", response.headers());
+        let minted = call(&server, MINT, frame(&orders(0x10, &[1]))).await;
+        assert_eq!(code(&minted), "0", "after {what}");
+        assert!(minted.bytes().await.unwrap().len() > 8);
+    }
+    assert_eq!(code(&call(&server, "/floe.v1.Ids/Nothing", frame(b"")).await), "12");
+    assert_eq!(code(&call(&server, "/no.Such/Call", frame(b"")).await), "12");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_stays_silent_ends_in_time() {
+    let limits = "limits = { request_timeout = \"400ms\", max_wait = \"200ms\", idle_timeout = \"300ms\" }\n";
+    let server = Server::of(limits).await;
+    let silent = Body::wrap_stream(futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>());
+    let answer = timeout(PATIENCE, call(&server, MINT, silent)).await.unwrap();
+    assert_eq!(code(&answer), "14", "{:?}", answer.headers());
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_is_minted_no_faster_than_it_is_read_and_ends_with_its_client() {
+    let server = Server::of("[[name]]\nname = \"orders\"\nkind = \"segment\"\n").await;
+    // 2^32 numbers, which nobody waits for.
+    let all = orders(0x10, &[0x80, 0x80, 0x80, 0x80, 0x10]);
+    let minted = || async { server.json("/v1/names/orders").await["minted"].as_u64().unwrap() };
+    let mut stream = call(&server, "/floe.v1.Ids/MintStream", frame(&all)).await;
+    let first = stream.chunk().await.unwrap().unwrap();
+    assert!(first.len() > 1000);
+    // What HTTP/2 lets the server send unread is a few megabytes: then it mints no more.
+    let stand_still = async {
+        let (mut last, mut same) = (0, 0);
+        while same < 50 {
+            let now = minted().await;
+            same = if now == last { same + 1 } else { 0 };
+            last = now;
+        }
+        last
+    };
+    let stopped = timeout(PATIENCE, stand_still).await.expect("it is minted on while nobody reads");
+    assert!((8_192..4_000_000).contains(&stopped), "{stopped}");
+    // It goes on where the client does, and a client that goes away is the end of it.
+    let mut read = first.len();
+    while read < 16 << 20 {
+        read += stream.chunk().await.unwrap().unwrap().len();
+    }
+    assert!(minted().await > stopped);
+    drop(stream);
+    until("the client's connection to end", || async {
+        server.text("/metrics").await.lines().any(|line| line == "floe_connections 1").then_some(())
+    })
+    .await;
+    let left = minted().await;
+    assert_eq!(server.mint("orders", 1).await.len(), 1);
+    assert_eq!(minted().await, left + 1);
+    server.stop().await.unwrap();
+}
