@@ -6,6 +6,8 @@ mod errors;
 mod harness;
 mod hostile;
 mod leaf;
+mod memcached;
 mod mint;
 mod names;
 mod operate;
+mod thrift;
