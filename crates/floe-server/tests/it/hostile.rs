@@ -8,12 +8,12 @@ use tokio::time::{Instant, timeout};
 
 use crate::harness::{PATIENCE, Server, until};
 
-async fn connect(server: &Server) -> TcpStream {
+pub(crate) async fn connect(server: &Server) -> TcpStream {
     TcpStream::connect(server.address).await.unwrap()
 }
 
 /// Everything that the server sends until it closes the connection.
-async fn rest(stream: &mut TcpStream) -> Vec<u8> {
+pub(crate) async fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     match timeout(PATIENCE, stream.read_to_end(&mut bytes)).await {
         Ok(_) => bytes,
@@ -21,14 +21,14 @@ async fn rest(stream: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-async fn answer(server: &Server, request: &[u8]) -> String {
+pub(crate) async fn answer(server: &Server, request: &[u8]) -> String {
     let mut stream = connect(server).await;
     // The server may refuse before it has read all.
     let _ = stream.write_all(request).await;
     String::from_utf8_lossy(&rest(&mut stream).await).into_owned()
 }
 
-async fn is_well(server: &Server) {
+pub(crate) async fn is_well(server: &Server) {
     assert_eq!(server.text("/livez").await, "ok\n");
 }
 

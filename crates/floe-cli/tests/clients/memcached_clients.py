@@ -1,0 +1,121 @@
+"""memcached's clients in Python. Arguments: the client, host, port."""
+
+import sys
+
+from steps import expect, retry, say, wait_for_restart
+
+
+class Pymemcache:
+    def __init__(self, host, port):
+        from pymemcache.client.base import Client
+        from pymemcache.exceptions import MemcacheError
+
+        self.client = Client((host, port), connect_timeout=5, timeout=5)
+        self.errors = (MemcacheError, OSError)
+        self.get, self.get_many = self.client.get, self.client.get_many
+        self.set = lambda key, value: self.client.set(key, value, noreply=False)
+        self.gets = self.client.gets
+        self.stats = self.client.stats
+
+
+class PythonMemcached:
+    """It tells no error from "no value": both are None."""
+
+    def __init__(self, host, port):
+        import memcache
+
+        self.client = memcache.Client([f"{host}:{port}"], dead_retry=0, socket_timeout=1)
+        self.errors = (LookupError,)
+        self.gets = None
+        self.stats = lambda: self.client.get_stats()[0][1]
+
+    def get(self, key):
+        return self.some(self.client.get(key))
+
+    def get_many(self, keys):
+        found = self.client.get_multi(keys)
+        return found if len(found) == len(keys) else self.some(None)
+
+    def set(self, key, value):
+        return self.some(self.client.set(key, value) or None)
+
+    @staticmethod
+    def some(value):
+        if value is None:
+            raise LookupError("nothing")
+        return value
+
+
+class Pylibmc:
+    def __init__(self, host, port, binary=False):
+        import pylibmc
+
+        self.client = pylibmc.Client([f"{host}:{port}"], binary=binary, behaviors={"retry_timeout": 1})
+        self.errors = (pylibmc.Error, LookupError)
+        self.get_many = self.client.get_multi
+        self.set = self.client.set
+        self.gets = None
+        self.stats = lambda: dict(self.client.get_stats()[0][1])
+
+    def get(self, key):
+        value = self.client.get(key)
+        if value is None:
+            raise LookupError("nothing")
+        return value
+
+
+class Bmemcached:
+    def __init__(self, host, port):
+        import bmemcached
+
+        self.client = bmemcached.Client(f"{host}:{port}", socket_timeout=5)
+        self.errors = (bmemcached.exceptions.MemcachedException, LookupError)
+        self.get_many = self.client.get_multi
+        self.set = self.client.set
+        self.gets = None
+        self.stats = lambda: next(iter(self.client.stats().values()))
+
+    def get(self, key):
+        value = self.client.get(key)
+        if value is None:
+            raise LookupError("nothing")
+        return value
+
+
+CLIENTS = {
+    "pymemcache": Pymemcache,
+    "python-memcached": PythonMemcached,
+    "pylibmc-text": Pylibmc,
+    "pylibmc-binary": lambda host, port: Pylibmc(host, port, binary=True),
+    "bmemcached": Bmemcached,
+}
+
+
+def refused(client, call, what):
+    try:
+        value = call()
+    except client.errors as error:
+        return print(f"# {what}: {type(error).__name__}: {error}", file=sys.stderr)
+    print(f"## {what}: no error but {value!r}", file=sys.stderr)
+
+
+def main(which, host, port):
+    client = CLIENTS[which](host, int(port))
+    for _ in range(50):
+        say("orders", client.get("orders"))
+    for name, number in client.get_many(["orders", "visits", "tickets"]).items():
+        say(name, number)
+    print(client.stats(), file=sys.stderr)
+    for key in ["nope", "no/name", "slow", "slow", "few"] + ["few"]*10:
+        refused(client, lambda: client.get(key), f"get {key}")
+    refused(client, lambda: client.get_many(["visits", "nope", "orders", "tickets"]), "get_many")
+    say("visits", client.get("visits"))
+    say("visits", client.get("visits"))
+    refused(client, lambda: client.set("orders", "1"), "set")
+    say("visits", client.get("visits"))
+    wait_for_restart()
+    for _ in range(50):
+        say("orders", retry(lambda: client.get("orders"), client.errors))
+
+
+main(*sys.argv[1:])
