@@ -3,6 +3,7 @@
 
 mod boundaries;
 mod client;
+mod clients;
 mod drain;
 mod faketime;
 mod idle;
