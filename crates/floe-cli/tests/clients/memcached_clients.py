@@ -13,8 +13,6 @@ class Pymemcache:
         self.client = Client((host, port), connect_timeout=5, timeout=5)
         self.errors = (MemcacheError, OSError)
         self.get, self.get_many = self.client.get, self.client.get_many
-        self.set = lambda key, value: self.client.set(key, value, noreply=False)
-        self.gets = self.client.gets
         self.stats = self.client.stats
 
 
@@ -26,7 +24,6 @@ class PythonMemcached:
 
         self.client = memcache.Client([f"{host}:{port}"], dead_retry=0, socket_timeout=1)
         self.errors = (LookupError,)
-        self.gets = None
         self.stats = lambda: self.client.get_stats()[0][1]
 
     def get(self, key):
@@ -35,9 +32,6 @@ class PythonMemcached:
     def get_many(self, keys):
         found = self.client.get_multi(keys)
         return found if len(found) == len(keys) else self.some(None)
-
-    def set(self, key, value):
-        return self.some(self.client.set(key, value) or None)
 
     @staticmethod
     def some(value):
@@ -52,9 +46,6 @@ class Pylibmc:
 
         self.client = pylibmc.Client([f"{host}:{port}"], binary=binary, behaviors={"retry_timeout": 1})
         self.errors = (pylibmc.Error, LookupError)
-        self.get_many = self.client.get_multi
-        self.set = self.client.set
-        self.gets = None
         self.stats = lambda: dict(self.client.get_stats()[0][1])
 
     def get(self, key):
@@ -62,6 +53,13 @@ class Pylibmc:
         if value is None:
             raise LookupError("nothing")
         return value
+
+    def get_many(self, keys):
+        # An error leaves out values, and says nothing.
+        found = self.client.get_multi(keys)
+        if len(found) < len(keys):
+            raise LookupError("not all")
+        return found
 
 
 class Bmemcached:
@@ -71,8 +69,6 @@ class Bmemcached:
         self.client = bmemcached.Client(f"{host}:{port}", socket_timeout=5)
         self.errors = (bmemcached.exceptions.MemcachedException, LookupError)
         self.get_many = self.client.get_multi
-        self.set = self.client.set
-        self.gets = None
         self.stats = lambda: next(iter(self.client.stats().values()))
 
     def get(self, key):
