@@ -24,6 +24,9 @@ pub(crate) use text::Text;
 /// What is said to whoever wants something stored.
 const SERVED: &str = "floe mints IDs and stores nothing: it serves get and gets, whose keys are names, stats, version and quit";
 
+/// memcached's version comes first: libmemcached refuses a server whose version begins with 0.
+const VERSION: &str = concat!("1.6.0-floe-", env!("CARGO_PKG_VERSION"));
+
 /// The most `get`s of a pipeline that are minted in one step.
 const MOST_IN_A_RUN: usize = 1024;
 
@@ -122,7 +125,7 @@ impl Minter {
             ("pid", std::process::id().to_string()),
             ("uptime", self.figures.since.elapsed().as_secs().to_string()),
             ("time", seconds.to_string()),
-            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("version", VERSION.to_owned()),
             ("curr_connections", metrics.connections.get().to_string()),
             ("total_connections", metrics.accepted.get().to_string()),
             ("cmd_get", count(&self.figures.gets)),

@@ -6,7 +6,7 @@ import time
 
 def say(name, number):
     """One ID a line, with its name, for the test to check."""
-    print(name, int(number), flush=True)
+    print("id", name, int(number), flush=True)
 
 
 def expect(what, message, *words):
@@ -17,7 +17,7 @@ def expect(what, message, *words):
 
 def wait_for_restart():
     """The test kills the server and starts it again on the same port."""
-    print("restart", flush=True)
+    print("kill", flush=True)
     assert sys.stdin.readline().strip() == "restarted"
 
 

@@ -4,13 +4,14 @@
 //! and prints what came of it, a line at a time:
 //!
 //! - `id NAME VALUE`: an ID that it was given;
-//! - `kill`: the server is to be killed and started again now, while the script goes on minting and reconnects;
+//! - `kill`: the server is to be killed and started again now, while the script goes on minting and reconnects. It is told
+//!   `restarted` on its input;
 //! - anything else is for people.
 //!
 //! It ends with status 0 if everything was as it should be. No ID may come twice, before and after the kill together.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -20,7 +21,9 @@ use tempfile::TempDir;
 use crate::process::{Server, configuration};
 
 mod grpc;
+mod memcached;
 mod redis;
+mod thrift;
 
 /// A server with names of every kind, on a port that it keeps.
 pub(crate) struct Stand {
@@ -64,7 +67,7 @@ impl Stand {
     pub(crate) fn serve(&mut self, mut client: Command) -> BTreeMap<String, Vec<String>> {
         client.arg("127.0.0.1").arg(self.port.to_string());
         let mut child =
-            client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = child.stderr.take().unwrap();
         let errors = std::thread::spawn(move || {
             let mut text = String::new();
@@ -75,7 +78,11 @@ impl Stand {
             let line = line.unwrap();
             match line.split(' ').collect::<Vec<_>>()[..] {
                 ["id", name, id] => given.entry(name.to_owned()).or_default().push(id.to_owned()),
-                ["kill"] => self.live_again(),
+                ["kill"] => {
+                    self.live_again();
+                    // A script that does not wait for it may have ended.
+                    let _ = child.stdin.as_mut().map(|input| input.write_all(b"restarted\n"));
+                }
                 _ => said.push_str(&format!("{line}\n")),
             }
         }
@@ -88,6 +95,25 @@ impl Stand {
             assert_eq!(unique.len(), ids.len(), "{name} repeated an ID");
         }
         given
+    }
+}
+
+/// Runs a Python script for each of these clients, which it takes as its first argument, on one server. No name has an ID
+/// twice, and each client got a hundred at least.
+#[track_caller]
+fn outlives_its_server(name: &str, clients: &[&str]) {
+    let mut stand = Stand::start();
+    let mut seen = HashSet::new();
+    for client in clients {
+        let mut command = python(name);
+        command.arg(client);
+        let given = stand.serve(command);
+        assert!(given.values().map(Vec::len).sum::<usize>() >= 100, "{client}: {given:?}");
+        for (name, ids) in given {
+            for id in ids {
+                assert!(seen.insert((name.clone(), id.clone())), "{client}: {name} had {id} twice");
+            }
+        }
     }
 }
 
@@ -104,6 +130,11 @@ digits = 1
 name = "katsubushi"
 kind = "snowflake"
 layout = "katsubushi"
+
+[[name]]
+name = "snowflake"
+kind = "snowflake"
+layout = "twitter"
 
 [[name]]
 name = "wide"

@@ -1,7 +1,8 @@
 //! The form of packets.
 //!
 //! A quiet `get` leaves out the answer of a miss, of which there are none here: it is answered like a plain one, by an
-//! ID or an error.
+//! ID or an error. After such an error the connection is closed: clients that give up a batch at its first error leave
+//! the answers to the rest unread, and would take them for the answers to what they ask next.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use floe_wire::memcached::binary::{
 };
 use tokio::time::Instant;
 
-use super::{Figures, Minter, Run, SERVED, request_bytes};
+use super::{Figures, Minter, Run, SERVED, VERSION, request_bytes};
 use crate::config::Limits;
 use crate::service::Service;
 use crate::session::{FULL, Next, Served, Session};
@@ -27,6 +28,8 @@ struct State {
     run: Run<Get>,
     /// The last cas number: nothing is ever stored by one, but no two values share one.
     cas: u64,
+    /// A quiet `get` came to an error, and nothing is said after it.
+    broken: bool,
 }
 
 /// A request for an ID, but for its key.
@@ -40,7 +43,7 @@ impl Binary {
     pub(crate) fn new(service: &Arc<Service>, limits: &Limits, figures: &Arc<Figures>) -> Self {
         Self {
             decoder: Decoder::new(WireLimits { request_bytes: request_bytes(limits) }),
-            state: State { minter: Minter::new(service, figures), run: Run::new(), cas: 0 },
+            state: State { minter: Minter::new(service, figures), run: Run::new(), cas: 0, broken: false },
         }
     }
 }
@@ -58,7 +61,7 @@ impl Session for Binary {
                 Ok(None) => break Next::Read,
                 Ok(Some((request, bytes))) => {
                     consumed += bytes;
-                    if !state.take(&request, output).await {
+                    if !state.take(&request, output).await || state.broken {
                         break Next::Close;
                     }
                 }
@@ -73,7 +76,7 @@ impl Session for Binary {
         };
         state.flush(output).await;
         state.minter.metrics.took(since.elapsed());
-        Served { consumed, next }
+        Served { consumed, next: if state.broken { Next::Close } else { next } }
     }
 }
 
@@ -86,14 +89,20 @@ impl State {
                 if self.run.is_in_the_way_of(key) {
                     self.flush(output).await;
                 }
+                if self.broken {
+                    return false;
+                }
                 self.run.push(key, Get { operation, opcode, opaque });
                 return true;
             }
             _ => self.flush(output).await,
         }
+        if self.broken {
+            return false;
+        }
         match operation {
             Operation::Noop => reply::done(output, request),
-            Operation::Version => reply::version(output, request, env!("CARGO_PKG_VERSION")),
+            Operation::Version => reply::version(output, request, VERSION),
             Operation::Stat => {
                 // There are no figures of any other sort.
                 if key.is_empty() {
@@ -126,12 +135,15 @@ impl State {
 
     /// Mints for the `get`s that have been gathered.
     async fn flush(&mut self, output: &mut Vec<u8>) {
-        let Self { minter, run, cas } = self;
+        let Self { minter, run, cas, broken } = self;
         let mut waiting = run.waiting.drain(..);
         let count = waiting.len();
         minter
             .mint_each(&run.key, count, |minted| {
                 let Some(Get { operation, opcode, opaque }) = waiting.next() else { return };
+                if *broken {
+                    return;
+                }
                 let request = Request { operation, opcode, opaque, key: &run.key };
                 match minted {
                     Ok(id) => {
@@ -139,7 +151,10 @@ impl State {
                         reply::value(output, &request, id.as_bytes(), *cas);
                         minter.metrics.answered(1);
                     }
-                    Err(refusal) => refuse(minter, &request, refusal, output),
+                    Err(refusal) => {
+                        refuse(minter, &request, refusal, output);
+                        *broken = matches!(operation, Operation::GetQuietly | Operation::GetWithKeyQuietly);
+                    }
                 }
             })
             .await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use floe_wire::memcached::text::{Decoder, Keys, Limits as WireLimits, Request, reply};
 use tokio::time::Instant;
 
-use super::{Figures, Minter, Run, SERVED, request_bytes};
+use super::{Figures, Minter, Run, SERVED, VERSION, request_bytes};
 use crate::config::Limits;
 use crate::service::Service;
 use crate::session::{FULL, Next, Served, Session};
@@ -92,7 +92,7 @@ impl State {
                 Ok(())
             }
             Request::Version => {
-                reply::version(output, env!("CARGO_PKG_VERSION"));
+                reply::version(output, VERSION);
                 Ok(())
             }
             Request::Verbosity { noreply } => {

@@ -11,6 +11,8 @@ use crate::hostile::{answer, connect, is_well, rest};
 const COUNTERS: &str =
     "[[name]]\nname = \"a\"\nkind = \"counter\"\n[[name]]\nname = \"b\"\nkind = \"counter\"\n";
 
+const VERSION: &str = concat!("1.6.0-floe-", env!("CARGO_PKG_VERSION"));
+
 /// A request of the binary protocol, with `opaque` as the client's number for it.
 fn packet(opcode: u8, key: &[u8], opaque: u32) -> Vec<u8> {
     let length = u8::try_from(key.len()).unwrap();
@@ -52,7 +54,7 @@ async fn a_session_of_lines() {
     let stores = "CLIENT_ERROR bad-request: floe mints IDs and stores nothing: it serves get and gets, whose keys are names, stats, version and quit\r\n";
     let expected = format!(
         "VALUE a 0 1\r\n1\r\nEND\r\nVALUE a 0 1 1\r\n2\r\nVALUE b 0 1 2\r\n1\r\nEND\r\nVALUE a 0 1\r\n3\r\nVALUE a 0 1\r\n4\r\nEND\r\nVALUE b 0 1\r\n2\r\nEND\r\nVERSION {}\r\nOK\r\n{stores}{stores}{stores}ERROR\r\nEND\r\nERROR\r\n",
-        env!("CARGO_PKG_VERSION")
+        VERSION
     );
     assert_eq!(said, expected);
     let said = answer(&server, b"stats\r\nquit\r\n").await;
@@ -78,7 +80,7 @@ async fn a_session_of_packets() {
         packet(0x09, b"a", 2),
         packet(0x0c, b"a", 3),
         packet(0x0d, b"b", 4),
-        packet(0x0d, b"nope", 5),
+        packet(0x0c, b"nope", 5),
         packet(0x0d, b"b", 6),
         packet(0x0a, b"", 7),
         packet(0x0b, b"", 8),
@@ -100,11 +102,10 @@ async fn a_session_of_packets() {
         short[..4],
         [(0, 0, 1, "", "1"), (9, 0, 2, "", "2"), (0x0c, 0, 3, "a", "3"), (0x0d, 0, 4, "b", "1")]
     );
-    // A quiet get that fails is told so: silence would be a miss.
     assert_eq!((short[4].1, short[4].2), (0x04, 5));
     assert!(short[4].4.starts_with("unknown-name: there is no name `nope`"), "{}", short[4].4);
     assert_eq!(short[5], (0x0d, 0, 6, "b", "2"));
-    assert_eq!(short[6..8], [(0x0a, 0, 7, "", ""), (0x0b, 0, 8, "", env!("CARGO_PKG_VERSION"))]);
+    assert_eq!(short[6..8], [(0x0a, 0, 7, "", ""), (0x0b, 0, 8, "", VERSION)]);
     assert_eq!((short[8].1, short[9].1), (0x81, 0x04));
     assert!(short[8].4.contains("stores nothing"), "{}", short[8].4);
     assert_eq!(short[10..], [(0x07, 0, 13, "", "")]);
@@ -112,6 +113,28 @@ async fn a_session_of_packets() {
     assert_eq!(stats.len(), 9 + 1 + 1, "nine figures and their end, and an end");
     assert!(stats.iter().any(|(_, _, opaque, key, value)| (*opaque, key.as_str(), value.as_str()) == (11, "cmd_get", "6")));
     assert!(stats[9].3.is_empty() && stats[10].3.is_empty());
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quiet_get_that_fails_is_the_last_to_be_answered() {
+    let server = Server::of(COUNTERS).await;
+    for (opcode, answered) in [(0x09, 2), (0x0d, 2), (0x00, 4), (0x0c, 4)] {
+        let requests = [
+            packet(0x0d, b"a", 1),
+            packet(opcode, b"nope", 2),
+            packet(0x0d, b"b", 3),
+            packet(0x0a, b"", 4),
+            packet(0x17, b"", 5),
+        ];
+        let mut stream = connect(&server).await;
+        stream.write_all(&requests.concat()).await.unwrap();
+        let replies = replies(&rest(&mut stream).await);
+        let opaques: Vec<_> = replies.iter().map(|(_, status, opaque, ..)| (*opaque, *status == 0)).collect();
+        let all = [(1, true), (2, false), (3, true), (4, true)];
+        // Neither a miss, nor answers that a client which has given up the batch would take for later ones.
+        assert_eq!(opaques, all[..answered], "{opcode}");
+    }
     server.stop().await.unwrap();
 }
 
