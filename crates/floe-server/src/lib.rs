@@ -9,6 +9,7 @@ mod http;
 mod listener;
 mod log;
 mod metrics;
+mod mysql;
 mod resp;
 mod server;
 mod service;

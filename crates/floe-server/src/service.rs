@@ -19,6 +19,7 @@ use crate::status::{Refusal, Status};
 
 mod inspect;
 mod names;
+mod raise;
 mod report;
 
 pub(crate) use inspect::Inspection;

@@ -19,6 +19,10 @@ pub(crate) enum Wire {
     RespIncr,
     /// Redis' `INCRBY` by more than one. Kinds that count answer.
     RespIncrBy,
+    /// A row of MySQL's. Every kind answers whose IDs are numbers of 63 bits.
+    Mysql,
+    /// Several rows of MySQL's at once. Kinds that count answer.
+    MysqlRows,
 }
 
 impl Wire {
@@ -26,7 +30,7 @@ impl Wire {
     pub(super) fn natural(self) -> Definition {
         match self {
             Self::Native | Self::LeafSnowflake => super::natural_snowflake(),
-            Self::LeafSegment => Definition::SEGMENT,
+            Self::LeafSegment | Self::Mysql | Self::MysqlRows => Definition::SEGMENT,
             Self::RespIncr | Self::RespIncrBy => Definition::Counter,
         }
     }
@@ -35,15 +39,16 @@ impl Wire {
     pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
         let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
         let instead = match self {
-            Self::Native | Self::RespIncr => return Ok(()),
+            Self::Native | Self::RespIncr | Self::Mysql => return Ok(()),
             Self::LeafSegment if counts => return Ok(()),
             Self::LeafSegment => "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
             Self::LeafSnowflake if kind == Kind::Snowflake => return Ok(()),
             Self::LeafSnowflake => "ask at /api/segment/get/{key} or /v1/mint/{name}",
-            Self::RespIncrBy if counts => return Ok(()),
+            Self::RespIncrBy | Self::MysqlRows if counts => return Ok(()),
             Self::RespIncrBy => {
                 "its IDs do not follow one another: use INCR for one, MINT name n for several"
             }
+            Self::MysqlRows => "its IDs do not follow one another: insert one row at a time",
         };
         Err(Refusal::new(
             Status::WrongKind,
