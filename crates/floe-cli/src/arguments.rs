@@ -97,6 +97,9 @@ pub(crate) struct Serve {
     /// Listen here instead of on 127.0.0.1:7600; may be given several times, port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Vec<String>,
+    /// Listen here for clients of MySQL instead of on 127.0.0.1:7606; may be given several times, off listens nowhere
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) mysql: Vec<String>,
     /// Which worker ids to take: auto, a number, a range such as 512..1023, or datacenter=3
     #[arg(long, value_name = "WORKER", allow_negative_numbers = true)]
     pub(crate) worker: Option<String>,

@@ -11,6 +11,8 @@ pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
     arguments.cache.set(&mut config);
     let listen = (!arguments.listen.is_empty()).then(|| arguments.listen.join(","));
     set(&mut config, "listen", listen.as_deref())?;
+    let mysql = (!arguments.mysql.is_empty()).then(|| arguments.mysql.join(","));
+    set(&mut config, "mysql", mysql.as_deref())?;
     set(&mut config, "worker", arguments.worker.as_deref())?;
     set(&mut config, "window", arguments.window.as_deref())?;
     config.insecure |= arguments.insecure;

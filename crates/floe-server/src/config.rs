@@ -50,6 +50,9 @@ pub struct Config {
     pub keep: Option<bool>,
     /// The addresses to listen on.
     pub listen: Vec<SocketAddr>,
+    /// The addresses for clients of MySQL, to whom the server speaks first, so that they need a port of their own. `None`
+    /// is [`DEFAULT_MYSQL`](Self::DEFAULT_MYSQL) unless something else has that port; an empty list is no address.
+    pub mysql: Option<Vec<SocketAddr>>,
     /// Whether a listener that is not loopback may start although nothing asks its clients who they are.
     pub insecure: bool,
     /// What to do about a clock that moves.
@@ -192,6 +195,9 @@ impl Config {
     /// The port that is listened on where nothing else is said.
     pub const DEFAULT_PORT: u16 = 7600;
 
+    /// Where clients of MySQL are listened to where nothing else is said.
+    pub const DEFAULT_MYSQL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7606);
+
     /// The settings of a server without a file: every default, and names on first use.
     pub fn standalone() -> Self {
         Self {
@@ -204,6 +210,7 @@ impl Config {
             window: None,
             keep: None,
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::DEFAULT_PORT)],
+            mysql: None,
             insecure: false,
             clock: ClockSettings::default(),
             worker: WorkerChoice::Auto,
@@ -332,7 +339,13 @@ impl Config {
     /// ledger and where no other machine can ask for them.
     pub fn names_on_first_use(&self) -> bool {
         let embedded = self.ledger.as_deref().is_none_or(check::embedded);
-        self.file.is_none() && embedded && self.listen.iter().all(|address| address.ip().is_loopback())
+        self.file.is_none() && embedded && self.addresses().all(|(_, address)| address.ip().is_loopback())
+    }
+
+    /// Every address that was asked for, with its setting.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
+        let listen = self.listen.iter().map(|address| ("listen", *address));
+        listen.chain(self.mysql.iter().flatten().map(|address| ("mysql", *address)))
     }
 
     /// Every default, as commented TOML that reads back as the defaults.
@@ -374,9 +387,7 @@ impl Config {
         section.set("worker", &mut self.worker, worker);
         section.set("instance", &mut self.instance, |value| name(value).map(Some));
         section.set("threads", &mut self.threads, |value| within(1..=256)(value).map(Some));
-        section.read("mysql", |_| -> Result<(), String> {
-            Err("this version does not speak MySQL yet: remove the setting".to_owned())
-        });
+        section.set("mysql", &mut self.mysql, |value| listen_or_off(value).map(Some));
         section.table("clock", |section| {
             let clock = &mut self.clock;
             section.set("max_hold", &mut clock.max_hold, duration_within(Duration::ZERO..=day * 366));
@@ -515,6 +526,15 @@ fn listen(value: &DeValue<'_>) -> Result<Vec<SocketAddr>, String> {
         other => {
             Err(format!("expected addresses such as [\"127.0.0.1:7600\"], found {}", reader::shown(other)))
         }
+    }
+}
+
+/// The same, or `off`, or an empty list.
+fn listen_or_off(value: &DeValue<'_>) -> Result<Vec<SocketAddr>, String> {
+    match value {
+        DeValue::String(text) if text == "off" => Ok(Vec::new()),
+        DeValue::Array(addresses) if addresses.is_empty() => Ok(Vec::new()),
+        value => listen(value).map_err(|problem| format!("{problem}, or \"off\"")),
     }
 }
 

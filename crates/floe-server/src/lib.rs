@@ -11,6 +11,7 @@ mod listener;
 mod log;
 mod memcached;
 mod metrics;
+mod mysql;
 mod resp;
 mod server;
 mod service;

@@ -1,5 +1,5 @@
-//! The accept loop: bounded connections, each served in the protocol that its client's first bytes show, guarded against
-//! clients that send or read too slowly, and an orderly end.
+//! The accept loop: bounded connections, each served in the protocol of its port or in the one that its client's first
+//! bytes show, guarded against clients that send or read too slowly, and an orderly end.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::config::Limits;
 use crate::memcached::{Binary, Figures, Text};
 use crate::metrics::{Counted, Metrics};
+use crate::mysql::{self, Mysql};
 use crate::resp::Resp;
 use crate::server::ServeError;
 use crate::service::Service;
@@ -31,7 +32,8 @@ mod detect;
 mod guard;
 mod rewound;
 
-use detect::{Detected, Protocol, detect};
+pub(crate) use detect::Protocol;
+use detect::{Detected, detect};
 use guard::Guard;
 use rewound::Rewound;
 
@@ -41,9 +43,21 @@ const TURNED_AWAY_AT_ONCE: usize = 64;
 /// How long such a client may take to hear it.
 const TURNED_AWAY_WAIT: Duration = Duration::from_secs(1);
 
+/// An address to listen on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Port {
+    pub address: SocketAddr,
+    /// What its clients speak; `None` where their first bytes show it.
+    pub protocol: Option<Protocol>,
+    /// The setting that names the address.
+    pub setting: &'static str,
+    /// Whether the server starts all the same where something else has the port.
+    pub optional: bool,
+}
+
 /// Everything that listens, and the connections that came of it.
 pub(crate) struct Listeners {
-    listeners: Vec<TcpListener>,
+    listeners: Vec<(TcpListener, Option<Protocol>)>,
     front: Arc<Front>,
 }
 
@@ -70,17 +84,21 @@ struct Front {
 }
 
 impl Listeners {
-    /// Takes all the addresses, or none.
+    /// Takes all the addresses, or none; one that is optional may be left out.
     pub(crate) async fn bind(
-        addresses: &[SocketAddr],
+        ports: &[Port],
         limits: &Limits,
         metrics: Arc<Metrics>,
     ) -> Result<Self, ServeError> {
         let mut listeners = Vec::new();
-        for &address in addresses {
-            let listener =
-                TcpListener::bind(address).await.map_err(|error| ServeError::Listen(why(address, &error)))?;
-            listeners.push(listener);
+        for port in ports {
+            match TcpListener::bind(port.address).await {
+                Ok(listener) => listeners.push((listener, port.protocol)),
+                Err(error) if port.optional && error.kind() == io::ErrorKind::AddrInUse => {
+                    tracing::warn!("{}; until then this server goes without it", why(port, &error));
+                }
+                Err(error) => return Err(ServeError::Listen(why(port, &error))),
+            }
         }
         let places = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
@@ -90,9 +108,9 @@ impl Listeners {
         Ok(Self { listeners, front: Arc::new(front) })
     }
 
-    /// Where they listen, with the ports that were really taken.
-    pub(crate) fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
-        self.listeners.iter().map(TcpListener::local_addr).collect()
+    /// Where they listen, with the ports that were really taken, and what is spoken there.
+    pub(crate) fn addresses(&self) -> io::Result<Vec<(SocketAddr, Option<Protocol>)>> {
+        self.listeners.iter().map(|(listener, protocol)| Ok((listener.local_addr()?, *protocol))).collect()
     }
 
     /// Accepts and serves until `stop` is done; then closes the listeners, lets requests finish for at most
@@ -108,8 +126,8 @@ impl Listeners {
                 () = &mut stop => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             };
-            let stream = match accepted {
-                Ok(stream) => stream,
+            let (stream, protocol) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Too many open files, mostly: accepting at once again would spin.
                     tracing::warn!("a connection could not be accepted: {error}");
@@ -122,6 +140,7 @@ impl Listeners {
                     let ending = Ending { http: graceful.watcher(), others: draining.clone() };
                     connections.spawn(Arc::clone(&self.front).connection(
                         stream,
+                        protocol,
                         place,
                         served.clone(),
                         ending,
@@ -130,7 +149,7 @@ impl Listeners {
                 Err(_) => {
                     self.front.metrics.turned_away.inc();
                     if let Ok(place) = Arc::clone(&self.front.doorstep).try_acquire_owned() {
-                        connections.spawn(turn_away(stream, place));
+                        connections.spawn(turn_away(stream, protocol, place));
                     }
                 }
             }
@@ -153,6 +172,7 @@ impl Front {
     async fn connection(
         self: Arc<Self>,
         mut stream: TcpStream,
+        protocol: Option<Protocol>,
         _place: OwnedSemaphorePermit,
         served: Served,
         ending: Ending,
@@ -161,7 +181,11 @@ impl Front {
         let _counted = Counted::new(&self.metrics.connections);
         // An answer is one small packet, and must not wait for another.
         let _ = stream.set_nodelay(true);
-        let outcome = match self.first_bytes(&mut stream, ending.others.clone()).await {
+        let known = match protocol {
+            Some(protocol) => Ok(Some((protocol, Vec::new()))),
+            None => self.first_bytes(&mut stream, ending.others.clone()).await,
+        };
+        let outcome = match known {
             Ok(Some((protocol, first))) => {
                 self.speak(protocol, Rewound::new(first, stream), served, ending).await
             }
@@ -242,6 +266,12 @@ impl Front {
                 let mut session = Thrift::new(&served.service);
                 session::run(&mut stream, &mut session, &self.limits, others).await
             }
+            Protocol::Mysql => {
+                let mut random = [0; 20];
+                getrandom::fill(&mut random).map_err(io::Error::other)?;
+                let mut session = Mysql::new(&served.service, &self.limits, id, random);
+                session::run(&mut stream, &mut session, &self.limits, others).await
+            }
             Protocol::Tls => {
                 self.metrics.unknown_protocols.inc();
                 Err(io::Error::other(format!("{protocol:?} is not served here")))
@@ -280,14 +310,13 @@ impl Front {
 
 /// Tells a client that there is no place, and waits for it to have read that: closing at once would take the answer
 /// back from a client that is still sending.
-async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
-    let body = r#"{"type":"/problems/busy","title":"Busy","status":503,"detail":"all connections are taken (limits.connections): try again","instance":"/"}"#;
-    let answer = format!(
-        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
+async fn turn_away(mut stream: TcpStream, protocol: Option<Protocol>, _place: OwnedSemaphorePermit) {
+    let answer = match protocol {
+        Some(Protocol::Mysql) => mysql::no_place(),
+        _ => no_place(),
+    };
     let told = async {
-        stream.write_all(answer.as_bytes()).await?;
+        stream.write_all(&answer).await?;
         stream.shutdown().await?;
         let mut rest = [0; 1024];
         while stream.read(&mut rest).await? > 0 {}
@@ -297,12 +326,24 @@ async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
     let _ = timeout(TURNED_AWAY_WAIT, told).await;
 }
 
-/// The next connection of any listener.
-async fn accept_any(listeners: &[TcpListener]) -> io::Result<TcpStream> {
+/// The answer of HTTP, which most clients speak, or show to whoever reads their log.
+fn no_place() -> Vec<u8> {
+    let body = r#"{"type":"/problems/busy","title":"Busy","status":503,"detail":"all connections are taken (limits.connections): try again","instance":"/"}"#;
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+/// The next connection of any listener, and what is spoken there.
+async fn accept_any(
+    listeners: &[(TcpListener, Option<Protocol>)],
+) -> io::Result<(TcpStream, Option<Protocol>)> {
     std::future::poll_fn(|context| {
-        for listener in listeners {
+        for (listener, protocol) in listeners {
             if let std::task::Poll::Ready(accepted) = listener.poll_accept(context) {
-                return std::task::Poll::Ready(accepted.map(|(stream, _)| stream));
+                return std::task::Poll::Ready(accepted.map(|(stream, _)| (stream, *protocol)));
             }
         }
         std::task::Poll::Pending
@@ -310,16 +351,21 @@ async fn accept_any(listeners: &[TcpListener]) -> io::Result<TcpStream> {
     .await
 }
 
-fn why(address: SocketAddr, error: &io::Error) -> String {
+fn why(port: &Port, error: &io::Error) -> String {
+    let (address, setting) = (port.address, port.setting);
     let way_out = match error.kind() {
         io::ErrorKind::AddrInUse => format!(
-            "the port {} is in use, perhaps by another floe: stop that, or listen on another port (listen, --listen {}:0 takes a free one)",
+            "the port {} is in use, perhaps by another floe: stop that, or listen on another port ({setting}, --{setting} {}:0 takes a free one)",
             address.port(),
             address.ip()
         ),
-        io::ErrorKind::PermissionDenied => "the system allows ports below 1024 to privileged users only: take a higher one (listen, --listen)".to_owned(),
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address: listen on one of its own (listen, --listen)".to_owned(),
-        _ => format!("{error}: choose another address (listen, --listen)"),
+        io::ErrorKind::PermissionDenied => format!(
+            "the system allows ports below 1024 to privileged users only: take a higher one ({setting}, --{setting})"
+        ),
+        io::ErrorKind::AddrNotAvailable => {
+            format!("this machine has no such address: listen on one of its own ({setting}, --{setting})")
+        }
+        _ => format!("{error}: choose another address ({setting}, --{setting})"),
     };
     format!("cannot listen on {address}: {way_out}")
 }

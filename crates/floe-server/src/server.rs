@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::config::{Config, ConfigError, NameRule, NameSettings};
-use crate::listener::{Listeners, Served};
+use crate::listener::{Listeners, Port, Protocol, Served};
 use crate::metrics::Metrics;
 use crate::service::Service;
 use crate::{http, log};
@@ -20,6 +20,8 @@ use crate::{http, log};
 pub struct Started {
     /// Where it listens, with the ports that were really taken.
     pub addresses: Vec<SocketAddr>,
+    /// The ports of a single protocol, with its name.
+    pub ports: Vec<(&'static str, SocketAddr)>,
     /// The random id of the realm in this ledger.
     pub realm_id: String,
     /// The ledger, in one line, without credentials.
@@ -63,8 +65,12 @@ pub async fn run(
     let config = Arc::new(config);
     let metrics = Arc::new(Metrics::new(config.limits.metric_names));
     // Before the ledger: a second server that is started by mistake should not touch it.
-    let listeners = Listeners::bind(&config.listen, &config.limits, Arc::clone(&metrics)).await?;
-    let addresses = listeners.addresses().map_err(|error| ServeError::Listen(error.to_string()))?;
+    let listeners = Listeners::bind(&ports(&config), &config.limits, Arc::clone(&metrics)).await?;
+    let taken = listeners.addresses().map_err(|error| ServeError::Listen(error.to_string()))?;
+    let addresses =
+        taken.iter().filter(|(_, protocol)| protocol.is_none()).map(|(address, _)| *address).collect();
+    let ports =
+        taken.iter().filter_map(|(address, protocol)| Some((protocol.as_ref()?.name(), *address))).collect();
     let opened = Arc::clone(&config);
     let (floe, shared) = blocking(move || open(&opened)).await??;
     let (checked, settings) = (floe.clone(), Arc::clone(&config));
@@ -73,7 +79,8 @@ pub async fn run(
     let status = floe.status();
     let service = Service::new(&config, floe, metrics);
     let (realm_id, ledger) = (status.realm_id, status.ledger);
-    let started = Started { addresses, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
+    let started =
+        Started { addresses, ports, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
     service.open_listed().await;
     let router = http::router(Arc::clone(&service), &config.limits);
     let served = Served { router, service: Arc::clone(&service) };
@@ -185,6 +192,22 @@ fn say(text: &str) {
 /// Ledger calls of operators and of names being opened; minting needs none.
 const BLOCKING_THREADS: usize = 16;
 
+/// What is listened on.
+fn ports(config: &Config) -> Vec<Port> {
+    let any = |&address| Port { address, protocol: None, setting: "listen", optional: false };
+    let (mysql, optional) = match &config.mysql {
+        Some(addresses) => (addresses.as_slice(), false),
+        None => (&[Config::DEFAULT_MYSQL][..], true),
+    };
+    let mysql = mysql.iter().map(|&address| Port {
+        address,
+        protocol: Some(Protocol::Mysql),
+        setting: "mysql",
+        optional,
+    });
+    config.listen.iter().map(any).chain(mysql).collect()
+}
+
 /// Opens the ledger and the library on it; whether other machines use the ledger too.
 fn open(config: &Config) -> Result<(Floe, bool), ServeError> {
     let ledger = config.open_ledger().map_err(|error| ServeError::Open(error.to_string()))?;
@@ -250,7 +273,11 @@ fn greeting(config: &Config, started: &Started) -> String {
     for address in &started.addresses {
         lines.push(format!("  listening on http://{address}"));
     }
-    if started.addresses.iter().any(|address| !address.ip().is_loopback()) {
+    for (protocol, address) in &started.ports {
+        lines.push(format!("  listening for {protocol} on {address}"));
+    }
+    let ports = started.ports.iter().map(|(_, address)| address);
+    if started.addresses.iter().chain(ports).any(|address| !address.ip().is_loopback()) {
         lines.push("  INSECURE     reachable from other machines, and every client may mint".to_owned());
     }
     lines.push(format!("  realm        {} ({})", config.realm, started.realm_id));
@@ -331,6 +358,7 @@ mod tests {
     fn greeted(config: &Config) -> String {
         let started = Started {
             addresses: vec!["127.0.0.1:7600".parse().unwrap()],
+            ports: vec![("MySQL", Config::DEFAULT_MYSQL)],
             realm_id: "r".to_owned(),
             ledger: "memory:".to_owned(),
             names_on_first_use: config.names_on_first_use(),

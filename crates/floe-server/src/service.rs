@@ -20,6 +20,7 @@ use crate::status::{Refusal, Status};
 mod inspect;
 mod katsubushi;
 mod names;
+mod raise;
 mod report;
 
 pub(crate) use inspect::{Field, Inspection, LeafParts, Reading};

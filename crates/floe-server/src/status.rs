@@ -104,6 +104,18 @@ impl Status {
         }
     }
 
+    /// The error's number and its SQLSTATE for MySQL's clients.
+    pub(crate) const fn mysql(self) -> (u16, &'static [u8; 5]) {
+        match self {
+            Self::UnknownName => (1146, b"42S02"),
+            Self::BadRequest => (1064, b"42000"),
+            Self::WrongKind => (1366, b"HY000"),
+            Self::Busy | Self::Unavailable => (1205, b"HY000"),
+            Self::Exhausted => (1467, b"HY000"),
+            Self::Stopped => (1105, b"HY000"),
+        }
+    }
+
     /// The word for it, in URIs, logs and metrics.
     pub(crate) const fn slug(self) -> &'static str {
         match self {

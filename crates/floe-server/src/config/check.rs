@@ -26,14 +26,15 @@ fn ledger(config: &Config, problems: &mut Vec<String>) {
 }
 
 fn listeners(config: &Config, problems: &mut Vec<String>) {
-    for (index, address) in config.listen.iter().enumerate() {
+    let addresses: Vec<_> = config.addresses().collect();
+    for (index, (setting, address)) in addresses.iter().enumerate() {
         if !address.ip().is_loopback() && !config.insecure {
             problems.push(format!(
-                "listen: {address} is reachable from other machines, and this version has no tokens yet to tell its clients apart: listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
+                "{setting}: {address} is reachable from other machines, and this version has no tokens yet to tell its clients apart: listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
             ));
         }
-        if address.port() != 0 && config.listen[..index].contains(address) {
-            problems.push(format!("listen: {address} is listed twice: remove one"));
+        if address.port() != 0 && addresses[..index].iter().any(|(_, before)| before == address) {
+            problems.push(format!("{setting}: {address} is listed twice: remove one"));
         }
     }
 }

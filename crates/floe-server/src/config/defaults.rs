@@ -52,6 +52,10 @@ cache_window = "{cache_window}"
 # Addresses to listen on. Port 0 takes a free one.
 listen = [{listen}]
 
+# Addresses for clients of MySQL, or "off". The default is left out where something else has its port; an address that
+# is set has to be free.
+# mysql = "{mysql}"
+
 # Whether a listener that other machines can reach may start although nothing asks its clients who they are.
 insecure = {insecure}
 
@@ -157,6 +161,7 @@ drain_timeout = "{drain_timeout}"
         data_dir = config.data_dir.display(),
         cache_window = show_duration(config.cache_window),
         listen = listen.join(", "),
+        mysql = Config::DEFAULT_MYSQL,
         insecure = config.insecure,
         max_hold = show_duration(clock.max_hold),
         wait = show_duration(clock.wait),

@@ -128,6 +128,25 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
 }
 
 #[test]
+fn clients_of_mysql_have_addresses_of_their_own_or_none() {
+    let addresses =
+        |text: &str| parse(text).unwrap().addresses().map(|(_, address)| address).collect::<Vec<_>>();
+    let default = addresses("");
+    assert_eq!(default.len(), 1);
+    for nowhere in ["mysql = \"off\"", "mysql = []"] {
+        assert_eq!(parse(nowhere).unwrap().mysql, Some(Vec::new()));
+        assert_eq!(addresses(nowhere), default);
+    }
+    assert_eq!(addresses("mysql = [\"127.0.0.1:1\", \"[::1]:2\"]").len(), 3);
+    // What protects `listen` protects this as well.
+    let open = Config { mysql: Some(vec!["0.0.0.0:7606".parse().unwrap()]), ..Config::standalone() };
+    assert!(open.check().unwrap_err().to_string().starts_with("mysql: 0.0.0.0:7606 is reachable"));
+    assert!(!open.names_on_first_use());
+    let twice = Config { mysql: Some(Config::standalone().listen), ..Config::standalone() };
+    assert!(twice.check().unwrap_err().to_string().contains("listed twice"));
+}
+
+#[test]
 fn every_setting_stands_in_the_defaults() {
     let text = Config::defaults_text();
     let mut settings = 0;
@@ -144,8 +163,7 @@ fn every_setting_stands_in_the_defaults() {
             let stands = ["\n", "\n# "].iter().any(|before| text.contains(&format!("{before}{setting} = ")))
                 || text.contains(&format!("\n[{setting}]"))
                 || text.contains(&format!("[[{setting}]]"));
-            // MySQL is refused by this version, so it has no default.
-            assert!(stands || setting == "mysql", "{table}: {setting}");
+            assert!(stands, "{table}: {setting}");
             settings += 1;
         }
     }
@@ -202,7 +220,7 @@ fn a_wrong_value_is_told_what_is_allowed() {
     complains("name = 3", &["write [[name]]"]);
     complains("worker = \"512..\"", &["worker:", "\"512..1023\""]);
     complains("worker = {}", &["worker:", "datacenter = 3"]);
-    complains("mysql = \"0.0.0.0:7606\"", &["does not speak MySQL yet", "remove"]);
+    complains("mysql = \"7606\"", &["mysql:", "\"7606\"", "127.0.0.1:7600", "off"]);
     complains("a = = b", &["floe.toml:2:5:"]);
     complains("window = \"3s\"\nwindow = \"4s\"", &["floe.toml:3:1:", "duplicate key"]);
 }

@@ -1,6 +1,6 @@
 //! Which protocol a client speaks, told from its first bytes.
 
-/// What a client that speaks first may speak.
+/// What a client may speak.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Protocol {
     /// HTTP/1 and HTTP/2, gRPC among it.
@@ -15,6 +15,22 @@ pub(crate) enum Protocol {
     Thrift,
     /// The hello of a client that wants TLS.
     Tls,
+    /// MySQL's protocol. Its clients wait for the server to speak first, so nothing tells them but their port.
+    Mysql,
+}
+
+impl Protocol {
+    /// What people call it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "HTTP",
+            Self::Resp => "Redis",
+            Self::MemcachedText | Self::MemcachedBinary => "memcached",
+            Self::Thrift => "Thrift",
+            Self::Tls => "TLS",
+            Self::Mysql => "MySQL",
+        }
+    }
 }
 
 /// How many bytes tell it at most.

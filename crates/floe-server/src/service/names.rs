@@ -27,6 +27,10 @@ pub(crate) enum Wire {
     Memcached,
     /// Twitter's `get_id`. Snowflake names answer.
     Thrift,
+    /// A row of MySQL's. Every kind answers whose IDs are numbers of 63 bits.
+    Mysql,
+    /// Several rows of MySQL's at once. Kinds that count answer.
+    MysqlRows,
 }
 
 impl Wire {
@@ -34,7 +38,7 @@ impl Wire {
     pub(super) fn natural(self) -> Definition {
         match self {
             Self::Native | Self::LeafSnowflake | Self::Thrift => super::natural_snowflake(),
-            Self::LeafSegment | Self::Tinyid => Definition::SEGMENT,
+            Self::LeafSegment | Self::Tinyid | Self::Mysql | Self::MysqlRows => Definition::SEGMENT,
             Self::RespIncr | Self::RespIncrBy => Definition::Counter,
             Self::Katsubushi | Self::Memcached => {
                 Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false }
@@ -46,18 +50,19 @@ impl Wire {
     pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
         let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
         let instead = match self {
-            Self::Native | Self::RespIncr | Self::Katsubushi | Self::Memcached => return Ok(()),
+            Self::Native | Self::RespIncr | Self::Katsubushi | Self::Memcached | Self::Mysql => return Ok(()),
             Self::LeafSegment if counts => return Ok(()),
             Self::LeafSegment => "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
             Self::LeafSnowflake | Self::Thrift if kind == Kind::Snowflake => return Ok(()),
             Self::LeafSnowflake => "ask at /api/segment/get/{key} or /v1/mint/{name}",
             Self::Thrift => "ask at /v1/mint/{name}",
-            Self::RespIncrBy if counts => return Ok(()),
+            Self::RespIncrBy | Self::MysqlRows if counts => return Ok(()),
             Self::RespIncrBy => {
                 "its IDs do not follow one another: use INCR for one, MINT name n for several"
             }
             Self::Tinyid if kind == Kind::Segment => return Ok(()),
             Self::Tinyid => "ask at /v1/mint/{name}",
+            Self::MysqlRows => "its IDs do not follow one another: insert one row at a time",
         };
         Err(Refusal::new(
             Status::WrongKind,

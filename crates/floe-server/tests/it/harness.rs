@@ -62,6 +62,10 @@ impl Server {
         if config.listen[0].port() != 0 {
             config.listen = vec!["127.0.0.1:0".parse().unwrap()];
         }
+        // The default port belongs to one server at a time.
+        if config.mysql.is_none() {
+            config.mysql = Some(vec!["127.0.0.1:0".parse().unwrap()]);
+        }
         config.data_dir = directory.path().join("data");
         let (stop, stopped) = oneshot::channel::<()>();
         let (ready, is_ready) = oneshot::channel();

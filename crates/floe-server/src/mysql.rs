@@ -1,0 +1,525 @@
+//! MySQL's protocol, for users of ticket servers: `REPLACE INTO Tickets64 (stub) VALUES ('a')`, then
+//! `SELECT LAST_INSERT_ID()`. The table is the name; whichever database a client uses, the names are the same.
+//!
+//! `INSERT` and `REPLACE` of n rows mint n numbers that follow one another, and say the first. Nothing is stored, so
+//! nothing can be read back, and a `ROLLBACK` takes no number back, as it does not in MySQL.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use floe_wire::mysql::sql::{self, Item, Statement, Table};
+use floe_wire::mysql::{
+    Capabilities, Command, Done, Error, Execute, Greeting, Login, Opening, Packet, Plugin, Replies, Salt,
+    Status as Standing, packet,
+};
+use tokio::time::Instant;
+
+use crate::config::Limits;
+use crate::metrics::WireMetrics;
+use crate::service::{Service, Wire};
+use crate::session::{FULL, Next, Served, Session};
+use crate::status::{Refusal, Status};
+
+mod about;
+mod answer;
+mod first;
+
+use about::About;
+use answer::{Answer, Format, Rows, Value};
+
+/// What the greeting calls the server: clients take from its beginning what they may ask for.
+const VERSION: &str = concat!("8.0.40-floe-", env!("CARGO_PKG_VERSION"));
+
+/// The most statements that a connection has prepared.
+const MOST_PREPARED: usize = 1_000;
+
+/// What is told to whoever sends other SQL.
+const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), then SELECT LAST_INSERT_ID(); ALTER TABLE name AUTO_INCREMENT = n moves a name on. It knows SET, USE, SHOW VARIABLES, SELECT of variables, and transactions, which do nothing";
+
+/// One client's connection.
+pub(crate) struct Mysql {
+    service: Arc<Service>,
+    metrics: WireMetrics,
+    packet_bytes: usize,
+    salt: Salt,
+    /// The way in which the client makes its proofs.
+    plugin: Plugin,
+    phase: Phase,
+    capabilities: Capabilities,
+    multi_statements: bool,
+    about: About,
+    prepared: Prepared,
+}
+
+/// What the next packet is.
+#[derive(Clone, Copy)]
+enum Phase {
+    /// The client's answer to the greeting.
+    Opening,
+    /// A proof made in the way that was asked for, in the packet of this number.
+    Proof(u8),
+    /// A command.
+    Commands,
+}
+
+#[derive(Default)]
+struct Prepared {
+    statements: HashMap<u32, PreparedStatement>,
+    last: u32,
+    /// The length of all their texts.
+    bytes: usize,
+}
+
+struct PreparedStatement {
+    text: Arc<[u8]>,
+    parameters: usize,
+    types: Vec<[u8; 2]>,
+    /// A parameter came in pieces, which are not kept.
+    in_pieces: bool,
+}
+
+/// Why a command came to nothing: the error's number, its SQLSTATE and its text.
+struct Failure {
+    code: u16,
+    state: &'static [u8; 5],
+    text: String,
+    /// The row of the table of errors, for the metrics.
+    status: Status,
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let (code, state) = refusal.status.mysql();
+        Self { code, state, text: refusal.detail, status: refusal.status }
+    }
+}
+
+impl Failure {
+    fn new(code: u16, state: &'static [u8; 5], text: impl Into<String>) -> Self {
+        Self { code, state, text: text.into(), status: Status::BadRequest }
+    }
+
+    fn other() -> Self {
+        Refusal::bad(SERVED).into()
+    }
+
+    fn empty() -> Self {
+        Self::new(1065, b"42000", "the query was empty")
+    }
+
+    fn malformed() -> Self {
+        Self::new(1835, b"HY000", "malformed communication packet")
+    }
+
+    fn unknown_statement(id: u32) -> Self {
+        let text = format!(
+            "there is no prepared statement {id} on this connection: prepare it again, also after a reset"
+        );
+        Self::new(1243, b"HY000", text)
+    }
+}
+
+/// The packet for a client for whom there is no place.
+pub(crate) fn no_place() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // The number before the first.
+    Replies::new(&mut bytes, u8::MAX, Capabilities::OFFERED).error(
+        1040,
+        b"08004",
+        "all connections are taken (limits.connections): try again",
+    );
+    bytes
+}
+
+/// Whether a client may come in as `user`. The one place that judges users and their proofs: this version has no tokens,
+/// and takes everybody who reaches the listener.
+fn admits(_user: &[u8], _plugin: Plugin, _salt: &Salt, _proof: &[u8]) -> bool {
+    true
+}
+
+impl Mysql {
+    /// The connection's salt is `random`, which has to be fresh.
+    pub(crate) fn new(service: &Arc<Service>, limits: &Limits, id: u64, random: [u8; 20]) -> Self {
+        let packet_bytes = limits.header_bytes + limits.body_bytes;
+        Self {
+            service: Arc::clone(service),
+            metrics: service.metrics().wire("mysql"),
+            packet_bytes,
+            salt: Salt::from_random(random),
+            plugin: Plugin::NativePassword,
+            phase: Phase::Opening,
+            capabilities: Capabilities::OFFERED,
+            multi_statements: false,
+            about: About::new(id, packet_bytes, limits.idle_timeout),
+            prepared: Prepared::default(),
+        }
+    }
+
+    /// Takes one packet; `Read` where the next one may follow.
+    async fn take(&mut self, packet: &Packet<'_>, output: &mut Vec<u8>) -> Result<Next, Error> {
+        let mut replies = Replies::new(output, packet.sequence, self.capabilities);
+        match self.phase {
+            Phase::Opening => match Opening::read(packet, Capabilities::OFFERED, false)? {
+                // It was not offered.
+                Opening::Tls => Err(Error::Handshake),
+                Opening::Login(login) => {
+                    self.capabilities = login.capabilities;
+                    self.multi_statements = login.capabilities.has(Capabilities::MULTI_STATEMENTS);
+                    let mut replies = Replies::new(output, packet.sequence, self.capabilities);
+                    Ok(self.log_in(&login, &mut replies))
+                }
+            },
+            Phase::Proof(due) if due == packet.sequence => Ok(self.prove(packet.payload, &mut replies)),
+            Phase::Proof(_) => Err(Error::OutOfOrder),
+            Phase::Commands => {
+                let command = Command::read(packet, self.capabilities)?;
+                Ok(self.run(command, &mut replies).await)
+            }
+        }
+    }
+
+    /// Judges a login, or asks for its proof in the way in which the client can make one.
+    fn log_in(&mut self, login: &Login<'_>, replies: &mut Replies<'_>) -> Next {
+        self.about.user = login.user.to_vec();
+        self.about.use_database(login.database.unwrap_or_default());
+        // A client that names no way knows but the oldest one.
+        let named = login.plugin.map_or(Some(Plugin::NativePassword), Plugin::named);
+        if named == Some(self.plugin) {
+            return self.prove(login.proof, replies);
+        }
+        self.plugin = named.unwrap_or(Plugin::NativePassword);
+        replies.switch(self.plugin, &self.salt);
+        self.phase = Phase::Proof(replies.sequence());
+        Next::Read
+    }
+
+    fn prove(&mut self, proof: &[u8], replies: &mut Replies<'_>) -> Next {
+        if !admits(&self.about.user, self.plugin, &self.salt, proof) {
+            self.metrics.refused(Status::BadRequest);
+            let user = about::shown(&self.about.user);
+            replies.error(1045, b"28000", &format!("access denied for the user '{user}'"));
+            return Next::Close;
+        }
+        // No password is an empty proof, or one zero.
+        if self.plugin == Plugin::CachingSha2 && !matches!(proof, [] | [0]) {
+            replies.fast();
+        }
+        replies.ok(&Done::default());
+        self.phase = Phase::Commands;
+        Next::Read
+    }
+
+    async fn run(&mut self, command: Command<'_>, replies: &mut Replies<'_>) -> Next {
+        let outcome = match command {
+            Command::Quit => return Next::Close,
+            Command::ChangeUser(login) => {
+                self.forget();
+                return self.log_in(&login, replies);
+            }
+            Command::Query(text) => return self.query(text, replies).await,
+            Command::Execute(execute) => self.execute(&execute, replies).await,
+            Command::Prepare(text) => self.prepare(text, replies),
+            // Neither is answered.
+            Command::SendLongData { statement } => {
+                if let Some(prepared) = self.prepared.statements.get_mut(&statement) {
+                    prepared.in_pieces = true;
+                }
+                return Next::Read;
+            }
+            Command::Close(statement) => {
+                self.prepared.remove(statement);
+                return Next::Read;
+            }
+            Command::Reset(statement) => match self.prepared.statements.get_mut(&statement) {
+                Some(prepared) => {
+                    prepared.in_pieces = false;
+                    replies.ok(&self.done());
+                    Ok(())
+                }
+                None => Err(Failure::unknown_statement(statement)),
+            },
+            Command::InitDb(database) => {
+                self.about.use_database(database);
+                replies.ok(&self.done());
+                Ok(())
+            }
+            Command::FieldList { .. } => {
+                replies.fields(&about::TABLE, self.about.standing);
+                Ok(())
+            }
+            Command::Statistics => {
+                replies.statistics(&format!("floe {}", env!("CARGO_PKG_VERSION")));
+                Ok(())
+            }
+            Command::Ping => {
+                replies.ok(&self.done());
+                Ok(())
+            }
+            Command::ResetConnection => {
+                self.forget();
+                replies.ok(&self.done());
+                Ok(())
+            }
+            Command::SetOption { multi_statements } => {
+                self.multi_statements = multi_statements;
+                replies.eof(self.about.standing);
+                Ok(())
+            }
+            Command::Unknown(code) => Err(Failure::new(
+                1047,
+                b"08S01",
+                format!(
+                    "unknown command {code}: floe knows queries, prepared statements, and what connections need"
+                ),
+            )),
+            Command::Malformed(_) => {
+                self.refuse(&Failure::malformed(), replies);
+                return Next::Close;
+            }
+        };
+        match outcome {
+            Ok(()) => self.metrics.answered(1),
+            Err(failure) => self.refuse(&failure, replies),
+        }
+        Next::Read
+    }
+
+    fn refuse(&self, failure: &Failure, replies: &mut Replies<'_>) {
+        self.metrics.refused(failure.status);
+        replies.error(failure.code, failure.state, &failure.text);
+    }
+
+    /// Nothing was changed.
+    fn done(&self) -> Done {
+        Done { status: self.about.standing, ..Done::default() }
+    }
+
+    /// What a connection forgets when it is reset.
+    fn forget(&mut self) {
+        self.prepared = Prepared::default();
+        self.about.last_insert_id = 0;
+        self.about.standing = Standing::default();
+    }
+
+    /// Answers statement after statement; the first that fails ends it.
+    async fn query(&mut self, text: &[u8], replies: &mut Replies<'_>) -> Next {
+        let mut statements = sql::statements(text).peekable();
+        while let Some(parsed) = statements.next() {
+            let more = statements.peek().is_some();
+            let answer = if more && !self.multi_statements {
+                Err(Refusal::bad(
+                    "there are several statements in one query: the client has to ask for that when it connects (CLIENT_MULTI_STATEMENTS), or send them one by one",
+                )
+                .into())
+            } else if parsed.parameters > 0 {
+                Err(Refusal::bad("a `?` stands for a parameter only in a prepared statement").into())
+            } else {
+                self.answer(&parsed.statement, &[]).await
+            };
+            match answer {
+                Ok(answer) => {
+                    self.metrics.answered(1);
+                    let standing = Standing { more_results: more, ..self.about.standing };
+                    answer.write(Format::Text, standing, replies);
+                }
+                Err(failure) => {
+                    self.refuse(&failure, replies);
+                    break;
+                }
+            }
+        }
+        Next::Read
+    }
+
+    fn prepare(&mut self, text: &[u8], replies: &mut Replies<'_>) -> Result<(), Failure> {
+        let mut statements = sql::statements(text);
+        let parsed = statements.next().ok_or_else(Failure::empty)?;
+        if statements.next().is_some() {
+            return Err(Refusal::bad("a prepared statement is one statement: prepare each by itself").into());
+        }
+        let columns = match &parsed.statement {
+            Statement::Empty => return Err(Failure::empty()),
+            Statement::Other => return Err(Failure::other()),
+            Statement::Select { items, .. } => self.about.columns(items)?,
+            Statement::ShowVariables(_) => about::VARIABLES.to_vec(),
+            Statement::ShowWarnings => about::WARNINGS.to_vec(),
+            _ => Vec::new(),
+        };
+        let count = u16::try_from(parsed.parameters)
+            .map_err(|_| Failure::new(1390, b"HY000", "a prepared statement has at most 65535 parameters"))?;
+        let full = self.prepared.statements.len() >= MOST_PREPARED
+            || self.prepared.bytes + text.len() > self.packet_bytes;
+        if full {
+            let text = format!(
+                "this connection has prepared {MOST_PREPARED} statements, or {} bytes of them, which is the most: close some, or prepare each once",
+                self.packet_bytes
+            );
+            return Err(Failure::new(1461, b"42000", text));
+        }
+        let id = self.prepared.add(text, parsed.parameters);
+        replies.prepared(id, count, &columns, self.about.standing);
+        Ok(())
+    }
+
+    async fn execute(&mut self, execute: &Execute<'_>, replies: &mut Replies<'_>) -> Result<(), Failure> {
+        let unknown = || Failure::unknown_statement(execute.statement);
+        let prepared = self.prepared.statements.get_mut(&execute.statement).ok_or_else(unknown)?;
+        if prepared.in_pieces {
+            return Err(Refusal::bad(
+                "parameters in pieces (COM_STMT_SEND_LONG_DATA) are not taken: send them with the statement, and reset it first",
+            )
+            .into());
+        }
+        let values: Vec<_> = execute
+            .parameters(prepared.parameters, &mut prepared.types)
+            .and_then(|values| values.collect::<Result<_, _>>().ok())
+            .ok_or_else(Failure::malformed)?;
+        let text = Arc::clone(&prepared.text);
+        // It was read when it was prepared.
+        let parsed = sql::statements(&text).next().ok_or_else(Failure::empty)?;
+        let answer = self.answer(&parsed.statement, &values).await?;
+        answer.write(Format::Binary, self.about.standing, replies);
+        Ok(())
+    }
+
+    async fn answer<'s>(
+        &mut self,
+        statement: &Statement<'s>,
+        parameters: &[floe_wire::mysql::Value<'_>],
+    ) -> Result<Answer<'s>, Failure> {
+        match statement {
+            Statement::Insert { table, rows, replace } => {
+                first::no_certain_id(parameters)?;
+                return self.insert(table, *rows, *replace).await;
+            }
+            Statement::Raise { table, next } => self.service.raise(Wire::Mysql, name(table)?, *next).await?,
+            Statement::Select { items, limit } => {
+                return self.select(items, *limit, parameters);
+            }
+            Statement::ShowVariables(which) => {
+                return Ok(Answer::Rows(Rows {
+                    columns: about::VARIABLES.to_vec(),
+                    rows: self.about.show(which),
+                }));
+            }
+            Statement::ShowWarnings => {
+                return Ok(Answer::Rows(Rows { columns: about::WARNINGS.to_vec(), rows: Vec::new() }));
+            }
+            Statement::Set { autocommit } => {
+                if let Some(autocommit) = *autocommit {
+                    self.about.standing = Standing { autocommit, ..Standing::default() };
+                }
+            }
+            Statement::Use(database) => self.about.use_database(database),
+            Statement::Begin => self.about.standing.in_transaction = true,
+            Statement::Commit | Statement::Rollback => self.about.standing.in_transaction = false,
+            Statement::Empty => return Err(Failure::empty()),
+            Statement::Other => return Err(Failure::other()),
+        }
+        Ok(Answer::Done(self.done()))
+    }
+
+    async fn insert<'s>(
+        &mut self,
+        table: &Table<'_>,
+        rows: usize,
+        replace: bool,
+    ) -> Result<Answer<'s>, Failure> {
+        let name = name(table)?;
+        let rows = u64::try_from(rows).unwrap_or(u64::MAX);
+        let wire = if rows == 1 { Wire::Mysql } else { Wire::MysqlRows };
+        let minted = self.service.mint(wire, name, rows).await?;
+        let first = first::first(name, rows, minted)?;
+        self.about.last_insert_id = first;
+        let affected = if replace { rows.saturating_mul(2) } else { rows };
+        Ok(Answer::Done(Done { affected, last_insert_id: first, status: self.about.standing }))
+    }
+
+    fn select<'s>(
+        &self,
+        items: &[Item<'s>],
+        limit: Option<u64>,
+        parameters: &[floe_wire::mysql::Value<'_>],
+    ) -> Result<Answer<'s>, Failure> {
+        let columns = self.about.columns(items)?;
+        let mut parameters = parameters.iter();
+        let row: Vec<Value> =
+            items.iter().map(|item| self.about.value(item, &mut parameters)).collect::<Result<_, _>>()?;
+        let rows = if limit == Some(0) { Vec::new() } else { vec![row] };
+        Ok(Answer::Rows(Rows { columns, rows }))
+    }
+}
+
+impl Session for Mysql {
+    fn greet(&mut self, output: &mut Vec<u8>) {
+        Greeting {
+            version: VERSION,
+            connection: self.about.connection,
+            salt: &self.salt,
+            capabilities: Capabilities::OFFERED,
+            plugin: self.plugin,
+        }
+        .encode(output);
+    }
+
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+        let since = Instant::now();
+        let mut consumed = 0;
+        let next = loop {
+            if output.len() >= FULL {
+                break Next::Again;
+            }
+            let rest = input.get(consumed..).unwrap_or_default();
+            let taken = match packet(rest, self.packet_bytes) {
+                Ok(None) => break Next::Read,
+                Ok(Some((packet, bytes))) => {
+                    consumed += bytes;
+                    self.take(&packet, output).await
+                }
+                Err(error) => Err(error),
+            };
+            match taken {
+                Ok(Next::Read) => {}
+                Ok(next) => break next,
+                Err(error) => {
+                    let sequence = rest.get(3).copied().unwrap_or_default();
+                    let text = format!("{error}: connect anew");
+                    self.metrics.refused(Status::BadRequest);
+                    Replies::new(output, sequence, self.capabilities).error(
+                        error.code(),
+                        error.state(),
+                        &text,
+                    );
+                    consumed = input.len();
+                    break Next::Close;
+                }
+            }
+        };
+        self.metrics.took(since.elapsed());
+        Served { consumed, next }
+    }
+}
+
+impl Prepared {
+    fn add(&mut self, text: &[u8], parameters: usize) -> u32 {
+        // Numbers come again after 2^32 statements, of which a few are left.
+        while self.last == 0 || self.statements.contains_key(&self.last) {
+            self.last = self.last.wrapping_add(1);
+        }
+        let statement =
+            PreparedStatement { text: text.into(), parameters, types: Vec::new(), in_pieces: false };
+        self.bytes += text.len();
+        self.statements.insert(self.last, statement);
+        self.last
+    }
+
+    fn remove(&mut self, id: u32) {
+        if let Some(statement) = self.statements.remove(&id) {
+            self.bytes -= statement.text.len();
+        }
+    }
+}
+
+fn name<'a>(table: &Table<'a>) -> Result<&'a str, Refusal> {
+    str::from_utf8(table.name).map_err(|_| Refusal::bad("a table's name has to be UTF-8"))
+}

@@ -1,0 +1,63 @@
+//! What a statement comes to, and how it is written.
+
+use floe_wire::mysql::{Cell, Column, Done, Replies, Status as Standing};
+
+/// What a statement comes to.
+pub(super) enum Answer<'s> {
+    Done(Done),
+    Rows(Rows<'s>),
+}
+
+pub(super) struct Rows<'s> {
+    pub(super) columns: Vec<Column<'s>>,
+    pub(super) rows: Vec<Vec<Value>>,
+}
+
+/// A value in a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Value {
+    Null,
+    Integer(u64),
+    Text(Vec<u8>),
+}
+
+/// How rows are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// To a query.
+    Text,
+    /// To a prepared statement.
+    Binary,
+}
+
+impl Answer<'_> {
+    pub(super) fn write(&self, format: Format, standing: Standing, replies: &mut Replies<'_>) {
+        let answer = match self {
+            Self::Done(done) => return replies.ok(&Done { status: standing, ..*done }),
+            Self::Rows(rows) => rows,
+        };
+        replies.columns(&answer.columns, standing);
+        for row in &answer.rows {
+            let cells: Vec<_> = row.iter().map(Value::cell).collect();
+            match format {
+                Format::Text => replies.text_row(&cells),
+                Format::Binary => replies.binary_row(&cells),
+            }
+        }
+        replies.eof(standing);
+    }
+}
+
+impl Value {
+    pub(super) fn text(text: impl Into<Vec<u8>>) -> Self {
+        Self::Text(text.into())
+    }
+
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Integer(number) => Cell::Integer(*number),
+            Self::Text(text) => Cell::Text(text),
+        }
+    }
+}
