@@ -41,6 +41,7 @@ pub(crate) struct Service {
     /// Names are opened one at a time, so that their bound holds and a ledger that hangs holds one thread.
     opening: Arc<tokio::sync::Mutex<Born>>,
     on_first_use: AtomicUsize,
+    thrift_name: String,
     max_batch: u64,
     max_names: usize,
     max_wait: Duration,
@@ -86,6 +87,7 @@ impl Service {
             open: RwLock::default(),
             opening: Arc::default(),
             on_first_use: AtomicUsize::new(0),
+            thrift_name: config.default_names.thrift.to_string(),
             max_batch: config.limits.max_batch,
             max_names: config.limits.max_names,
             max_wait: config.limits.max_wait,
@@ -162,6 +164,11 @@ impl Service {
         }
         open.metrics.minted(n);
         Ok(minted)
+    }
+
+    /// The name behind Twitter's `get_id`, which names none.
+    pub(crate) fn thrift_name(&self) -> &str {
+        &self.thrift_name
     }
 
     /// The most IDs in one call.

@@ -17,9 +17,6 @@ use crate::service::{Service, Wire};
 use crate::session::{FULL, Next, Served, Session};
 use crate::status::{Refusal, Status};
 
-/// The name that serves Twitter's calls.
-const NAME: &str = "snowflake";
-
 /// How long a word from a client may be in an error.
 const SHOWN: usize = 40;
 
@@ -140,7 +137,8 @@ async fn call(
 }
 
 async fn mint(service: &Arc<Service>) -> Result<i64, Refusal> {
-    match service.mint(Wire::Thrift, NAME, 1).await? {
+    let name = service.thrift_name();
+    match service.mint(Wire::Thrift, name, 1).await? {
         Minted::Numbers(mut ids) => {
             let id = ids
                 .next()
@@ -150,7 +148,7 @@ async fn mint(service: &Arc<Service>) -> Result<i64, Refusal> {
         Minted::Wide(_) | Minted::Dated(_) => Err(Refusal::new(
             Status::WrongKind,
             format!(
-                "`{NAME}` mints IDs that no i64 holds: give it a layout of at most 63 bits, or ask at /v1/mint/{NAME}"
+                "`{name}` mints IDs that no i64 holds: set default_names.thrift to another name, or ask at /v1/mint/{name}"
             ),
         )),
     }
@@ -158,10 +156,11 @@ async fn mint(service: &Arc<Service>) -> Result<i64, Refusal> {
 
 /// A node field of the worker that mints: it is read off an ID, so it is the one that clients' IDs carry.
 async fn node(service: &Arc<Service>, field: &str) -> Result<i64, Refusal> {
+    let name = service.thrift_name();
     let missing = |layout: &dyn std::fmt::Display| {
-        Refusal::new(Status::WrongKind, format!("the layout of `{NAME}`, {layout}, has no field `{field}`"))
+        Refusal::new(Status::WrongKind, format!("the layout of `{name}`, {layout}, has no field `{field}`"))
     };
-    let definition = service.definition(Wire::Thrift, NAME).await?;
+    let definition = service.definition(Wire::Thrift, name).await?;
     let id = mint(service).await?;
     let Definition::Snowflake { layout, .. } = definition else { return Err(missing(&definition)) };
     let parts = layout

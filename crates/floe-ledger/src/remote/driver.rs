@@ -81,7 +81,9 @@ impl Drop for Driver {
         self.state.over.store(true, Ordering::Release);
         self.state.leave.notify_one();
         self.thread.unpark();
-        self.runtime.take().map(end);
+        if let Some(runtime) = self.runtime.take() {
+            end(runtime);
+        }
     }
 }
 

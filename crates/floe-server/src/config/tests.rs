@@ -129,12 +129,12 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
 
 #[test]
 fn clients_of_mysql_have_addresses_of_their_own_or_none() {
-    let addresses =
-        |text: &str| parse(text).unwrap().addresses().map(|(_, address)| address).collect::<Vec<_>>();
+    let read = |text: &str| parse(&format!("realm = \"shop\"\n{text}")).unwrap();
+    let addresses = |text: &str| read(text).addresses().map(|(_, address)| address).collect::<Vec<_>>();
     let default = addresses("");
     assert_eq!(default.len(), 1);
     for nowhere in ["mysql = \"off\"", "mysql = []"] {
-        assert_eq!(parse(nowhere).unwrap().mysql, Some(Vec::new()));
+        assert_eq!(read(nowhere).mysql, Some(Vec::new()));
         assert_eq!(addresses(nowhere), default);
     }
     assert_eq!(addresses("mysql = [\"127.0.0.1:1\", \"[::1]:2\"]").len(), 3);
