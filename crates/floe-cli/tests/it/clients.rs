@@ -22,6 +22,7 @@ use crate::process::{Server, configuration};
 
 mod grpc;
 mod memcached;
+mod mysql;
 mod redis;
 mod thrift;
 
@@ -30,6 +31,7 @@ pub(crate) struct Stand {
     dir: TempDir,
     config: PathBuf,
     port: u16,
+    mysql_port: u16,
     server: Option<Server>,
 }
 
@@ -37,7 +39,7 @@ impl Stand {
     pub(crate) fn start() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let config = configuration(dir.path(), MORE);
-        let mut stand = Self { dir, config, port: free_port(), server: None };
+        let mut stand = Self { dir, config, port: free_port(), mysql_port: free_port(), server: None };
         stand.run();
         stand
     }
@@ -46,10 +48,16 @@ impl Stand {
         self.port
     }
 
+    /// MySQL's own port, where the server speaks first.
+    pub(crate) fn mysql_port(&self) -> u16 {
+        self.mysql_port
+    }
+
     fn run(&mut self) {
         let data = self.dir.path().join("data");
         let listen = format!("127.0.0.1:{}", self.port);
-        let mut command = crate::process::floe(["serve", "--listen", &listen]);
+        let mysql = format!("127.0.0.1:{}", self.mysql_port);
+        let mut command = crate::process::floe(["serve", "--listen", &listen, "--mysql", &mysql]);
         command.arg("--config").arg(&self.config).arg("--data-dir").arg(&data);
         self.server = Some(Server::spawn(&mut command));
     }
