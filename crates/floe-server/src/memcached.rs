@@ -113,7 +113,7 @@ impl Minter {
     async fn mint(&self, key: &[u8], count: u64) -> Result<floe::Minted, Refusal> {
         let name = std::str::from_utf8(key)
             .map_err(|_| Refusal::bad("a key is a name, and this one is not UTF-8"))?;
-        self.service.mint(Wire::Memcached, name, count).await
+        self.service.mint(Wire::Katsubushi, name, count).await
     }
 
     /// What `stats` tells, as katsubushi names it.

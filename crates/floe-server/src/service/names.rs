@@ -21,10 +21,8 @@ pub(crate) enum Wire {
     RespIncrBy,
     /// tinyid's calls. Segment names answer: clients take whole ranges of them.
     Tinyid,
-    /// katsubushi's calls over HTTP and gRPC. Every kind answers whose IDs they can hold.
+    /// katsubushi's calls over memcached's protocol, HTTP and gRPC. Every kind answers whose IDs they can hold.
     Katsubushi,
-    /// memcached's `get`, which is katsubushi's. Every kind answers.
-    Memcached,
     /// Twitter's `get_id`. Snowflake names answer.
     Thrift,
     /// A row of MySQL's. Every kind answers whose IDs are numbers of 63 bits.
@@ -40,9 +38,7 @@ impl Wire {
             Self::Native | Self::LeafSnowflake | Self::Thrift => super::natural_snowflake(),
             Self::LeafSegment | Self::Tinyid | Self::Mysql | Self::MysqlRows => Definition::SEGMENT,
             Self::RespIncr | Self::RespIncrBy => Definition::Counter,
-            Self::Katsubushi | Self::Memcached => {
-                Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false }
-            }
+            Self::Katsubushi => Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false },
         }
     }
 
@@ -50,7 +46,7 @@ impl Wire {
     pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
         let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
         let instead = match self {
-            Self::Native | Self::RespIncr | Self::Katsubushi | Self::Memcached | Self::Mysql => return Ok(()),
+            Self::Native | Self::RespIncr | Self::Katsubushi | Self::Mysql => return Ok(()),
             Self::LeafSegment if counts => return Ok(()),
             Self::LeafSegment => "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
             Self::LeafSnowflake | Self::Thrift if kind == Kind::Snowflake => return Ok(()),
@@ -179,7 +175,6 @@ mod tests {
             (Wire::Katsubushi, [true, true, true, true], Kind::Snowflake),
             (Wire::RespIncr, [true, true, true, true], Kind::Counter),
             (Wire::RespIncrBy, [false, true, true, true], Kind::Counter),
-            (Wire::Memcached, [true, true, true, true], Kind::Snowflake),
             (Wire::Thrift, [true, false, false, false], Kind::Snowflake),
         ] {
             for (kind, answers) in KINDS.into_iter().zip(answers) {
