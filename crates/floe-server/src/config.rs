@@ -123,6 +123,13 @@ pub struct Limits {
     pub drain_timeout: Duration,
 }
 
+impl Limits {
+    /// The longest request of a protocol that has no header, in bytes.
+    pub(crate) fn request_bytes(&self) -> usize {
+        self.header_bytes + self.body_bytes
+    }
+}
+
 /// The names behind calls that name none: those of systems that had one generator for all keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DefaultNames {

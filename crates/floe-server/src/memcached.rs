@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 
-use crate::config::Limits;
 use crate::metrics::WireMetrics;
 use crate::service::{Service, Wire};
 use crate::status::{Refusal, Status};
@@ -152,9 +151,4 @@ impl<R> Run<R> {
         }
         self.waiting.push(request);
     }
-}
-
-/// The longest request, in bytes.
-fn request_bytes(limits: &Limits) -> usize {
-    limits.header_bytes + limits.body_bytes
 }

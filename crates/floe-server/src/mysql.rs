@@ -140,7 +140,7 @@ fn admits(_user: &[u8], _plugin: Plugin, _salt: &Salt, _proof: &[u8]) -> bool {
 impl Mysql {
     /// The connection's salt is `random`, which has to be fresh.
     pub(crate) fn new(service: &Arc<Service>, limits: &Limits, id: u64, random: [u8; 20]) -> Self {
-        let packet_bytes = limits.header_bytes + limits.body_bytes;
+        let packet_bytes = limits.request_bytes();
         Self {
             service: Arc::clone(service),
             metrics: service.metrics().wire("mysql"),

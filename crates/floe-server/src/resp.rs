@@ -66,7 +66,7 @@ type Answer = Result<(), Refusal>;
 
 impl Resp {
     pub(crate) fn new(service: &Arc<Service>, limits: &Limits, id: u64) -> Self {
-        let request_bytes = limits.header_bytes + limits.body_bytes;
+        let request_bytes = limits.request_bytes();
         Self {
             decoder: Decoder::new(WireLimits { request_bytes, arguments: limits.header_count }),
             state: State {

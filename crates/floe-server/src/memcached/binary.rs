@@ -11,7 +11,7 @@ use floe_wire::memcached::binary::{
 };
 use tokio::time::Instant;
 
-use super::{Figures, Minter, Run, SERVED, VERSION, request_bytes};
+use super::{Figures, Minter, Run, SERVED, VERSION};
 use crate::config::Limits;
 use crate::service::Service;
 use crate::session::{FULL, Next, Served, Session};
@@ -42,7 +42,7 @@ struct Get {
 impl Binary {
     pub(crate) fn new(service: &Arc<Service>, limits: &Limits, figures: &Arc<Figures>) -> Self {
         Self {
-            decoder: Decoder::new(WireLimits { request_bytes: request_bytes(limits) }),
+            decoder: Decoder::new(WireLimits { request_bytes: limits.request_bytes() }),
             state: State { minter: Minter::new(service, figures), run: Run::new(), cas: 0, broken: false },
         }
     }

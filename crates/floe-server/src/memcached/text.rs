@@ -5,7 +5,7 @@ use std::sync::Arc;
 use floe_wire::memcached::text::{Decoder, Keys, Limits as WireLimits, Request, reply};
 use tokio::time::Instant;
 
-use super::{Figures, Minter, Run, SERVED, VERSION, request_bytes};
+use super::{Figures, Minter, Run, SERVED, VERSION};
 use crate::config::Limits;
 use crate::service::Service;
 use crate::session::{FULL, Next, Served, Session};
@@ -28,7 +28,7 @@ struct State {
 impl Text {
     pub(crate) fn new(service: &Arc<Service>, limits: &Limits, figures: &Arc<Figures>) -> Self {
         Self {
-            decoder: Decoder::new(WireLimits { request_bytes: request_bytes(limits) }),
+            decoder: Decoder::new(WireLimits { request_bytes: limits.request_bytes() }),
             state: State { minter: Minter::new(service, figures), run: Run::new(), cas: 0 },
         }
     }
