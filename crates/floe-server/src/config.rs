@@ -23,10 +23,12 @@ mod names;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub use names::{NameRule, NameSettings};
 pub use reader::ConfigError;
 use reader::{Document, Section};
+pub use tokens::{NativeHash, NewToken, TokenHash, TokenSettings};
 
 /// All settings of a server. Make one with [`standalone`](Self::standalone) or [`load`](Self::load), change it with
 /// [`set`](Self::set), and [`check`](Self::check) it.
@@ -67,6 +69,8 @@ pub struct Config {
     pub log: LogSettings,
     /// The names and patterns that exist, in the order of the file.
     pub names: Vec<NameSettings>,
+    /// Who may mint what; with none, nobody is asked.
+    pub tokens: Vec<TokenSettings>,
 }
 
 /// What to do about a clock that moves.
@@ -195,6 +199,7 @@ impl Config {
             limits: Limits::default(),
             log: LogSettings::default(),
             names: Vec::new(),
+            tokens: Vec::new(),
         }
     }
 
@@ -238,9 +243,13 @@ impl Config {
         let mut names = Vec::new();
         section.tables("name", |section| names.extend(names::read(section)));
         names::complain_about_doubles(&document, &names);
+        let mut tokens = Vec::new();
+        section.tables("token", |section| tokens.extend(tokens::read(section)));
+        tokens::complain_about_doubles(&document, &tokens);
         section.finish();
         document.finish()?;
         config.names = names.into_iter().map(|(_, name)| name).collect();
+        config.tokens = tokens.into_iter().map(|(_, token)| token).collect();
         Ok(config)
     }
 

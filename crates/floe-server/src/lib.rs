@@ -4,6 +4,7 @@
 //! This crate knows `floe` and its ledgers, and no user's terminal: `floe-cli` calls [`serve`].
 #![forbid(unsafe_code)]
 
+mod access;
 mod config;
 mod http;
 mod listener;
@@ -16,7 +17,7 @@ mod session;
 mod status;
 
 pub use config::{
-    ClockSettings, Config, ConfigError, Limits, LogFormat, LogSettings, NameRule, NameSettings,
-    parse_duration, show_duration,
+    ClockSettings, Config, ConfigError, Limits, LogFormat, LogSettings, NameRule, NameSettings, NativeHash,
+    NewToken, TokenHash, TokenSettings, parse_duration, show_duration,
 };
 pub use server::{ServeError, Started, run, serve};

@@ -1,6 +1,7 @@
 //! The accept loop: bounded connections, each served in the protocol that its client's first bytes show, guarded against
 //! clients that send or read too slowly, and an orderly end.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,6 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -18,6 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::access::Peer;
 use crate::config::Limits;
 use crate::metrics::{Counted, Metrics};
 use crate::resp::Resp;
@@ -159,7 +164,9 @@ impl Front {
         let _ = stream.set_nodelay(true);
         let outcome = match self.first_bytes(&mut stream, ending.others.clone()).await {
             Ok(Some((protocol, first))) => {
-                self.speak(protocol, Rewound::new(first, stream), served, ending).await
+                let local = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+                let peer = Peer { caller: served.service.access().unknown(), local };
+                self.speak(protocol, Rewound::new(first, stream), peer, served, ending).await
             }
             Ok(None) => Ok(()),
             Err(error) => Err(error),
@@ -210,6 +217,7 @@ impl Front {
         &self,
         protocol: Protocol,
         mut stream: S,
+        peer: Peer,
         served: Served,
         Ending { http, others }: Ending,
     ) -> io::Result<()> {
@@ -217,13 +225,14 @@ impl Front {
         match protocol {
             Protocol::Http => {
                 let (guard, busy) = Guard::new(stream, &self.limits);
-                let service = busy.around(TowerToHyperService::new(served.router));
+                let service = Introduced { router: TowerToHyperService::new(served.router), peer };
+                let service = busy.around(service);
                 let builder = self.builder();
                 let connection = builder.serve_connection(TokioIo::new(guard), service);
                 http.watch(connection.into_owned()).await.map_err(io::Error::other)
             }
             Protocol::Resp => {
-                let mut session = Resp::new(&served.service, &self.limits, id);
+                let mut session = Resp::new(&served.service, peer.caller, &self.limits, id);
                 session::run(&mut stream, &mut session, &self.limits, others).await
             }
             Protocol::MemcachedText | Protocol::MemcachedBinary | Protocol::Thrift | Protocol::Tls => {
@@ -259,6 +268,24 @@ impl Front {
             .max_send_buf_size(64 << 10)
             .max_pending_accept_reset_streams(32);
         builder
+    }
+}
+
+/// The routes, with each request told who its connection is of.
+#[derive(Clone)]
+struct Introduced {
+    router: TowerToHyperService<Router>,
+    peer: Peer,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Introduced {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = <TowerToHyperService<Router> as hyper::service::Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.peer.clone());
+        self.router.call(request)
     }
 }
 

@@ -250,7 +250,7 @@ fn greeting(config: &Config, started: &Started) -> String {
     for address in &started.addresses {
         lines.push(format!("  listening on http://{address}"));
     }
-    if started.addresses.iter().any(|address| !address.ip().is_loopback()) {
+    if config.tokens.is_empty() && started.addresses.iter().any(|address| !address.ip().is_loopback()) {
         lines.push("  INSECURE     reachable from other machines, and every client may mint".to_owned());
     }
     lines.push(format!("  realm        {} ({})", config.realm, started.realm_id));
@@ -265,6 +265,11 @@ fn greeting(config: &Config, started: &Started) -> String {
                 .to_owned(),
         );
         lines.push("               purpose (worker = \"0..511\" here, \"512..1023\" there).".to_owned());
+    }
+    match config.tokens.len() {
+        0 => {}
+        1 => lines.push("  tokens       1, without which nothing is minted".to_owned()),
+        count => lines.push(format!("  tokens       {count}, without one of which nothing is minted")),
     }
     lines.push(match &config.file {
         Some(file) => format!("  names        {} in {}", config.names.len(), file.display()),
@@ -281,7 +286,8 @@ fn greeting(config: &Config, started: &Started) -> String {
             ip if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
             _ => *address,
         };
-        lines.push(format!("  try          curl http://{reachable}/v1/mint/{name}"));
+        let token = if config.tokens.is_empty() { "" } else { "-H 'Authorization: Bearer TOKEN' " };
+        lines.push(format!("  try          curl {token}http://{reachable}/v1/mint/{name}"));
     }
     lines.push(String::new());
     lines.join("\n")

@@ -13,6 +13,7 @@ use floe::{DefineError, Definition, Floe, Handle, MintError, Minted, Name};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
+use crate::access::{Access, Caller};
 use crate::config::Config;
 use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
@@ -34,6 +35,7 @@ const RETRY: Duration = Duration::from_secs(1);
 pub(crate) struct Service {
     floe: Floe,
     rules: Rules,
+    access: Access,
     open: RwLock<HashMap<Box<str>, Known>>,
     /// Names are opened one at a time, so that their bound holds and a ledger that hangs holds one thread.
     opening: Arc<tokio::sync::Mutex<Born>>,
@@ -77,6 +79,7 @@ impl Service {
         Arc::new(Self {
             floe,
             rules: Rules::new(config),
+            access: Access::new(&config.tokens, &metrics),
             open: RwLock::default(),
             opening: Arc::default(),
             on_first_use: AtomicUsize::new(0),
@@ -101,6 +104,11 @@ impl Service {
                 }
             }
         }
+    }
+
+    /// Who may call.
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
     }
 
     /// Reads how many IDs a call asks for.
@@ -129,7 +137,14 @@ impl Service {
     ///
     /// # Errors
     /// A [`Refusal`] of any status. Nothing is handed out then.
-    pub(crate) async fn mint(self: &Arc<Self>, wire: Wire, name: &str, n: u64) -> Result<Minted, Refusal> {
+    pub(crate) async fn mint(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+        n: u64,
+    ) -> Result<Minted, Refusal> {
+        caller.check_name(name)?;
         if n == 0 || n > self.max_batch {
             self.count(&n.to_string())?;
         }
@@ -154,6 +169,7 @@ impl Service {
             tracing::info!(name, "the name is minted from again");
         }
         open.metrics.minted(n);
+        caller.minted(n);
         Ok(minted)
     }
 
@@ -173,8 +189,9 @@ impl Service {
     /// counter. Mints nothing, and no name comes into being.
     ///
     /// # Errors
-    /// A [`Refusal`] where the ledger cannot say.
-    pub(crate) async fn last(self: &Arc<Self>, name: &str) -> Result<Option<i64>, Refusal> {
+    /// A [`Refusal`] where the caller may not know, or the ledger cannot say.
+    pub(crate) async fn last(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<Option<i64>, Refusal> {
+        caller.check_name(name)?;
         if let Some(Known::Open(open)) = self.find(name)
             && let last @ 1.. = open.last.load(Ordering::Acquire)
         {
@@ -204,7 +221,13 @@ impl Service {
     ///
     /// # Errors
     /// A [`Refusal`], as for minting.
-    pub(crate) async fn definition(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Definition, Refusal> {
+    pub(crate) async fn definition(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+    ) -> Result<Definition, Refusal> {
+        caller.check_name(name)?;
         Ok(self.opened(wire, name).await?.handle.definition().clone())
     }
 

@@ -14,6 +14,12 @@ pub(crate) enum Status {
     BadRequest,
     /// The name exists, and this wire or call cannot mint from its kind.
     WrongKind,
+    /// The server asks for a token, and none was shown.
+    Unauthenticated,
+    /// What was shown is no token of this server.
+    WrongToken,
+    /// The token is not for this name.
+    Forbidden,
     /// The wait ended before there were IDs.
     Busy,
     /// The ledger is out of reach and nothing reserved is left.
@@ -26,10 +32,13 @@ pub(crate) enum Status {
 
 impl Status {
     /// All of them, in the order of the table.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::UnknownName,
         Self::BadRequest,
         Self::WrongKind,
+        Self::Unauthenticated,
+        Self::WrongToken,
+        Self::Forbidden,
         Self::Busy,
         Self::Unavailable,
         Self::Exhausted,
@@ -41,6 +50,8 @@ impl Status {
         match self {
             Self::UnknownName => 404,
             Self::BadRequest | Self::WrongKind => 400,
+            Self::Unauthenticated | Self::WrongToken => 401,
+            Self::Forbidden => 403,
             Self::Busy | Self::Unavailable => 503,
             Self::Exhausted => 507,
             Self::Stopped => 500,
@@ -53,6 +64,9 @@ impl Status {
             Self::UnknownName => "NOKEY",
             Self::BadRequest | Self::Stopped => "ERR",
             Self::WrongKind => "WRONGTYPE",
+            Self::Unauthenticated => "NOAUTH",
+            Self::WrongToken => "WRONGPASS",
+            Self::Forbidden => "NOPERM",
             Self::Busy | Self::Unavailable => "TRYAGAIN",
             Self::Exhausted => "OVERFLOW",
         }
@@ -64,6 +78,9 @@ impl Status {
             Self::UnknownName => "unknown-name",
             Self::BadRequest => "bad-request",
             Self::WrongKind => "wrong-kind",
+            Self::Unauthenticated => "unauthenticated",
+            Self::WrongToken => "wrong-token",
+            Self::Forbidden => "forbidden",
             Self::Busy => "busy",
             Self::Unavailable => "unavailable",
             Self::Exhausted => "exhausted",
@@ -77,6 +94,9 @@ impl Status {
             Self::UnknownName => "Unknown name",
             Self::BadRequest => "Bad request",
             Self::WrongKind => "Wrong kind for this call",
+            Self::Unauthenticated => "No token",
+            Self::WrongToken => "Wrong token",
+            Self::Forbidden => "Not allowed",
             Self::Busy => "Busy",
             Self::Unavailable => "Ledger unavailable",
             Self::Exhausted => "Exhausted",
@@ -95,6 +115,15 @@ impl Status {
             }
             Self::WrongKind => {
                 "The name exists, and this call cannot mint from its kind. A name has one kind for ever: use a call that fits the kind, or another name."
+            }
+            Self::Unauthenticated => {
+                "This server asks its callers for a token, and this call came without one. Over HTTP it is sent as `Authorization: Bearer <token>`, or as the password of Basic."
+            }
+            Self::WrongToken => {
+                "What was shown as a token is none of this server's. `floe token new` makes one, and prints what has to stand in the server's configuration for it."
+            }
+            Self::Forbidden => {
+                "The token is one of this server's, and is not for this name. A [[token]] lists its names and patterns in `names`."
             }
             Self::Busy => {
                 "The call waited as long as it may (limits.max_wait) and there were no IDs yet. Nothing was minted for it: ask again after the time in Retry-After."

@@ -27,9 +27,9 @@ fn ledger(config: &Config, problems: &mut Vec<String>) {
 
 fn listeners(config: &Config, problems: &mut Vec<String>) {
     for (index, address) in config.listen.iter().enumerate() {
-        if !address.ip().is_loopback() && !config.insecure {
+        if !address.ip().is_loopback() && config.tokens.is_empty() && !config.insecure {
             problems.push(format!(
-                "listen: {address} is reachable from other machines, and this version has no tokens yet to tell its clients apart: listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
+                "listen: {address} is reachable from other machines, and nothing tells its clients apart: add a [[token]] (floe token new makes one), listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
             ));
         }
         if address.port() != 0 && config.listen[..index].contains(address) {

@@ -9,3 +9,4 @@ mod leaf;
 mod mint;
 mod names;
 mod operate;
+mod tokens;
