@@ -23,11 +23,13 @@ mod names;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod tokens;
 
 pub use names::{NameRule, NameSettings};
 pub use reader::ConfigError;
 use reader::{Document, Section};
+pub use tls::TlsSettings;
 pub use tokens::{NativeHash, NewToken, TokenHash, TokenSettings};
 
 /// All settings of a server. Make one with [`standalone`](Self::standalone) or [`load`](Self::load), change it with
@@ -54,6 +56,8 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// Whether a listener that is not loopback may start although nothing asks its clients who they are.
     pub insecure: bool,
+    /// TLS on every listener; `None` is none.
+    pub tls: Option<TlsSettings>,
     /// What to do about a clock that moves.
     pub clock: ClockSettings,
     /// Which worker ids this node may take.
@@ -192,6 +196,7 @@ impl Config {
             keep: None,
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::DEFAULT_PORT)],
             insecure: false,
+            tls: None,
             clock: ClockSettings::default(),
             worker: WorkerChoice::Auto,
             instance: None,
@@ -362,6 +367,7 @@ impl Config {
         section.set("keep", &mut self.keep, |value| boolean(value).map(Some));
         section.set("listen", &mut self.listen, listen);
         section.set("insecure", &mut self.insecure, boolean);
+        section.table("tls", |section| self.tls = tls::read(section));
         section.set("worker", &mut self.worker, worker);
         section.set("instance", &mut self.instance, |value| instance(value).map(Some));
         section.set("threads", &mut self.threads, |value| within(1..=256)(value).map(Some));

@@ -18,6 +18,6 @@ mod status;
 
 pub use config::{
     ClockSettings, Config, ConfigError, Limits, LogFormat, LogSettings, NameRule, NameSettings, NativeHash,
-    NewToken, TokenHash, TokenSettings, parse_duration, show_duration,
+    NewToken, TlsSettings, TokenHash, TokenSettings, parse_duration, show_duration,
 };
 pub use server::{ServeError, Started, run, serve};

@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::access::Peer;
-use crate::config::Limits;
+use crate::config::{Limits, TlsSettings};
 use crate::metrics::{Counted, Metrics};
 use crate::resp::Resp;
 use crate::server::ServeError;
@@ -33,10 +33,12 @@ use crate::session;
 mod detect;
 mod guard;
 mod rewound;
+mod tls;
 
 use detect::{Detected, Protocol, detect};
 use guard::Guard;
 use rewound::Rewound;
+use tls::Tls;
 
 /// How many clients at once hear that all connections are taken; more are closed without a word.
 const TURNED_AWAY_AT_ONCE: usize = 64;
@@ -69,6 +71,9 @@ struct Front {
     places: Arc<Semaphore>,
     doorstep: Arc<Semaphore>,
     connected: AtomicU64,
+    tls: Option<Tls>,
+    /// When the log was last told of a client that came with TLS, or without it, where that is not served.
+    told: Mutex<Option<Instant>>,
 }
 
 impl Listeners {
@@ -76,8 +81,10 @@ impl Listeners {
     pub(crate) async fn bind(
         addresses: &[SocketAddr],
         limits: &Limits,
+        tls: Option<&TlsSettings>,
         metrics: Arc<Metrics>,
     ) -> Result<Self, ServeError> {
+        let tls = tls.map(Tls::load).transpose().map_err(ServeError::Listen)?;
         let mut listeners = Vec::new();
         for &address in addresses {
             let listener =
@@ -87,7 +94,8 @@ impl Listeners {
         let places = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
         let connected = AtomicU64::new(0);
-        let front = Front { limits: limits.clone(), metrics, places, doorstep, connected };
+        let (limits, told) = (limits.clone(), Mutex::default());
+        let front = Front { limits, metrics, places, doorstep, connected, tls, told };
         Ok(Self { listeners, front: Arc::new(front) })
     }
 
@@ -103,14 +111,16 @@ impl Listeners {
         let (drain, draining) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut stop = std::pin::pin!(stop);
+        let mut watch = std::pin::pin!(self.front.watch());
         loop {
             let accepted = tokio::select! {
                 accepted = accept_any(&self.listeners) => accepted,
                 () = &mut stop => break,
+                () = &mut watch => continue,
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             };
-            let stream = match accepted {
-                Ok(stream) => stream,
+            let (stream, exposed) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Too many open files, mostly: accepting at once again would spin.
                     tracing::warn!("a connection could not be accepted: {error}");
@@ -123,6 +133,7 @@ impl Listeners {
                     let ending = Ending { http: graceful.watcher(), others: draining.clone() };
                     connections.spawn(Arc::clone(&self.front).connection(
                         stream,
+                        exposed,
                         place,
                         served.clone(),
                         ending,
@@ -153,7 +164,8 @@ impl Listeners {
 impl Front {
     async fn connection(
         self: Arc<Self>,
-        mut stream: TcpStream,
+        stream: TcpStream,
+        exposed: bool,
         _place: OwnedSemaphorePermit,
         served: Served,
         ending: Ending,
@@ -162,17 +174,73 @@ impl Front {
         let _counted = Counted::new(&self.metrics.connections);
         // An answer is one small packet, and must not wait for another.
         let _ = stream.set_nodelay(true);
-        let outcome = match self.first_bytes(&mut stream, ending.others.clone()).await {
-            Ok(Some((protocol, first))) => {
-                let local = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-                let peer = Peer { caller: served.service.access().unknown(), local };
-                self.speak(protocol, Rewound::new(first, stream), peer, served, ending).await
-            }
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = outcome {
+        if let Err(error) = self.converse(stream, exposed, served, ending).await {
             tracing::debug!("a connection ended: {error}");
+        }
+    }
+
+    /// Finds out what the client speaks, within TLS where it wants that, and serves it.
+    async fn converse(
+        &self,
+        mut stream: TcpStream,
+        exposed: bool,
+        served: Served,
+        ending: Ending,
+    ) -> io::Result<()> {
+        let Some((protocol, first)) = self.first_bytes(&mut stream, ending.others.clone()).await? else {
+            return Ok(());
+        };
+        let local = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+        let access = served.service.access();
+        let mut stream = Rewound::new(first, stream);
+        match (protocol, &self.tls) {
+            (Protocol::Tls, Some(tls)) => {
+                let late =
+                    |_| io::Error::new(io::ErrorKind::TimedOut, "the TLS handshake did not end in time");
+                let shaken = timeout(self.limits.header_timeout, tls.accept(stream)).await;
+                let mut stream = shaken.map_err(late)??;
+                let caller = access.certificate(&tls::names(stream.get_ref().1));
+                let Some((protocol, first)) = self.first_bytes(&mut stream, ending.others.clone()).await?
+                else {
+                    return Ok(());
+                };
+                let stream = Rewound::new(first, stream);
+                self.speak(protocol, stream, Peer { caller, local }, served, ending).await
+            }
+            (Protocol::Tls, None) => {
+                self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
+                self.part(&mut stream, tls::NO_TLS).await
+            }
+            (_, Some(tls)) if exposed && !tls.plain() => {
+                self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
+                self.part(&mut stream, without_tls(protocol)).await
+            }
+            _ => self.speak(protocol, stream, Peer { caller: access.unknown(), local }, served, ending).await,
+        }
+    }
+
+    /// Says one thing to a client that is not served, and closes.
+    async fn part<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: &mut S, word: &[u8]) -> io::Result<()> {
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading");
+        timeout(self.limits.stall_timeout, stream.write_all(word)).await.map_err(late)??;
+        session::farewell(stream).await;
+        Ok(())
+    }
+
+    /// Tells the log, once a minute: strangers who knock on every port do not fill it.
+    fn tell(&self, text: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_none_or(|told| told.elapsed() >= Duration::from_secs(60)) {
+            *told = Some(Instant::now());
+            tracing::warn!("{text} (said once a minute)");
+        }
+    }
+
+    /// Keeps the certificate up to date; never ends.
+    async fn watch(&self) {
+        match &self.tls {
+            Some(tls) => tls.watch().await,
+            None => std::future::pending().await,
         }
     }
 
@@ -289,6 +357,18 @@ impl hyper::service::Service<Request<Incoming>> for Introduced {
     }
 }
 
+/// What a client hears that should have used TLS; nothing where its protocol has no error before a request.
+fn without_tls(protocol: Protocol) -> &'static [u8] {
+    match protocol {
+        Protocol::Http => {
+            b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: 35\r\n\r\nthis port takes TLS: ask by https.\n"
+        }
+        Protocol::Resp => b"-ERR this port takes TLS: connect with it\r\n",
+        Protocol::MemcachedText => b"SERVER_ERROR this port takes TLS: connect with it\r\n",
+        Protocol::MemcachedBinary | Protocol::Thrift | Protocol::Tls => b"",
+    }
+}
+
 /// Tells a client that there is no place, and waits for it to have read that: closing at once would take the answer
 /// back from a client that is still sending.
 async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
@@ -308,12 +388,13 @@ async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
     let _ = timeout(TURNED_AWAY_WAIT, told).await;
 }
 
-/// The next connection of any listener.
-async fn accept_any(listeners: &[TcpListener]) -> io::Result<TcpStream> {
+/// The next connection of any listener, and whether other machines can reach that one.
+async fn accept_any(listeners: &[TcpListener]) -> io::Result<(TcpStream, bool)> {
     std::future::poll_fn(|context| {
         for listener in listeners {
             if let std::task::Poll::Ready(accepted) = listener.poll_accept(context) {
-                return std::task::Poll::Ready(accepted.map(|(stream, _)| stream));
+                let exposed = listener.local_addr().is_ok_and(|address| !address.ip().is_loopback());
+                return std::task::Poll::Ready(accepted.map(|(stream, _)| (stream, exposed)));
             }
         }
         std::task::Poll::Pending

@@ -63,7 +63,8 @@ pub async fn run(
     let config = Arc::new(config);
     let metrics = Arc::new(Metrics::new(config.limits.metric_names));
     // Before the ledger: a second server that is started by mistake should not touch it.
-    let listeners = Listeners::bind(&config.listen, &config.limits, Arc::clone(&metrics)).await?;
+    let listeners =
+        Listeners::bind(&config.listen, &config.limits, config.tls.as_ref(), Arc::clone(&metrics)).await?;
     let addresses = listeners.addresses().map_err(|error| ServeError::Listen(error.to_string()))?;
     let opened = Arc::clone(&config);
     let (floe, shared) = blocking(move || open(&opened)).await??;
@@ -247,8 +248,9 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 /// What a server says when it has started: where it listens, what it mints from, and something to try.
 fn greeting(config: &Config, started: &Started) -> String {
     let mut lines = vec![format!("floe {}", env!("CARGO_PKG_VERSION"))];
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
     for address in &started.addresses {
-        lines.push(format!("  listening on http://{address}"));
+        lines.push(format!("  listening on {scheme}://{address}"));
     }
     if config.tokens.is_empty() && started.addresses.iter().any(|address| !address.ip().is_loopback()) {
         lines.push("  INSECURE     reachable from other machines, and every client may mint".to_owned());
@@ -287,7 +289,7 @@ fn greeting(config: &Config, started: &Started) -> String {
             _ => *address,
         };
         let token = if config.tokens.is_empty() { "" } else { "-H 'Authorization: Bearer TOKEN' " };
-        lines.push(format!("  try          curl {token}http://{reachable}/v1/mint/{name}"));
+        lines.push(format!("  try          curl {token}{scheme}://{reachable}/v1/mint/{name}"));
     }
     lines.push(String::new());
     lines.join("\n")

@@ -11,6 +11,7 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let mut problems = Vec::new();
     ledger(config, &mut problems);
     listeners(config, &mut problems);
+    certificates(config, &mut problems);
     cache(config, &mut problems);
     limits(config, &mut problems);
     names(config, &mut problems);
@@ -35,6 +36,16 @@ fn listeners(config: &Config, problems: &mut Vec<String>) {
         if address.port() != 0 && config.listen[..index].contains(address) {
             problems.push(format!("listen: {address} is listed twice: remove one"));
         }
+    }
+}
+
+fn certificates(config: &Config, problems: &mut Vec<String>) {
+    let checked = config.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    for token in config.tokens.iter().filter(|token| token.certificate.is_some() && !checked) {
+        problems.push(format!(
+            "[[token]] certificate: the token `{}` is for a client certificate, and none is asked for: set tls with client_ca, or remove it",
+            token.name
+        ));
     }
 }
 

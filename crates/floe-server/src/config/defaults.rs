@@ -55,6 +55,11 @@ listen = [{listen}]
 # Whether a listener that other machines can reach may start without a [[token]], so that it serves everybody.
 insecure = {insecure}
 
+# TLS on every listener, with files of PEM that are read again when they change. With client_ca, a client's certificate can
+# stand for a token. A listener that other machines can reach refuses who comes without TLS, unless plain is true. The
+# default is no TLS (docs/security.md).
+# tls = {{ certificate = "server.pem", key = "server.key", client_ca = "clients.pem", plain = false }}
+
 # Which worker ids this node may take: "auto", a number, a range ("512..1023"), or pinned fields ({{ datacenter = 3 }}).
 worker = "auto"
 
