@@ -48,7 +48,7 @@ async fn every_call_over_http_needs_a_token_that_is_for_its_name() {
     }
     assert_eq!(
         server.with("/v1/mint/orders?n=2", &good).await.text().await.unwrap(),
-        r#"{"name":"orders","ids":["1","2"]}"#
+        "{\"name\":\"orders\",\"ids\":[\"1\",\"2\"]}\n"
     );
     let basic =
         server.client.get(server.url("/api/segment/get/orders")).basic_auth("any", Some(token.secret()));
