@@ -9,4 +9,5 @@ mod leaf;
 mod mint;
 mod names;
 mod operate;
+mod tls;
 mod tokens;
