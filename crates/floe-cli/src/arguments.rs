@@ -64,6 +64,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Marks,
     },
+    /// Make a token, which clients show to a server that asks for one
+    Token {
+        #[command(subcommand)]
+        command: Token,
+    },
     /// Print the default configuration, or check a file
     Config(Config),
     /// Run a simulated fleet through faults, and say whether an ID is ever handed out twice
@@ -84,6 +89,21 @@ pub(crate) enum Command {
         /// Write floe.1, floe-serve.1, … there
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
+    },
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Token {
+    /// Print a new secret, this once, and the lines that a server's configuration needs for it
+    ///
+    /// The secret is the first line; it is kept nowhere. What follows is TOML for the server, which holds a hash alone.
+    New {
+        /// The names that its bearer may mint, with commas between them: orders,user-*, or * for every name
+        #[arg(long, value_name = "NAMES")]
+        names: String,
+        /// What logs and metrics are to call its bearer
+        #[arg(long, value_name = "NAME", default_value = "client")]
+        name: String,
     },
 }
 

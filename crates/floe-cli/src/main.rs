@@ -21,12 +21,13 @@ mod shell;
 mod sim;
 mod slots;
 mod table;
+mod token;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::arguments::{Arguments, Command, Marks};
+use crate::arguments::{Arguments, Command, Marks, Token};
 
 fn main() -> ExitCode {
     let outcome = match &Arguments::parse().command {
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Slots(arguments) => slots::run(arguments),
         Command::Marks { command: Marks::List { json, ledger } } => marks::list(ledger, *json),
         Command::Marks { command: Marks::Raise(arguments) } => marks::raise(arguments),
+        Command::Token { command: Token::New { name, names } } => token::new(name, names),
         Command::Config(arguments) => config::run(arguments),
         Command::Sim(arguments) => sim::run(arguments),
         Command::Completions { shell } => shell::completions(*shell),

@@ -23,10 +23,14 @@ mod names;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod tls;
+mod tokens;
 
 pub use names::{NameRule, NameSettings};
 pub use reader::ConfigError;
 use reader::{Document, Section};
+pub use tls::TlsSettings;
+pub use tokens::{NativeHash, NewToken, TokenHash, TokenSettings};
 
 /// All settings of a server. Make one with [`standalone`](Self::standalone) or [`load`](Self::load), change it with
 /// [`set`](Self::set), and [`check`](Self::check) it.
@@ -55,6 +59,8 @@ pub struct Config {
     pub mysql: Option<Vec<SocketAddr>>,
     /// Whether a listener that is not loopback may start although nothing asks its clients who they are.
     pub insecure: bool,
+    /// TLS on every listener; `None` is none.
+    pub tls: Option<TlsSettings>,
     /// What to do about a clock that moves.
     pub clock: ClockSettings,
     /// Which worker ids this node may take.
@@ -72,6 +78,8 @@ pub struct Config {
     pub default_names: DefaultNames,
     /// The names and patterns that exist, in the order of the file.
     pub names: Vec<NameSettings>,
+    /// Who may mint what; with none, nobody is asked.
+    pub tokens: Vec<TokenSettings>,
 }
 
 /// What to do about a clock that moves.
@@ -219,6 +227,7 @@ impl Config {
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::DEFAULT_PORT)],
             mysql: None,
             insecure: false,
+            tls: None,
             clock: ClockSettings::default(),
             worker: WorkerChoice::Auto,
             instance: None,
@@ -227,6 +236,7 @@ impl Config {
             log: LogSettings::default(),
             default_names: DefaultNames::default(),
             names: Vec::new(),
+            tokens: Vec::new(),
         }
     }
 
@@ -270,9 +280,13 @@ impl Config {
         let mut names = Vec::new();
         section.tables("name", |section| names.extend(names::read(section)));
         names::complain_about_doubles(&document, &names);
+        let mut tokens = Vec::new();
+        section.tables("token", |section| tokens.extend(tokens::read(section)));
+        tokens::complain_about_doubles(&document, &tokens);
         section.finish();
         document.finish()?;
         config.names = names.into_iter().map(|(_, name)| name).collect();
+        config.tokens = tokens.into_iter().map(|(_, token)| token).collect();
         Ok(config)
     }
 
@@ -391,6 +405,7 @@ impl Config {
         section.set("keep", &mut self.keep, |value| boolean(value).map(Some));
         section.set("listen", &mut self.listen, listen);
         section.set("insecure", &mut self.insecure, boolean);
+        section.table("tls", |section| self.tls = tls::read(section));
         section.set("worker", &mut self.worker, worker);
         section.set("instance", &mut self.instance, |value| name(value).map(Some));
         section.set("threads", &mut self.threads, |value| within(1..=256)(value).map(Some));

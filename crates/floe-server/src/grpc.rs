@@ -10,6 +10,7 @@ use axum::Router;
 use axum::http::{HeaderMap, Response, header};
 use tonic::server::NamedService;
 
+use crate::access::Caller;
 use crate::config::Limits;
 use crate::service::Service;
 use crate::status::{Refusal, Status};
@@ -115,6 +116,11 @@ pub(crate) fn as_http(code: tonic::Code) -> u16 {
         tonic::Code::ResourceExhausted => 413,
         code => Status::ALL.iter().find(|status| status.grpc() == code).map_or(500, |status| status.http()),
     }
+}
+
+/// Who the gate found to call.
+fn caller<T>(request: &tonic::Request<T>) -> Caller {
+    request.extensions().get().cloned().unwrap_or_else(Caller::nobody)
 }
 
 /// What a refusal is in gRPC.

@@ -3,12 +3,13 @@
 //! Every request passes one gate first (sizes, time, counting, errors as RFC 9457 `problem+json`), then its route; a
 //! gRPC call is a request too, whose errors are gRPC's. The routes and their description in `/openapi.json` are one list: a route that is not described is not served.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use axum::middleware::Next;
@@ -19,6 +20,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::{Caller, Peer};
 use crate::config::Limits;
 use crate::grpc;
 use crate::metrics::Counted;
@@ -106,9 +108,15 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .layer(axum::middleware::from_fn_with_state(shared, gate))
 }
 
-/// What every request passes: limits first, then its route under the request's deadline, then the count.
-async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
+/// What every request passes: limits first, then its route under the request's deadline, then the count. Who calls is
+/// found out here, and refused by the service: a probe of `/readyz` is asked for nothing.
+async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) -> Response<Body> {
     let since = Instant::now();
+    let access = shared.service.access();
+    let connected =
+        request.extensions().get().map_or_else(|| access.unknown(), |peer: &Peer| peer.caller.clone());
+    let caller = access.request(request.headers(), &connected);
+    request.extensions_mut().insert(caller.clone());
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let route = route_of(&request);
     // Also where the client goes away meanwhile.
@@ -127,13 +135,29 @@ async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Res
             false => *response.body_mut() = Body::from(problem.json(uri.path())),
         }
     }
+    if response.status() == StatusCode::UNAUTHORIZED {
+        let challenge = HeaderValue::from_static(CHALLENGE);
+        response.headers_mut().entry(header::WWW_AUTHENTICATE).or_insert(challenge);
+    }
     // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let status = grpc::code(&response).map_or(response.status().as_u16(), grpc::as_http);
     shared.service.metrics().request(route, status, since.elapsed());
     // The path alone: a query may hold what should not be in a log.
-    tracing::debug!(%method, path = uri.path(), status, "request");
+    tracing::debug!(%caller, %method, path = uri.path(), status, "request");
     response
+}
+
+/// What a client is asked for (RFC 9110, section 11.6.1).
+const CHALLENGE: &str = "Bearer, Basic realm=\"floe\", charset=\"UTF-8\"";
+
+/// Who the gate found to call.
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get().cloned().unwrap_or_else(Self::nobody))
+    }
 }
 
 /// The template of the route, one of a fixed set: it becomes a label.

@@ -4,6 +4,7 @@
 //! This crate knows `floe` and its ledgers, and no user's terminal: `floe-cli` calls [`serve`].
 #![forbid(unsafe_code)]
 
+mod access;
 mod config;
 mod grpc;
 mod http;
@@ -21,6 +22,6 @@ mod thrift;
 
 pub use config::{
     ClockSettings, Config, ConfigError, DefaultNames, Limits, LogFormat, LogSettings, NameRule, NameSettings,
-    parse_duration, show_duration,
+    NativeHash, NewToken, TlsSettings, TokenHash, TokenSettings, parse_duration, show_duration,
 };
 pub use server::{ServeError, Started, run, serve};

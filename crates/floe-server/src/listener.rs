@@ -1,13 +1,17 @@
 //! The accept loop: bounded connections, each served in the protocol of its port or in the one that its client's first
 //! bytes show, guarded against clients that send or read too slowly, and an orderly end.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -18,7 +22,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::config::Limits;
+use crate::access::Peer;
+use crate::config::{Limits, TlsSettings};
 use crate::memcached::{Binary, Figures, Text};
 use crate::metrics::{Counted, Metrics};
 use crate::mysql::{self, Mysql};
@@ -31,11 +36,13 @@ use crate::thrift::Thrift;
 mod detect;
 mod guard;
 mod rewound;
+mod tls;
 
 pub(crate) use detect::Protocol;
 use detect::{Detected, detect};
 use guard::Guard;
 use rewound::Rewound;
+use tls::Tls;
 
 /// How many clients at once hear that all connections are taken; more are closed without a word.
 const TURNED_AWAY_AT_ONCE: usize = 64;
@@ -68,6 +75,15 @@ pub(crate) struct Served {
     pub service: Arc<Service>,
 }
 
+/// The way that a connection came.
+#[derive(Clone, Copy)]
+struct Door {
+    /// What is spoken there; `None` where the client's first bytes show it.
+    protocol: Option<Protocol>,
+    /// Whether other machines can reach it.
+    exposed: bool,
+}
+
 /// How a connection learns that the server stops.
 struct Ending {
     http: Watcher,
@@ -81,6 +97,9 @@ struct Front {
     doorstep: Arc<Semaphore>,
     connected: AtomicU64,
     memcached: Arc<Figures>,
+    tls: Option<Tls>,
+    /// When the log was last told of a client that came with TLS, or without it, where that is not served.
+    told: Mutex<Option<Instant>>,
 }
 
 impl Listeners {
@@ -88,8 +107,10 @@ impl Listeners {
     pub(crate) async fn bind(
         ports: &[Port],
         limits: &Limits,
+        tls: Option<&TlsSettings>,
         metrics: Arc<Metrics>,
     ) -> Result<Self, ServeError> {
+        let tls = tls.map(Tls::load).transpose().map_err(ServeError::Listen)?;
         let mut listeners = Vec::new();
         for port in ports {
             match TcpListener::bind(port.address).await {
@@ -104,7 +125,8 @@ impl Listeners {
         let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
         let connected = AtomicU64::new(0);
         let memcached = Arc::new(Figures::new());
-        let front = Front { limits: limits.clone(), metrics, places, doorstep, connected, memcached };
+        let (limits, told) = (limits.clone(), Mutex::default());
+        let front = Front { limits, metrics, places, doorstep, connected, memcached, tls, told };
         Ok(Self { listeners, front: Arc::new(front) })
     }
 
@@ -120,13 +142,15 @@ impl Listeners {
         let (drain, draining) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut stop = std::pin::pin!(stop);
+        let mut watch = std::pin::pin!(self.front.watch());
         loop {
             let accepted = tokio::select! {
                 accepted = accept_any(&self.listeners) => accepted,
                 () = &mut stop => break,
+                () = &mut watch => continue,
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             };
-            let (stream, protocol) = match accepted {
+            let (stream, door) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Too many open files, mostly: accepting at once again would spin.
@@ -140,7 +164,7 @@ impl Listeners {
                     let ending = Ending { http: graceful.watcher(), others: draining.clone() };
                     connections.spawn(Arc::clone(&self.front).connection(
                         stream,
-                        protocol,
+                        door,
                         place,
                         served.clone(),
                         ending,
@@ -149,7 +173,7 @@ impl Listeners {
                 Err(_) => {
                     self.front.metrics.turned_away.inc();
                     if let Ok(place) = Arc::clone(&self.front.doorstep).try_acquire_owned() {
-                        connections.spawn(turn_away(stream, protocol, place));
+                        connections.spawn(turn_away(stream, door.protocol, place));
                     }
                 }
             }
@@ -171,8 +195,8 @@ impl Listeners {
 impl Front {
     async fn connection(
         self: Arc<Self>,
-        mut stream: TcpStream,
-        protocol: Option<Protocol>,
+        stream: TcpStream,
+        door: Door,
         _place: OwnedSemaphorePermit,
         served: Served,
         ending: Ending,
@@ -181,19 +205,75 @@ impl Front {
         let _counted = Counted::new(&self.metrics.connections);
         // An answer is one small packet, and must not wait for another.
         let _ = stream.set_nodelay(true);
-        let known = match protocol {
-            Some(protocol) => Ok(Some((protocol, Vec::new()))),
-            None => self.first_bytes(&mut stream, ending.others.clone()).await,
-        };
-        let outcome = match known {
-            Ok(Some((protocol, first))) => {
-                self.speak(protocol, Rewound::new(first, stream), served, ending).await
-            }
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = outcome {
+        if let Err(error) = self.converse(stream, door, served, ending).await {
             tracing::debug!("a connection ended: {error}");
+        }
+    }
+
+    /// Finds out what the client speaks, within TLS where it wants that, and serves it.
+    async fn converse(
+        &self,
+        mut stream: TcpStream,
+        Door { protocol, exposed }: Door,
+        served: Served,
+        ending: Ending,
+    ) -> io::Result<()> {
+        let known = match protocol {
+            Some(protocol) => Some((protocol, Vec::new())),
+            None => self.first_bytes(&mut stream, ending.others.clone()).await?,
+        };
+        let Some((protocol, first)) = known else { return Ok(()) };
+        let local = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+        let access = served.service.access();
+        let mut stream = Rewound::new(first, stream);
+        match (protocol, &self.tls) {
+            (Protocol::Tls, Some(tls)) => {
+                let late =
+                    |_| io::Error::new(io::ErrorKind::TimedOut, "the TLS handshake did not end in time");
+                let shaken = timeout(self.limits.header_timeout, tls.accept(stream)).await;
+                let mut stream = shaken.map_err(late)??;
+                let caller = access.certificate(&tls::names(stream.get_ref().1));
+                let Some((protocol, first)) = self.first_bytes(&mut stream, ending.others.clone()).await?
+                else {
+                    return Ok(());
+                };
+                let stream = Rewound::new(first, stream);
+                self.speak(protocol, stream, Peer { caller, local }, served, ending).await
+            }
+            (Protocol::Tls, None) => {
+                self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
+                self.part(&mut stream, tls::NO_TLS).await
+            }
+            (_, Some(tls)) if exposed && !tls.plain() => {
+                self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
+                self.part(&mut stream, without_tls(protocol)).await
+            }
+            _ => self.speak(protocol, stream, Peer { caller: access.unknown(), local }, served, ending).await,
+        }
+    }
+
+    /// Says one thing to a client that is not served, and closes.
+    async fn part<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: &mut S, word: &[u8]) -> io::Result<()> {
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading");
+        timeout(self.limits.stall_timeout, stream.write_all(word)).await.map_err(late)??;
+        session::farewell(stream).await;
+        Ok(())
+    }
+
+    /// Tells the log, once a minute: strangers who knock on every port do not fill it.
+    fn tell(&self, text: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_none_or(|told| told.elapsed() >= Duration::from_secs(60)) {
+            *told = Some(Instant::now());
+            tracing::warn!("{text} (said once a minute)");
+        }
+    }
+
+    /// Keeps the certificate up to date; never ends.
+    async fn watch(&self) {
+        match &self.tls {
+            Some(tls) => tls.watch().await,
+            None => std::future::pending().await,
         }
     }
 
@@ -238,6 +318,7 @@ impl Front {
         &self,
         protocol: Protocol,
         mut stream: S,
+        peer: Peer,
         served: Served,
         Ending { http, others }: Ending,
     ) -> io::Result<()> {
@@ -245,31 +326,32 @@ impl Front {
         match protocol {
             Protocol::Http => {
                 let (guard, busy) = Guard::new(stream, &self.limits);
-                let service = busy.around(TowerToHyperService::new(served.router));
+                let service = Introduced { router: TowerToHyperService::new(served.router), peer };
+                let service = busy.around(service);
                 let builder = self.builder();
                 let connection = builder.serve_connection(TokioIo::new(guard), service);
                 http.watch(connection.into_owned()).await.map_err(io::Error::other)
             }
             Protocol::Resp => {
-                let mut session = Resp::new(&served.service, &self.limits, id);
+                let mut session = Resp::new(&served.service, peer.caller, &self.limits, id);
                 session::run(&mut stream, &mut session, &self.limits, others).await
             }
             Protocol::MemcachedText => {
-                let mut session = Text::new(&served.service, &self.limits, &self.memcached);
+                let mut session = Text::new(&served.service, peer.caller, &self.limits, &self.memcached);
                 session::run(&mut stream, &mut session, &self.limits, others).await
             }
             Protocol::MemcachedBinary => {
-                let mut session = Binary::new(&served.service, &self.limits, &self.memcached);
+                let mut session = Binary::new(&served.service, peer.caller, &self.limits, &self.memcached);
                 session::run(&mut stream, &mut session, &self.limits, others).await
             }
             Protocol::Thrift => {
-                let mut session = Thrift::new(&served.service);
+                let mut session = Thrift::new(&served.service, peer.caller);
                 session::run(&mut stream, &mut session, &self.limits, others).await
             }
             Protocol::Mysql => {
                 let mut random = [0; 20];
                 getrandom::fill(&mut random).map_err(io::Error::other)?;
-                let mut session = Mysql::new(&served.service, &self.limits, id, random);
+                let mut session = Mysql::new(&served.service, peer.caller, &self.limits, id, random);
                 session::run(&mut stream, &mut session, &self.limits, others).await
             }
             Protocol::Tls => {
@@ -308,6 +390,36 @@ impl Front {
     }
 }
 
+/// The routes, with each request told who its connection is of.
+#[derive(Clone)]
+struct Introduced {
+    router: TowerToHyperService<Router>,
+    peer: Peer,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Introduced {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = <TowerToHyperService<Router> as hyper::service::Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.peer.clone());
+        self.router.call(request)
+    }
+}
+
+/// What a client hears that should have used TLS; nothing where its protocol has no error before a request.
+fn without_tls(protocol: Protocol) -> &'static [u8] {
+    match protocol {
+        Protocol::Http => {
+            b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: 35\r\n\r\nthis port takes TLS: ask by https.\n"
+        }
+        Protocol::Resp => b"-ERR this port takes TLS: connect with it\r\n",
+        Protocol::MemcachedText => b"SERVER_ERROR this port takes TLS: connect with it\r\n",
+        Protocol::MemcachedBinary | Protocol::Thrift | Protocol::Mysql | Protocol::Tls => b"",
+    }
+}
+
 /// Tells a client that there is no place, and waits for it to have read that: closing at once would take the answer
 /// back from a client that is still sending.
 async fn turn_away(mut stream: TcpStream, protocol: Option<Protocol>, _place: OwnedSemaphorePermit) {
@@ -336,14 +448,14 @@ fn no_place() -> Vec<u8> {
     .into_bytes()
 }
 
-/// The next connection of any listener, and what is spoken there.
-async fn accept_any(
-    listeners: &[(TcpListener, Option<Protocol>)],
-) -> io::Result<(TcpStream, Option<Protocol>)> {
+/// The next connection of any listener, and the way that it came.
+async fn accept_any(listeners: &[(TcpListener, Option<Protocol>)]) -> io::Result<(TcpStream, Door)> {
     std::future::poll_fn(|context| {
         for (listener, protocol) in listeners {
             if let std::task::Poll::Ready(accepted) = listener.poll_accept(context) {
-                return std::task::Poll::Ready(accepted.map(|(stream, _)| (stream, *protocol)));
+                let exposed = listener.local_addr().is_ok_and(|address| !address.ip().is_loopback());
+                let door = Door { protocol: *protocol, exposed };
+                return std::task::Poll::Ready(accepted.map(|(stream, _)| (stream, door)));
             }
         }
         std::task::Poll::Pending

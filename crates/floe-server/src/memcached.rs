@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 
+use crate::access::Caller;
 use crate::metrics::WireMetrics;
 use crate::service::{Service, Wire};
 use crate::status::{Refusal, Status};
@@ -51,6 +52,7 @@ impl Figures {
 /// What both forms of the protocol mint and count with.
 struct Minter {
     service: Arc<Service>,
+    caller: Caller,
     metrics: WireMetrics,
     figures: Arc<Figures>,
 }
@@ -62,9 +64,10 @@ struct Run<R> {
 }
 
 impl Minter {
-    fn new(service: &Arc<Service>, figures: &Arc<Figures>) -> Self {
+    fn new(service: &Arc<Service>, caller: Caller, figures: &Arc<Figures>) -> Self {
         Self {
             service: Arc::clone(service),
+            caller,
             metrics: service.metrics().wire("memcached"),
             figures: Arc::clone(figures),
         }
@@ -112,7 +115,7 @@ impl Minter {
     async fn mint(&self, key: &[u8], count: u64) -> Result<floe::Minted, Refusal> {
         let name = std::str::from_utf8(key)
             .map_err(|_| Refusal::bad("a key is a name, and this one is not UTF-8"))?;
-        self.service.mint(Wire::Katsubushi, name, count).await
+        self.service.mint(&self.caller, Wire::Katsubushi, name, count).await
     }
 
     /// What `stats` tells, as katsubushi names it.

@@ -31,6 +31,7 @@ const OTHER: &str = "_other";
 pub(crate) struct Metrics {
     registry: Registry,
     names: Arc<Names>,
+    minted_with_token: Family<TokenLabel, Counter>,
     minted: Family<NameLabel, Counter>,
     waits: Family<NameLabel, Counter>,
     wait_seconds: Family<NameLabel, Seconds>,
@@ -65,6 +66,11 @@ pub(crate) struct NameMetrics {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct NameLabel {
     name: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct TokenLabel {
+    token: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -116,6 +122,12 @@ impl Metrics {
         registry.register("build", "The version that runs", build);
         let minted = Family::default();
         registry.register("minted", "IDs minted", minted.clone());
+        let minted_with_token = Family::default();
+        registry.register(
+            "minted_with_token",
+            "IDs minted by the bearers of a token",
+            minted_with_token.clone(),
+        );
         let waits = Family::default();
         registry.register("mint_waits", "Calls that had to wait for their IDs", waits.clone());
         let wait_seconds: Family<NameLabel, Seconds> = Family::default();
@@ -162,6 +174,7 @@ impl Metrics {
         Self {
             registry,
             names,
+            minted_with_token,
             minted,
             waits,
             wait_seconds,
@@ -195,6 +208,11 @@ impl Metrics {
             waits: self.waits.get_or_create(&label).clone(),
             wait_seconds: self.wait_seconds.get_or_create(&label).clone(),
         }
+    }
+
+    /// The counter of the IDs that the bearer of a token gets.
+    pub(crate) fn minted_with(&self, token: &str) -> Counter {
+        self.minted_with_token.get_or_create(&TokenLabel { token: token.to_owned() }).clone()
     }
 
     /// The IDs minted under a name since this server started.

@@ -14,6 +14,7 @@ use floe_wire::mysql::{
 };
 use tokio::time::Instant;
 
+use crate::access::{Caller, MysqlProof};
 use crate::config::Limits;
 use crate::metrics::WireMetrics;
 use crate::service::{Service, Wire};
@@ -39,6 +40,9 @@ const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stu
 /// One client's connection.
 pub(crate) struct Mysql {
     service: Arc<Service>,
+    /// Whom the client's certificate names, else nobody, or anybody.
+    connected: Caller,
+    caller: Caller,
     metrics: WireMetrics,
     packet_bytes: usize,
     salt: Salt,
@@ -131,18 +135,20 @@ pub(crate) fn no_place() -> Vec<u8> {
     bytes
 }
 
-/// Whether a client may come in as `user`. The one place that judges users and their proofs: this version has no tokens,
-/// and takes everybody who reaches the listener.
-fn admits(_user: &[u8], _plugin: Plugin, _salt: &Salt, _proof: &[u8]) -> bool {
-    true
-}
-
 impl Mysql {
     /// The connection's salt is `random`, which has to be fresh.
-    pub(crate) fn new(service: &Arc<Service>, limits: &Limits, id: u64, random: [u8; 20]) -> Self {
+    pub(crate) fn new(
+        service: &Arc<Service>,
+        caller: Caller,
+        limits: &Limits,
+        id: u64,
+        random: [u8; 20],
+    ) -> Self {
         let packet_bytes = limits.request_bytes();
         Self {
             service: Arc::clone(service),
+            connected: caller.clone(),
+            caller,
             metrics: service.metrics().wire("mysql"),
             packet_bytes,
             salt: Salt::from_random(random),
@@ -194,14 +200,19 @@ impl Mysql {
     }
 
     fn prove(&mut self, proof: &[u8], replies: &mut Replies<'_>) -> Next {
-        if !admits(&self.about.user, self.plugin, &self.salt, proof) {
-            self.metrics.refused(Status::BadRequest);
-            let user = about::shown(&self.about.user);
-            replies.error(1045, b"28000", &format!("access denied for the user '{user}'"));
+        // No password is an empty proof, or one zero.
+        let without = matches!(proof, [] | [0]);
+        let access = self.service.access();
+        self.caller = match self.plugin {
+            _ if without => self.connected.clone(),
+            Plugin::NativePassword => access.mysql(&self.salt, MysqlProof::Native(proof)),
+            Plugin::CachingSha2 => access.mysql(&self.salt, MysqlProof::CachingSha2(proof)),
+        };
+        if let Err(refusal) = self.caller.check() {
+            self.refuse(&refusal.into(), replies);
             return Next::Close;
         }
-        // No password is an empty proof, or one zero.
-        if self.plugin == Plugin::CachingSha2 && !matches!(proof, [] | [0]) {
+        if self.plugin == Plugin::CachingSha2 && !without {
             replies.fast();
         }
         replies.ok(&Done::default());
@@ -392,7 +403,9 @@ impl Mysql {
                 first::no_certain_id(parameters)?;
                 return self.insert(table, *rows, *replace).await;
             }
-            Statement::Raise { table, next } => self.service.raise(Wire::Mysql, name(table)?, *next).await?,
+            Statement::Raise { table, next } => {
+                self.service.raise(&self.caller, Wire::Mysql, name(table)?, *next).await?
+            }
             Statement::Select { items, limit } => {
                 return self.select(items, *limit, parameters);
             }
@@ -428,7 +441,7 @@ impl Mysql {
         let name = name(table)?;
         let rows = u64::try_from(rows).unwrap_or(u64::MAX);
         let wire = if rows == 1 { Wire::Mysql } else { Wire::MysqlRows };
-        let minted = self.service.mint(wire, name, rows).await?;
+        let minted = self.service.mint(&self.caller, wire, name, rows).await?;
         let first = first::first(name, rows, minted)?;
         self.about.last_insert_id = first;
         let affected = if replace { rows.saturating_mul(2) } else { rows };

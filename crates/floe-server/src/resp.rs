@@ -10,6 +10,7 @@ use floe::Minted;
 use floe_wire::resp::{Decoder, Encoder, Limits as WireLimits, Request, Version};
 use tokio::time::Instant;
 
+use crate::access::Caller;
 use crate::config::Limits;
 use crate::metrics::WireMetrics;
 use crate::service::{Service, Wire};
@@ -33,6 +34,9 @@ pub(crate) struct Resp {
 struct State {
     service: Arc<Service>,
     metrics: WireMetrics,
+    /// Who the client was when it connected, which `RESET` makes it again.
+    connected: Caller,
+    caller: Caller,
     id: u64,
     version: Version,
     name: String,
@@ -65,13 +69,15 @@ struct Queue {
 type Answer = Result<(), Refusal>;
 
 impl Resp {
-    pub(crate) fn new(service: &Arc<Service>, limits: &Limits, id: u64) -> Self {
+    pub(crate) fn new(service: &Arc<Service>, caller: Caller, limits: &Limits, id: u64) -> Self {
         let request_bytes = limits.request_bytes();
         Self {
             decoder: Decoder::new(WireLimits { request_bytes, arguments: limits.header_count }),
             state: State {
                 service: Arc::clone(service),
                 metrics: service.metrics().wire("resp"),
+                connected: caller.clone(),
+                caller,
                 id,
                 version: Version::Two,
                 name: String::new(),
@@ -209,7 +215,7 @@ impl State {
         count: u64,
     ) -> Result<impl Iterator<Item = i64> + use<>, Refusal> {
         let name = text(&self.run.name)?;
-        let minted = self.service.mint(wire, name, count).await?;
+        let minted = self.service.mint(&self.caller, wire, name, count).await?;
         numbers(name, minted)
     }
 
@@ -276,6 +282,10 @@ impl State {
         request: &Request<'_>,
         output: &mut Vec<u8>,
     ) -> Result<Next, Refusal> {
+        // As Redis does: who has not said who they are says that first.
+        if !matches!(word, b"AUTH" | b"HELLO" | b"RESET" | b"QUIT") {
+            self.caller.check()?;
+        }
         match word {
             b"INCR" => {
                 // With one argument it has been gathered before.
@@ -325,11 +335,12 @@ impl State {
             }
             b"RESET" => {
                 (self.queue, self.version, self.name) = (None, Version::Two, String::new());
+                self.caller = self.connected.clone();
                 Encoder::new(output, self.version).simple("RESET");
             }
             b"GET" => {
                 arguments(word, request, 1..=1)?;
-                let last = self.service.last(argument_text(request, 1)?).await?;
+                let last = self.service.last(&self.caller, argument_text(request, 1)?).await?;
                 let mut encoder = Encoder::new(output, self.version);
                 match last {
                     Some(last) => encoder.bulk_number(last),
@@ -368,7 +379,7 @@ impl State {
         let name = argument_text(request, 1)?;
         let many = request.get(2).map(text).transpose()?;
         let count = many.map_or(Ok(1), |many| self.service.count(many))?;
-        let minted = self.service.mint(Wire::Native, name, count).await?;
+        let minted = self.service.mint(&self.caller, Wire::Native, name, count).await?;
         if many.is_some() {
             Encoder::new(output, self.version).array(usize::try_from(count).unwrap_or(usize::MAX));
         }
@@ -380,7 +391,8 @@ impl State {
         let id = argument_text(request, 1)?.to_owned();
         let name = request.get(2).map(text).transpose()?.map(str::to_owned);
         let service = Arc::clone(&self.service);
-        let look = move || service.inspect(&id, name.as_deref(), None);
+        let caller = self.caller.clone();
+        let look = move || service.inspect(&caller, &id, name.as_deref(), None);
         let found = tokio::task::spawn_blocking(look).await.map_err(|error| {
             Refusal::new(Status::Stopped, format!("looking at the ID failed: {error}; see the server's log"))
         })??;

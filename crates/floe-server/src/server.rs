@@ -65,7 +65,8 @@ pub async fn run(
     let config = Arc::new(config);
     let metrics = Arc::new(Metrics::new(config.limits.metric_names));
     // Before the ledger: a second server that is started by mistake should not touch it.
-    let listeners = Listeners::bind(&ports(&config), &config.limits, Arc::clone(&metrics)).await?;
+    let listeners =
+        Listeners::bind(&ports(&config), &config.limits, config.tls.as_ref(), Arc::clone(&metrics)).await?;
     let taken = listeners.addresses().map_err(|error| ServeError::Listen(error.to_string()))?;
     let addresses =
         taken.iter().filter(|(_, protocol)| protocol.is_none()).map(|(address, _)| *address).collect();
@@ -270,14 +271,15 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 /// What a server says when it has started: where it listens, what it mints from, and something to try.
 fn greeting(config: &Config, started: &Started) -> String {
     let mut lines = vec![format!("floe {}", env!("CARGO_PKG_VERSION"))];
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
     for address in &started.addresses {
-        lines.push(format!("  listening on http://{address}"));
+        lines.push(format!("  listening on {scheme}://{address}"));
     }
     for (protocol, address) in &started.ports {
         lines.push(format!("  listening for {protocol} on {address}"));
     }
-    let ports = started.ports.iter().map(|(_, address)| address);
-    if started.addresses.iter().chain(ports).any(|address| !address.ip().is_loopback()) {
+    let mut ports = started.addresses.iter().chain(started.ports.iter().map(|(_, address)| address));
+    if config.tokens.is_empty() && ports.any(|address| !address.ip().is_loopback()) {
         lines.push("  INSECURE     reachable from other machines, and every client may mint".to_owned());
     }
     lines.push(format!("  realm        {} ({})", config.realm, started.realm_id));
@@ -292,6 +294,11 @@ fn greeting(config: &Config, started: &Started) -> String {
                 .to_owned(),
         );
         lines.push("               purpose (worker = \"0..511\" here, \"512..1023\" there).".to_owned());
+    }
+    match config.tokens.len() {
+        0 => {}
+        1 => lines.push("  tokens       1, without which nothing is minted".to_owned()),
+        count => lines.push(format!("  tokens       {count}, without one of which nothing is minted")),
     }
     lines.push(match &config.file {
         Some(file) => format!("  names        {} in {}", config.names.len(), file.display()),
@@ -308,7 +315,8 @@ fn greeting(config: &Config, started: &Started) -> String {
             ip if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
             _ => *address,
         };
-        lines.push(format!("  try          curl http://{reachable}/v1/mint/{name}"));
+        let token = if config.tokens.is_empty() { "" } else { "-H 'Authorization: Bearer TOKEN' " };
+        lines.push(format!("  try          curl {token}{scheme}://{reachable}/v1/mint/{name}"));
     }
     lines.push(String::new());
     lines.join("\n")

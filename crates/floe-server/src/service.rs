@@ -13,6 +13,7 @@ use floe::{DefineError, Definition, Floe, Handle, MintError, Minted, Name};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
+use crate::access::{Access, Caller};
 use crate::config::Config;
 use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
@@ -37,6 +38,7 @@ const RETRY: Duration = Duration::from_secs(1);
 pub(crate) struct Service {
     floe: Floe,
     rules: Rules,
+    access: Access,
     open: RwLock<HashMap<Box<str>, Known>>,
     /// Names are opened one at a time, so that their bound holds and a ledger that hangs holds one thread.
     opening: Arc<tokio::sync::Mutex<Born>>,
@@ -84,6 +86,7 @@ impl Service {
         Arc::new(Self {
             floe,
             rules: Rules::new(config),
+            access: Access::new(&config.tokens, &metrics),
             open: RwLock::default(),
             opening: Arc::default(),
             on_first_use: AtomicUsize::new(0),
@@ -112,6 +115,11 @@ impl Service {
         }
     }
 
+    /// Who may call.
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
     /// Reads how many IDs a call asks for.
     ///
     /// # Errors
@@ -138,7 +146,14 @@ impl Service {
     ///
     /// # Errors
     /// A [`Refusal`] of any status. Nothing is handed out then.
-    pub(crate) async fn mint(self: &Arc<Self>, wire: Wire, name: &str, n: u64) -> Result<Minted, Refusal> {
+    pub(crate) async fn mint(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+        n: u64,
+    ) -> Result<Minted, Refusal> {
+        caller.check_name(name)?;
         if n == 0 || n > self.max_batch {
             self.count(&n.to_string())?;
         }
@@ -163,6 +178,7 @@ impl Service {
             tracing::info!(name, "the name is minted from again");
         }
         open.metrics.minted(n);
+        caller.minted(n);
         Ok(minted)
     }
 
@@ -187,8 +203,9 @@ impl Service {
     /// counter. Mints nothing, and no name comes into being.
     ///
     /// # Errors
-    /// A [`Refusal`] where the ledger cannot say.
-    pub(crate) async fn last(self: &Arc<Self>, name: &str) -> Result<Option<i64>, Refusal> {
+    /// A [`Refusal`] where the caller may not know, or the ledger cannot say.
+    pub(crate) async fn last(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<Option<i64>, Refusal> {
+        caller.check_name(name)?;
         if let Some(Known::Open(open)) = self.find(name)
             && let last @ 1.. = open.last.load(Ordering::Acquire)
         {
@@ -218,16 +235,28 @@ impl Service {
     ///
     /// # Errors
     /// A [`Refusal`], as for [`mint`](Self::mint).
-    pub(crate) async fn mint_range(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Minted, Refusal> {
+    pub(crate) async fn mint_range(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+    ) -> Result<Minted, Refusal> {
+        caller.check_name(name)?;
         let n = self.opened(wire, name).await?.min_step.min(self.max_batch);
-        self.mint(wire, name, n).await
+        self.mint(caller, wire, name, n).await
     }
 
     /// What a name is, opened as a call on `wire` would.
     ///
     /// # Errors
     /// A [`Refusal`], as for minting.
-    pub(crate) async fn definition(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Definition, Refusal> {
+    pub(crate) async fn definition(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+    ) -> Result<Definition, Refusal> {
+        caller.check_name(name)?;
         Ok(self.opened(wire, name).await?.handle.definition().clone())
     }
 

@@ -17,6 +17,12 @@ pub(crate) enum Status {
     BadRequest,
     /// The name exists, and this wire or call cannot mint from its kind.
     WrongKind,
+    /// The server asks for a token, and none was shown.
+    Unauthenticated,
+    /// What was shown is no token of this server.
+    WrongToken,
+    /// The token is not for this name.
+    Forbidden,
     /// The wait ended before there were IDs.
     Busy,
     /// The ledger is out of reach and nothing reserved is left.
@@ -29,10 +35,13 @@ pub(crate) enum Status {
 
 impl Status {
     /// All of them, in the order of the table.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::UnknownName,
         Self::BadRequest,
         Self::WrongKind,
+        Self::Unauthenticated,
+        Self::WrongToken,
+        Self::Forbidden,
         Self::Busy,
         Self::Unavailable,
         Self::Exhausted,
@@ -44,6 +53,8 @@ impl Status {
         match self {
             Self::UnknownName => 404,
             Self::BadRequest | Self::WrongKind => 400,
+            Self::Unauthenticated | Self::WrongToken => 401,
+            Self::Forbidden => 403,
             Self::Busy | Self::Unavailable => 503,
             Self::Exhausted => 507,
             Self::Stopped => 500,
@@ -56,6 +67,9 @@ impl Status {
             Self::UnknownName => "NOKEY",
             Self::BadRequest | Self::Stopped => "ERR",
             Self::WrongKind => "WRONGTYPE",
+            Self::Unauthenticated => "NOAUTH",
+            Self::WrongToken => "WRONGPASS",
+            Self::Forbidden => "NOPERM",
             Self::Busy | Self::Unavailable => "TRYAGAIN",
             Self::Exhausted => "OVERFLOW",
         }
@@ -67,6 +81,8 @@ impl Status {
             Self::UnknownName => tonic::Code::NotFound,
             Self::BadRequest => tonic::Code::InvalidArgument,
             Self::WrongKind => tonic::Code::FailedPrecondition,
+            Self::Unauthenticated | Self::WrongToken => tonic::Code::Unauthenticated,
+            Self::Forbidden => tonic::Code::PermissionDenied,
             Self::Busy | Self::Unavailable => tonic::Code::Unavailable,
             Self::Exhausted => tonic::Code::OutOfRange,
             Self::Stopped => tonic::Code::Internal,
@@ -76,7 +92,12 @@ impl Status {
     /// Whether memcached's text protocol says `CLIENT_ERROR`, since asking again does not help; else `SERVER_ERROR`.
     pub(crate) const fn is_memcached_client_error(self) -> bool {
         match self {
-            Self::UnknownName | Self::BadRequest | Self::WrongKind => true,
+            Self::UnknownName
+            | Self::BadRequest
+            | Self::WrongKind
+            | Self::Unauthenticated
+            | Self::WrongToken
+            | Self::Forbidden => true,
             Self::Busy | Self::Unavailable | Self::Exhausted | Self::Stopped => false,
         }
     }
@@ -85,6 +106,7 @@ impl Status {
     pub(crate) const fn memcached_binary(self) -> MemcachedStatus {
         match self {
             Self::UnknownName | Self::BadRequest | Self::WrongKind => MemcachedStatus::InvalidArguments,
+            Self::Unauthenticated | Self::WrongToken | Self::Forbidden => MemcachedStatus::Authentication,
             Self::Busy => MemcachedStatus::Busy,
             Self::Unavailable => MemcachedStatus::Temporary,
             Self::Exhausted | Self::Stopped => MemcachedStatus::Internal,
@@ -97,6 +119,9 @@ impl Status {
             Self::UnknownName
             | Self::BadRequest
             | Self::WrongKind
+            | Self::Unauthenticated
+            | Self::WrongToken
+            | Self::Forbidden
             | Self::Busy
             | Self::Unavailable
             | Self::Exhausted
@@ -110,6 +135,8 @@ impl Status {
             Self::UnknownName => (1146, b"42S02"),
             Self::BadRequest => (1064, b"42000"),
             Self::WrongKind => (1366, b"HY000"),
+            Self::Unauthenticated | Self::WrongToken => (1045, b"28000"),
+            Self::Forbidden => (1142, b"42000"),
             Self::Busy | Self::Unavailable => (1205, b"HY000"),
             Self::Exhausted => (1467, b"HY000"),
             Self::Stopped => (1105, b"HY000"),
@@ -122,6 +149,9 @@ impl Status {
             Self::UnknownName => "unknown-name",
             Self::BadRequest => "bad-request",
             Self::WrongKind => "wrong-kind",
+            Self::Unauthenticated => "unauthenticated",
+            Self::WrongToken => "wrong-token",
+            Self::Forbidden => "forbidden",
             Self::Busy => "busy",
             Self::Unavailable => "unavailable",
             Self::Exhausted => "exhausted",
@@ -135,6 +165,9 @@ impl Status {
             Self::UnknownName => "Unknown name",
             Self::BadRequest => "Bad request",
             Self::WrongKind => "Wrong kind for this call",
+            Self::Unauthenticated => "No token",
+            Self::WrongToken => "Wrong token",
+            Self::Forbidden => "Not allowed",
             Self::Busy => "Busy",
             Self::Unavailable => "Ledger unavailable",
             Self::Exhausted => "Exhausted",
@@ -153,6 +186,15 @@ impl Status {
             }
             Self::WrongKind => {
                 "The name exists, and this call cannot mint from its kind. A name has one kind for ever: use a call that fits the kind, or another name."
+            }
+            Self::Unauthenticated => {
+                "This server asks its callers for a token, and this call came without one. Over HTTP it is sent as `Authorization: Bearer <token>`, or as the password of Basic."
+            }
+            Self::WrongToken => {
+                "What was shown as a token is none of this server's. `floe token new` makes one, and prints what has to stand in the server's configuration for it."
+            }
+            Self::Forbidden => {
+                "The token is one of this server's, and is not for this name. A [[token]] lists its names and patterns in `names`."
             }
             Self::Busy => {
                 "The call waited as long as it may (limits.max_wait) and there were no IDs yet. Nothing was minted for it: ask again after the time in Retry-After."

@@ -12,6 +12,7 @@ use floe_wire::thrift::{
 };
 use tokio::time::Instant;
 
+use crate::access::Caller;
 use crate::metrics::WireMetrics;
 use crate::service::{Service, Wire};
 use crate::session::{FULL, Next, Served, Session};
@@ -24,14 +25,16 @@ const SHOWN: usize = 40;
 pub(crate) struct Thrift {
     decoder: Decoder,
     service: Arc<Service>,
+    caller: Caller,
     metrics: WireMetrics,
 }
 
 impl Thrift {
-    pub(crate) fn new(service: &Arc<Service>) -> Self {
+    pub(crate) fn new(service: &Arc<Service>, caller: Caller) -> Self {
         Self {
             decoder: Decoder::new(WireLimits::default()),
             service: Arc::clone(service),
+            caller,
             metrics: service.metrics().wire("thrift"),
         }
     }
@@ -39,7 +42,7 @@ impl Thrift {
 
 impl Session for Thrift {
     async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
-        let Self { decoder, service, metrics } = self;
+        let Self { decoder, service, caller, metrics } = self;
         let since = Instant::now();
         let mut consumed = 0;
         let next = loop {
@@ -59,7 +62,7 @@ impl Session for Thrift {
                         )),
                         // Nobody would get the ID.
                         (Kind::Oneway, _) => Ok(0),
-                        (Kind::Call, Ok(arguments)) => call(service, header, arguments).await,
+                        (Kind::Call, Ok(arguments)) => call(service, caller, header, arguments).await,
                     };
                     match answer {
                         Ok(value) => {
@@ -107,6 +110,7 @@ impl From<Refusal> for Failure {
 
 async fn call(
     service: &Arc<Service>,
+    caller: &Caller,
     header: &Header<'_>,
     arguments: &Arguments<'_>,
 ) -> Result<i64, Failure> {
@@ -121,11 +125,11 @@ async fn call(
                 ))
                 .into());
             }
-            Ok(mint(service).await?)
+            Ok(mint(service, caller).await?)
         }
         b"get_timestamp" => Ok(service.status().clock.steady.get()),
-        b"get_worker_id" => Ok(node(service, "worker").await?),
-        b"get_datacenter_id" => Ok(node(service, "datacenter").await?),
+        b"get_worker_id" => Ok(node(service, caller, "worker").await?),
+        b"get_datacenter_id" => Ok(node(service, caller, "datacenter").await?),
         other => Err(Failure::protocol(
             Exception::UnknownMethod,
             format!(
@@ -136,9 +140,9 @@ async fn call(
     }
 }
 
-async fn mint(service: &Arc<Service>) -> Result<i64, Refusal> {
+async fn mint(service: &Arc<Service>, caller: &Caller) -> Result<i64, Refusal> {
     let name = service.thrift_name();
-    match service.mint(Wire::Thrift, name, 1).await? {
+    match service.mint(caller, Wire::Thrift, name, 1).await? {
         Minted::Numbers(mut ids) => {
             let id = ids
                 .next()
@@ -155,13 +159,13 @@ async fn mint(service: &Arc<Service>) -> Result<i64, Refusal> {
 }
 
 /// A node field of the worker that mints: it is read off an ID, so it is the one that clients' IDs carry.
-async fn node(service: &Arc<Service>, field: &str) -> Result<i64, Refusal> {
+async fn node(service: &Arc<Service>, caller: &Caller, field: &str) -> Result<i64, Refusal> {
     let name = service.thrift_name();
     let missing = |layout: &dyn std::fmt::Display| {
         Refusal::new(Status::WrongKind, format!("the layout of `{name}`, {layout}, has no field `{field}`"))
     };
-    let definition = service.definition(Wire::Thrift, name).await?;
-    let id = mint(service).await?;
+    let definition = service.definition(caller, Wire::Thrift, name).await?;
+    let id = mint(service, caller).await?;
     let Definition::Snowflake { layout, .. } = definition else { return Err(missing(&definition)) };
     let parts = layout
         .split(u128::from(id.cast_unsigned()))

@@ -11,6 +11,7 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let mut problems = Vec::new();
     ledger(config, &mut problems);
     listeners(config, &mut problems);
+    certificates(config, &mut problems);
     cache(config, &mut problems);
     limits(config, &mut problems);
     names(config, &mut problems);
@@ -28,14 +29,24 @@ fn ledger(config: &Config, problems: &mut Vec<String>) {
 fn listeners(config: &Config, problems: &mut Vec<String>) {
     let addresses: Vec<_> = config.addresses().collect();
     for (index, (setting, address)) in addresses.iter().enumerate() {
-        if !address.ip().is_loopback() && !config.insecure {
+        if !address.ip().is_loopback() && config.tokens.is_empty() && !config.insecure {
             problems.push(format!(
-                "{setting}: {address} is reachable from other machines, and this version has no tokens yet to tell its clients apart: listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
+                "{setting}: {address} is reachable from other machines, and nothing tells its clients apart: add a [[token]] (floe token new makes one), listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
             ));
         }
         if address.port() != 0 && addresses[..index].iter().any(|(_, before)| before == address) {
             problems.push(format!("{setting}: {address} is listed twice: remove one"));
         }
+    }
+}
+
+fn certificates(config: &Config, problems: &mut Vec<String>) {
+    let checked = config.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    for token in config.tokens.iter().filter(|token| token.certificate.is_some() && !checked) {
+        problems.push(format!(
+            "[[token]] certificate: the token `{}` is for a client certificate, and none is asked for: set tls with client_ca, or remove it",
+            token.name
+        ));
     }
 }
 

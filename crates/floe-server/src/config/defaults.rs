@@ -56,8 +56,13 @@ listen = [{listen}]
 # is set has to be free.
 # mysql = "{mysql}"
 
-# Whether a listener that other machines can reach may start although nothing asks its clients who they are.
+# Whether a listener that other machines can reach may start without a [[token]], so that it serves everybody.
 insecure = {insecure}
+
+# TLS on every listener, with files of PEM that are read again when they change. With client_ca, a client's certificate can
+# stand for a token. A listener that other machines can reach refuses who comes without TLS, unless plain is true. The
+# default is no TLS (docs/security.md).
+# tls = {{ certificate = "server.pem", key = "server.key", client_ca = "clients.pem", plain = false }}
 
 # Which worker ids this node may take: "auto", a number, a range ("512..1023"), or pinned fields ({{ datacenter = 3 }}).
 worker = "auto"
@@ -156,6 +161,15 @@ drain_timeout = "{drain_timeout}"
 # zone = "Asia/Shanghai"               # where a day begins; for ever
 # prefix = ""                          # before the date; for ever
 # overflow = "refuse"                  # past the last number of that many digits: refuse | widen; for ever
+
+# ---- Tokens: with one of them, every client has to show one (docs/security.md). There is no default one. ----
+
+# [[token]]
+# name = "shop"                        # what logs and metrics call its bearer
+# names = ["orders", "user-*"]         # what its bearer may mint and read; ["*"] is everything
+# hash = "sha256d:0000000000000000000000000000000000000000000000000000000000000000"  # `floe token new` prints it
+# mysql_native = "*0000000000000000000000000000000000000000"  # for MySQL clients that know mysql_native_password alone
+# certificate = "shop.example"         # a CN or DNS name in a client certificate that stands for the token
 "##,
         realm = config.realm,
         data_dir = config.data_dir.display(),

@@ -39,7 +39,7 @@ impl NameRule {
         }
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text.strip_suffix('*') {
             None => Name::new(text).map(Self::Exact).map_err(|error| match text.contains('*') {
                 true => format!("{text:?}: a pattern has one `*`, at its end, such as \"user-*\""),

@@ -156,6 +156,7 @@ fn every_setting_stands_in_the_defaults() {
         ("log", "[log]\nqqq = 1\n"),
         ("limits", "[limits]\nqqq = 1\n"),
         ("name", "[[name]]\nname = \"a\"\nkind = \"counter\"\nqqq = 1\n"),
+        ("token", "[[token]]\nname = \"a\"\nnames = [\"*\"]\ncertificate = \"a\"\nqqq = 1\n"),
     ] {
         let all = complaints(wrong);
         let known = all[0].split_once("the settings here are ").unwrap_or_else(|| panic!("{all:?}")).1;
@@ -444,4 +445,37 @@ fn a_cache_stands_before_a_shared_ledger_and_is_larger_than_a_window() {
     config.set("cache", "floe-cache").unwrap();
     let refused = config.open_ledger().map(drop).unwrap_err().to_string();
     assert!(refused.contains("needs no cache"), "{refused}");
+}
+
+#[test]
+fn a_token_is_read_and_what_is_wrong_with_it_never_shows_a_secret() {
+    let token = NewToken::random("shop", "orders,user-*").unwrap();
+    let config = parse(&format!("realm = \"r\"\n{}", token.toml())).unwrap();
+    assert_eq!(config.tokens.len(), 1);
+    assert_eq!(config.tokens[0].hash, Some(TokenHash::of(token.secret().as_bytes())));
+    let names: Vec<_> = config.tokens[0].names.iter().map(NameRule::to_string).collect();
+    assert_eq!(names, ["orders", "user-*"]);
+
+    let with = |setting: &str| format!("[[token]]\nname = \"a\"\nnames = [\"*\"]\n{setting}");
+    let pasted = with(&format!("hash = \"{}\"", token.secret()));
+    complains(&pasted, &["floe.toml:5:8: [[token]] hash: this is a token itself", "floe token new"]);
+    for secret in [token.secret(), "hunter2", "sha256d:00"] {
+        for setting in ["hash", "mysql_native"] {
+            let found = complaints(&with(&format!("{setting} = \"{secret}\"")));
+            assert!(found.iter().all(|complaint| !complaint.contains(secret)), "{found:?}");
+        }
+    }
+    complains(&with(""), &["[[token]] hash: it is missing"]);
+    complains("[[token]]\nname = \"a\"\ncertificate = \"a\"", &["[[token]] names: it is missing"]);
+    let twice = token.toml() + &token.toml().replace("shop", "other");
+    complains(&twice, &["[[token]] hash: the token at floe.toml:3:8 has the same"]);
+    assert!(NewToken::random("a", "or*ders").is_err());
+}
+
+#[test]
+fn a_token_lets_a_listener_be_reached_from_other_machines() {
+    let token = NewToken::random("shop", "*").unwrap();
+    complains("listen = [\"0.0.0.0:7600\"]", &["reachable from other machines", "[[token]]", "insecure"]);
+    let text = format!("realm = \"r\"\nlisten = [\"0.0.0.0:7600\"]\n{}", token.toml());
+    parse(&text).unwrap().check().unwrap();
 }

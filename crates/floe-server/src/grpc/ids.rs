@@ -12,7 +12,8 @@ use super::proto::floe::{
     Field, InspectRequest, InspectResponse, ListNamesRequest, ListNamesResponse, MintRequest, MintResponse,
     MintStreamRequest, MintStreamResponse, NameDefinition, NameReport, Reading, ids_server,
 };
-use super::{blocking, refused};
+use super::{blocking, caller, refused};
+use crate::access::Caller;
 use crate::config::Limits;
 use crate::service::{self, Service, Wire};
 use crate::status::Refusal;
@@ -73,6 +74,7 @@ fn described(definition: &Definition) -> NameDefinition {
 /// What is left of a stream, and how to mint it.
 struct Rest {
     service: Arc<Service>,
+    caller: Caller,
     name: String,
     chunk: u64,
     left: u64,
@@ -94,7 +96,7 @@ impl Rest {
 
     async fn mint(&mut self, definition: Option<NameDefinition>) -> Result<MintStreamResponse, Status> {
         let n = self.left.min(self.chunk);
-        let minted = self.service.mint(Wire::Native, &self.name, n).await.map_err(refused)?;
+        let minted = self.service.mint(&self.caller, Wire::Native, &self.name, n).await.map_err(refused)?;
         self.left -= n;
         let (ids, texts) = written(minted, self.as_text);
         Ok(MintStreamResponse { definition, ids, texts })
@@ -104,9 +106,11 @@ impl Rest {
 #[tonic::async_trait]
 impl ids_server::Ids for Ids {
     async fn mint(&self, request: Request<MintRequest>) -> Result<Response<MintResponse>, Status> {
+        let caller = caller(&request);
         let MintRequest { name, count } = request.into_inner();
-        let definition = self.service.definition(Wire::Native, &name).await.map_err(refused)?;
-        let minted = self.service.mint(Wire::Native, &name, count.unwrap_or(1)).await.map_err(refused)?;
+        let definition = self.service.definition(&caller, Wire::Native, &name).await.map_err(refused)?;
+        let minted =
+            self.service.mint(&caller, Wire::Native, &name, count.unwrap_or(1)).await.map_err(refused)?;
         let (ids, texts) = written(minted, as_text(&definition));
         Ok(Response::new(MintResponse { ids, texts }))
     }
@@ -117,17 +121,25 @@ impl ids_server::Ids for Ids {
         &self,
         request: Request<MintStreamRequest>,
     ) -> Result<Response<Self::MintStreamStream>, Status> {
+        let caller = caller(&request);
         let MintStreamRequest { name, count } = request.into_inner();
         if !(1..=MAX_STREAM).contains(&count) {
             return Err(refused(Refusal::bad(format!(
                 "count = {count} is outside 1 to {MAX_STREAM}: ask for at most that many IDs in one stream, and begin another one for more"
             ))));
         }
-        let definition = self.service.definition(Wire::Native, &name).await.map_err(refused)?;
+        let definition = self.service.definition(&caller, Wire::Native, &name).await.map_err(refused)?;
         let chunk = self.service.max_at_once(&name).min(CHUNK).min(self.max_batch);
         let as_text = as_text(&definition);
-        let mut rest =
-            Rest { service: Arc::clone(&self.service), name, chunk, left: count, as_text, first: None };
+        let mut rest = Rest {
+            service: Arc::clone(&self.service),
+            caller,
+            name,
+            chunk,
+            left: count,
+            as_text,
+            first: None,
+        };
         // What refuses the call refuses it before it has begun.
         rest.first = Some(rest.mint(Some(described(&definition))).await?);
         let messages = try_unfold(rest, |mut rest| async move {
@@ -138,8 +150,9 @@ impl ids_server::Ids for Ids {
     }
 
     async fn inspect(&self, request: Request<InspectRequest>) -> Result<Response<InspectResponse>, Status> {
+        let caller = caller(&request);
         let InspectRequest { id, name, layout } = request.into_inner();
-        let work = move |service: &Service| service.inspect(&id, name.as_deref(), layout.as_deref());
+        let work = move |service: &Service| service.inspect(&caller, &id, name.as_deref(), layout.as_deref());
         let found = blocking(&self.service, work).await?;
         let readings = found.readings.into_iter().map(reading).collect();
         Ok(Response::new(InspectResponse { id: found.id, readings }))
@@ -149,6 +162,7 @@ impl ids_server::Ids for Ids {
         &self,
         request: Request<ListNamesRequest>,
     ) -> Result<Response<ListNamesResponse>, Status> {
+        let caller = caller(&request);
         let ListNamesRequest { after, limit } = request.into_inner();
         let limit = limit.unwrap_or(DEFAULT_PAGE);
         let page =
@@ -157,7 +171,7 @@ impl ids_server::Ids for Ids {
                     "limit = {limit} is outside 1 to {MAX_PAGE}: ask for that many, and page on with `after`"
                 )))
             })?;
-        let found = blocking(&self.service, move |service| Ok(service.names(&after, page))).await?;
+        let found = blocking(&self.service, move |service| service.names(&caller, &after, page)).await?;
         Ok(Response::new(ListNamesResponse {
             names: found.names.into_iter().map(report).collect(),
             patterns: found.patterns,

@@ -9,7 +9,8 @@ use super::proto::katsubushi::{
     FetchMultiRequest, FetchMultiResponse, FetchRequest, FetchResponse, StatsRequest, StatsResponse,
     generator_server, stats_server,
 };
-use super::refused;
+use super::{caller, refused};
+use crate::access::Caller;
 use crate::service::Service;
 use crate::status::Refusal;
 
@@ -24,24 +25,24 @@ impl Katsubushi {
         Self { service: Arc::clone(service) }
     }
 
-    async fn mint(&self, n: u64) -> Result<Vec<u64>, Status> {
+    async fn mint(&self, caller: &Caller, n: u64) -> Result<Vec<u64>, Status> {
         // Nothing is minted that the answer cannot hold.
-        let definition = self.service.katsubushi_definition().await.map_err(refused)?;
+        let definition = self.service.katsubushi_definition(caller).await.map_err(refused)?;
         if as_text(&definition) {
             return Err(refused(Refusal::new(
                 crate::status::Status::WrongKind,
                 "not all IDs of the name that serves katsubushi's calls are numbers of 63 bits, and these calls hold no others: set default_names.katsubushi to another name, or ask floe.v1.Ids/Mint",
             )));
         }
-        let minted = self.service.mint_for_katsubushi(n).await.map_err(refused)?;
+        let minted = self.service.mint_for_katsubushi(caller, n).await.map_err(refused)?;
         Ok(written(minted, false).0)
     }
 }
 
 #[tonic::async_trait]
 impl generator_server::Generator for Katsubushi {
-    async fn fetch(&self, _: Request<FetchRequest>) -> Result<Response<FetchResponse>, Status> {
-        let ids = self.mint(1).await?;
+    async fn fetch(&self, request: Request<FetchRequest>) -> Result<Response<FetchResponse>, Status> {
+        let ids = self.mint(&caller(&request), 1).await?;
         let id = ids.first().copied().ok_or_else(|| Status::internal("no ID came of a mint of one"))?;
         Ok(Response::new(FetchResponse { id }))
     }
@@ -51,7 +52,7 @@ impl generator_server::Generator for Katsubushi {
         request: Request<FetchMultiRequest>,
     ) -> Result<Response<FetchMultiResponse>, Status> {
         // The original takes what is left out for one.
-        let ids = self.mint(u64::from(request.get_ref().n.max(1))).await?;
+        let ids = self.mint(&caller(&request), u64::from(request.get_ref().n.max(1))).await?;
         Ok(Response::new(FetchMultiResponse { ids }))
     }
 }

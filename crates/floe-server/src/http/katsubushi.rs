@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::problem::{Problem, ProblemBody};
 use super::{Shared, query, text};
+use crate::access::Caller;
 use crate::service::KatsubushiStats;
 
 /// The answer where one ID is asked for.
@@ -36,8 +37,12 @@ pub(super) struct Many {
         (status = 503, description = "Busy, or the ledger is unavailable: see Retry-After", body = ProblemBody, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn id(State(shared): State<Shared>, headers: HeaderMap) -> Result<Response<Body>, Problem> {
-    let id = shown(shared.service.mint_for_katsubushi(1).await?).swap_remove(0);
+pub(super) async fn id(
+    State(shared): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Result<Response<Body>, Problem> {
+    let id = shown(shared.service.mint_for_katsubushi(&caller, 1).await?).swap_remove(0);
     Ok(match wants_json(&headers) {
         true => axum::Json(One { id }).into_response(),
         false => text(StatusCode::OK, "text/plain", id),
@@ -58,12 +63,13 @@ pub(super) async fn id(State(shared): State<Shared>, headers: HeaderMap) -> Resu
 )]
 pub(super) async fn ids(
     State(shared): State<Shared>,
+    caller: Caller,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
     let [n] = query::pick([query.as_deref().unwrap_or_default()], ["n"])?;
     let n = n.filter(|n| !n.is_empty()).map_or(Ok(1), |n| shared.service.count(&n))?;
-    let ids = shown(shared.service.mint_for_katsubushi(n).await?);
+    let ids = shown(shared.service.mint_for_katsubushi(&caller, n).await?);
     Ok(match wants_json(&headers) {
         true => axum::Json(Many { ids }).into_response(),
         false => text(StatusCode::OK, "text/plain", ids.join("\n")),

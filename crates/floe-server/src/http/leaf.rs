@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 use super::problem::Problem;
 use super::v1::Segment;
 use super::{Shared, blocking, query, text};
+use crate::access::Caller;
 use crate::service::{LeafParts, Wire};
 use crate::status::{Refusal, Status};
 
@@ -30,9 +31,9 @@ const MAX_ROWS: usize = 1000;
 pub(super) struct LeafError {
     /// Milliseconds since 1970.
     timestamp: i64,
-    /// 500.
+    /// 500; 401 and 403 where a token is asked for.
     status: u16,
-    /// `Internal Server Error`.
+    /// `Internal Server Error`, `Unauthorized`, `Forbidden`.
     error: &'static str,
     /// `Result{id=<code>, status=EXCEPTION}`.
     message: String,
@@ -51,15 +52,18 @@ pub(super) struct LeafError {
     params(("key" = String, Path, description = "The name")),
     responses(
         (status = 200, description = "The ID in decimal", body = String, content_type = "text/plain"),
-        (status = 500, description = "Any error", body = LeafError)
+        (status = 401, description = "No token or a wrong one, where the server asks for one", body = LeafError),
+        (status = 403, description = "The token is not for this name", body = LeafError),
+        (status = 500, description = "Any other error", body = LeafError)
     )
 )]
 pub(super) async fn segment(
     State(shared): State<Shared>,
+    caller: Caller,
     OriginalUri(uri): OriginalUri,
     key: Result<Segment, Problem>,
 ) -> Response<Body> {
-    get(&shared, Wire::LeafSegment, uri.path(), key).await
+    get(&shared, &caller, Wire::LeafSegment, uri.path(), key).await
 }
 
 /// Leaf's snowflake mode
@@ -73,20 +77,29 @@ pub(super) async fn segment(
     params(("key" = String, Path, description = "The name")),
     responses(
         (status = 200, description = "The ID in decimal", body = String, content_type = "text/plain"),
-        (status = 500, description = "Any error", body = LeafError)
+        (status = 401, description = "No token or a wrong one, where the server asks for one", body = LeafError),
+        (status = 403, description = "The token is not for this name", body = LeafError),
+        (status = 500, description = "Any other error", body = LeafError)
     )
 )]
 pub(super) async fn snowflake(
     State(shared): State<Shared>,
+    caller: Caller,
     OriginalUri(uri): OriginalUri,
     key: Result<Segment, Problem>,
 ) -> Response<Body> {
-    get(&shared, Wire::LeafSnowflake, uri.path(), key).await
+    get(&shared, &caller, Wire::LeafSnowflake, uri.path(), key).await
 }
 
-async fn get(shared: &Shared, wire: Wire, path: &str, key: Result<Segment, Problem>) -> Response<Body> {
+async fn get(
+    shared: &Shared,
+    caller: &Caller,
+    wire: Wire,
+    path: &str,
+    key: Result<Segment, Problem>,
+) -> Response<Body> {
     let minted = match key {
-        Ok(Segment(key)) => shared.service.mint(wire, &key, 1).await,
+        Ok(Segment(key)) => shared.service.mint(caller, wire, &key, 1).await,
         Err(_) => Err(Refusal::bad("the key is not UTF-8 under its percent-encoding: encode it so")),
     };
     match minted.and_then(number) {
@@ -116,18 +129,32 @@ fn error(shared: &Shared, wire: Wire, path: &str, refusal: &Refusal) -> Response
         (Wire::LeafSnowflake, _) if status.clock.refused.is_some() => -3,
         (Wire::LeafSnowflake, Status::Busy) => -1,
         (Wire::LeafSnowflake, _) => -2,
-        (_, Status::UnknownName | Status::BadRequest | Status::WrongKind) => -2,
+        (
+            _,
+            Status::UnknownName
+            | Status::BadRequest
+            | Status::WrongKind
+            | Status::Unauthenticated
+            | Status::WrongToken
+            | Status::Forbidden,
+        ) => -2,
         (_, Status::Busy | Status::Unavailable | Status::Exhausted) => -3,
         (_, Status::Stopped) => -1,
     };
+    // The original asks nobody who they are; what Spring does where it does is this.
+    let http = match refusal.status {
+        Status::Unauthenticated | Status::WrongToken => StatusCode::UNAUTHORIZED,
+        Status::Forbidden => StatusCode::FORBIDDEN,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
     let body = LeafError {
         timestamp: status.clock.steady.get(),
-        status: 500,
-        error: "Internal Server Error",
+        status: http.as_u16(),
+        error: http.canonical_reason().unwrap_or_default(),
         message: format!("Result{{id={code}, status=EXCEPTION}}"),
         path: path.to_owned(),
     };
-    let mut response = (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(body)).into_response();
+    let mut response = (http, axum::Json(body)).into_response();
     if let Ok(detail) = HeaderValue::from_str(&refusal.detail.escape_default().to_string()) {
         response.headers_mut().insert("floe-detail", detail);
     }
@@ -163,7 +190,11 @@ pub(super) struct Decoded {
         (status = 400, description = "It is no ID", body = super::problem::ProblemBody, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn decode(RawQuery(query): RawQuery) -> Result<axum::Json<Decoded>, Problem> {
+pub(super) async fn decode(
+    caller: Caller,
+    RawQuery(query): RawQuery,
+) -> Result<axum::Json<Decoded>, Problem> {
+    caller.check()?;
     let [id] = query::read(query.as_deref(), ["snowflakeId"])?;
     let id = id.ok_or_else(|| {
         Refusal::bad("the query lacks snowflakeId: write /decodeSnowflakeId?snowflakeId=<ID>")
@@ -191,10 +222,10 @@ pub(super) async fn decode(RawQuery(query): RawQuery) -> Result<axum::Json<Decod
     tag = "leaf",
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
 )]
-pub(super) async fn cache(State(shared): State<Shared>) -> Result<Response<Body>, Problem> {
-    blocking(&shared, |service| {
+pub(super) async fn cache(State(shared): State<Shared>, caller: Caller) -> Result<Response<Body>, Problem> {
+    blocking(&shared, move |service| {
         let mut rows = String::new();
-        let names = service.status().names;
+        let names = service.open_names(&caller)?;
         let counts = |name: &&floe::NameStatus| name.definition.kind() != Kind::Snowflake;
         for name in names.iter().filter(counts).take(MAX_ROWS) {
             row(&mut rows, &[name.name.as_str(), &name.definition.to_string(), &name.left.to_string()]);
@@ -214,10 +245,13 @@ pub(super) async fn cache(State(shared): State<Shared>) -> Result<Response<Body>
         (status = 503, description = "The ledger is unavailable", body = super::problem::ProblemBody, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn database(State(shared): State<Shared>) -> Result<Response<Body>, Problem> {
-    blocking(&shared, |service| {
+pub(super) async fn database(
+    State(shared): State<Shared>,
+    caller: Caller,
+) -> Result<Response<Body>, Problem> {
+    blocking(&shared, move |service| {
         let mut rows = String::new();
-        for record in service.records(Key::NAMES, MAX_ROWS)? {
+        for record in service.marks(&caller, MAX_ROWS)? {
             let key = record.key.strip_prefix(Key::NAMES).unwrap_or(&record.key);
             row(&mut rows, &[key, &record.mark.to_string(), record.note.as_deref().unwrap_or("")]);
         }

@@ -1,5 +1,6 @@
 //! What operators and their machines read.
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
@@ -7,6 +8,7 @@ use axum::http::{Response, StatusCode};
 use super::problem::{self, HttpProblem, Problem};
 use super::v1::Segment;
 use super::{Shared, text};
+use crate::access::{Caller, Peer};
 use crate::service::Readiness;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
@@ -65,18 +67,30 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response<Body> {
 }
 
 /// Metrics in the OpenMetrics text format
+///
+/// Where the server asks for tokens, any of them opens this; clients on the same machine need none.
 #[utoipa::path(
     get,
     path = "/metrics",
     tag = "operate",
-    responses((status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"))
+    responses(
+        (status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"),
+        (status = 401, description = "No token or a wrong one, where the server asks for one", body = problem::ProblemBody, content_type = "application/problem+json")
+    )
 )]
-pub(super) async fn metrics(State(shared): State<Shared>) -> Response<Body> {
+pub(super) async fn metrics(
+    State(shared): State<Shared>,
+    caller: Caller,
+    peer: Option<Extension<Peer>>,
+) -> Result<Response<Body>, Problem> {
+    if !peer.is_some_and(|Extension(peer)| peer.local) {
+        caller.check()?;
+    }
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    match shared.service.metrics().encode() {
+    Ok(match shared.service.metrics().encode() {
         Ok(body) => text(StatusCode::OK, OPEN_METRICS, body),
         Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, "the metrics cannot be written\n"),
-    }
+    })
 }
 
 /// What a problem means

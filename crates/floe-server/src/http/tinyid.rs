@@ -2,7 +2,7 @@
 //!
 //! Every answer has status 200, since the Java client takes any other for none. An error is code 6 with the cause and
 //! the way out, or an empty body where the call's name ends in `Simple`. A batch over the limit is such an error: the
-//! original cuts it. The parameter `token` is taken and not looked at; it never reaches a log.
+//! original cuts it. The parameter `token` says who calls, unless a header or a certificate does; it never reaches a log.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request, State};
@@ -13,6 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Shared, query, text};
+use crate::access::Caller;
 use crate::service::Wire;
 use crate::status::{Refusal, Status};
 
@@ -54,6 +55,7 @@ pub(super) struct Segment {
 
 /// What a client wrote into the query and into a form.
 pub(super) struct Asked {
+    caller: Caller,
     query: String,
     form: Bytes,
 }
@@ -62,9 +64,10 @@ impl<S: Send + Sync> FromRequest<S> for Asked {
     type Rejection = Response<Body>;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response<Body>> {
+        let caller = request.extensions().get().cloned().unwrap_or_else(Caller::nobody);
         let query = request.uri().query().unwrap_or_default().to_owned();
         let form = Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
-        Ok(Self { query, form })
+        Ok(Self { caller, query, form })
     }
 }
 
@@ -169,10 +172,10 @@ async fn next_segment_simple(shared: &Shared, asked: &Asked) -> Response<Body> {
 }
 
 async fn ids(shared: &Shared, asked: &Asked) -> Result<Vec<i64>, Refusal> {
-    let (name, batch) = parameters(asked)?;
+    let (caller, name, batch) = parameters(shared, asked)?;
     // As the original, an empty size is none.
     let n = batch.filter(|size| !size.is_empty()).map_or(Ok(1), |size| shared.service.count(&size))?;
-    match shared.service.mint(Wire::Tinyid, &name, n).await? {
+    match shared.service.mint(&caller, Wire::Tinyid, &name, n).await? {
         Minted::Numbers(ids) => Ok(ids.map(i64::from).collect()),
         Minted::Wide(_) | Minted::Dated(_) => Err(no_segment(&name)),
     }
@@ -180,9 +183,9 @@ async fn ids(shared: &Shared, asked: &Asked) -> Result<Vec<i64>, Refusal> {
 
 /// A batch that is minted as one: its numbers follow one another, so that nobody else has one in between.
 async fn segment(shared: &Shared, asked: &Asked) -> Result<Segment, Refusal> {
-    let (name, _) = parameters(asked)?;
+    let (caller, name, _) = parameters(shared, asked)?;
     // The original's client reads it into an int.
-    let delta = match shared.service.definition(Wire::Tinyid, &name).await? {
+    let delta = match shared.service.definition(&caller, Wire::Tinyid, &name).await? {
         Definition::Segment { increment, .. } => i32::try_from(increment).map_err(|_| {
             Refusal::new(
                 Status::WrongKind,
@@ -191,7 +194,7 @@ async fn segment(shared: &Shared, asked: &Asked) -> Result<Segment, Refusal> {
         })?,
         _ => 1,
     };
-    let Minted::Numbers(mut ids) = shared.service.mint_range(Wire::Tinyid, &name).await? else {
+    let Minted::Numbers(mut ids) = shared.service.mint_range(&caller, Wire::Tinyid, &name).await? else {
         return Err(no_segment(&name));
     };
     let more = i64::try_from(ids.len().saturating_sub(1));
@@ -213,15 +216,19 @@ fn no_segment(name: &str) -> Refusal {
     Refusal::new(Status::WrongKind, format!("`{name}` mints no numbers of a segment: use another name"))
 }
 
-/// `bizType` and `batchSize`, from the query or a form. As in the original, others are not looked at: `token` is one.
-fn parameters(asked: &Asked) -> Result<(String, Option<String>), Refusal> {
+/// Who calls, `bizType` and `batchSize`, from the query or a form. As in the original, others are not looked at.
+fn parameters(shared: &Shared, asked: &Asked) -> Result<(Caller, String, Option<String>), Refusal> {
     let form = std::str::from_utf8(&asked.form)
         .map_err(|_| Refusal::bad("the form is not UTF-8 under its percent-encoding: encode it so"))?;
-    let [name, batch] = query::pick([asked.query.as_str(), form], ["bizType", "batchSize"])?;
+    let [name, batch, token] = query::pick([asked.query.as_str(), form], ["bizType", "batchSize", "token"])?;
+    let caller = match token.filter(|_| asked.caller.check().is_err()) {
+        Some(token) => shared.service.access().token(token.as_bytes()),
+        None => asked.caller.clone(),
+    };
     let name = name.ok_or_else(|| {
         Refusal::bad("bizType is missing: write /tinyid/id/nextId?bizType=<name>, or put it into a form")
     })?;
-    Ok((name, batch))
+    Ok((caller, name, batch))
 }
 
 fn answered<T: Serialize>(result: Result<T, Refusal>) -> Response<Body> {

@@ -10,6 +10,7 @@ use floe::Definition;
 use super::accept::{Media, negotiate};
 use super::problem::{HttpProblem, Problem, ProblemBody};
 use super::{Shared, blocking, ids, query};
+use crate::access::Caller;
 use crate::service::{Inspection, NameReport, NamesPage, SlotsPage, Wire};
 use crate::status::Refusal;
 
@@ -46,6 +47,8 @@ pub(super) struct Ids {
             (Vec<u8> = "application/octet-stream")
         )),
         (status = 400, description = "A count out of its range, an impossible name, a wrong kind", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 401, description = "No token or a wrong one, where the server asks for one", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 403, description = "The token is not for this name", body = ProblemBody, content_type = "application/problem+json"),
         (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json"),
         (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json"),
         (status = 500, description = "The name or the ledger is stopped", body = ProblemBody, content_type = "application/problem+json"),
@@ -55,11 +58,12 @@ pub(super) struct Ids {
 )]
 pub(super) async fn mint_get(
     State(shared): State<Shared>,
+    caller: Caller,
     Segment(segment): Segment,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
-    mint(&shared, &segment, query.as_deref(), &headers).await
+    mint(&shared, &caller, &segment, query.as_deref(), &headers).await
 }
 
 /// Mint IDs
@@ -82,15 +86,17 @@ pub(super) async fn mint_get(
 )]
 pub(super) async fn mint_post(
     State(shared): State<Shared>,
+    caller: Caller,
     Segment(segment): Segment,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
-    mint(&shared, &segment, query.as_deref(), &headers).await
+    mint(&shared, &caller, &segment, query.as_deref(), &headers).await
 }
 
 async fn mint(
     shared: &Shared,
+    caller: &Caller,
     name: &str,
     query: Option<&str>,
     headers: &HeaderMap,
@@ -105,10 +111,10 @@ async fn mint(
     })?;
     // Nothing is minted that cannot be written then.
     if numbers || media == Media::Octets {
-        let definition = shared.service.definition(Wire::Native, name).await?;
+        let definition = shared.service.definition(caller, Wire::Native, name).await?;
         numeric(name, &definition, media)?;
     }
-    let minted = shared.service.mint(Wire::Native, name, n).await?;
+    let minted = shared.service.mint(caller, Wire::Native, name, n).await?;
     Ok(ids::response(name, minted, media, numbers))
 }
 
@@ -160,12 +166,13 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
 )]
 pub(super) async fn inspect(
     State(shared): State<Shared>,
+    caller: Caller,
     Segment(segment): Segment,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Inspection>, Problem> {
     let [name, layout] = query::read(query.as_deref(), ["name", "layout"])?;
     let work = move |service: &crate::service::Service| {
-        service.inspect(&segment, name.as_deref(), layout.as_deref())
+        service.inspect(&caller, &segment, name.as_deref(), layout.as_deref())
     };
     blocking(&shared, work).await.map(Json)
 }
@@ -183,11 +190,14 @@ pub(super) async fn inspect(
 )]
 pub(super) async fn names(
     State(shared): State<Shared>,
+    caller: Caller,
     RawQuery(query): RawQuery,
 ) -> Result<Json<NamesPage>, Problem> {
     let [after, limit] = query::read(query.as_deref(), ["after", "limit"])?;
     let limit = query::limit(limit.as_deref(), DEFAULT_PAGE, MAX_PAGE)?;
-    blocking(&shared, move |service| Ok(service.names(&after.unwrap_or_default(), limit))).await.map(Json)
+    blocking(&shared, move |service| service.names(&caller, &after.unwrap_or_default(), limit))
+        .await
+        .map(Json)
 }
 
 /// Show a name
@@ -203,11 +213,12 @@ pub(super) async fn names(
 )]
 pub(super) async fn name(
     State(shared): State<Shared>,
+    caller: Caller,
     Segment(segment): Segment,
     RawQuery(query): RawQuery,
 ) -> Result<Json<NameReport>, Problem> {
     let [] = query::read(query.as_deref(), [])?;
-    blocking(&shared, move |service| service.name(&segment)).await.map(Json)
+    blocking(&shared, move |service| service.name(&caller, &segment)).await.map(Json)
 }
 
 /// List worker slots
@@ -226,11 +237,14 @@ pub(super) async fn name(
 )]
 pub(super) async fn slots(
     State(shared): State<Shared>,
+    caller: Caller,
     RawQuery(query): RawQuery,
 ) -> Result<Json<SlotsPage>, Problem> {
     let [after, limit] = query::read(query.as_deref(), ["after", "limit"])?;
     let limit = query::limit(limit.as_deref(), DEFAULT_PAGE, MAX_PAGE)?;
-    blocking(&shared, move |service| service.slots(&after.unwrap_or_default(), limit)).await.map(Json)
+    blocking(&shared, move |service| service.slots(&caller, &after.unwrap_or_default(), limit))
+        .await
+        .map(Json)
 }
 
 /// The one parameter of a path, decoded.

@@ -12,6 +12,7 @@ use floe_wire::memcached::binary::{
 use tokio::time::Instant;
 
 use super::{Figures, Minter, Run, SERVED, VERSION};
+use crate::access::Caller;
 use crate::config::Limits;
 use crate::service::Service;
 use crate::session::{FULL, Next, Served, Session};
@@ -40,10 +41,20 @@ struct Get {
 }
 
 impl Binary {
-    pub(crate) fn new(service: &Arc<Service>, limits: &Limits, figures: &Arc<Figures>) -> Self {
+    pub(crate) fn new(
+        service: &Arc<Service>,
+        caller: Caller,
+        limits: &Limits,
+        figures: &Arc<Figures>,
+    ) -> Self {
         Self {
             decoder: Decoder::new(WireLimits { request_bytes: limits.request_bytes() }),
-            state: State { minter: Minter::new(service, figures), run: Run::new(), cas: 0, broken: false },
+            state: State {
+                minter: Minter::new(service, caller, figures),
+                run: Run::new(),
+                cas: 0,
+                broken: false,
+            },
         }
     }
 }

@@ -6,6 +6,7 @@ use floe_wire::memcached::text::{Decoder, Keys, Limits as WireLimits, Request, r
 use tokio::time::Instant;
 
 use super::{Figures, Minter, Run, SERVED, VERSION};
+use crate::access::Caller;
 use crate::config::Limits;
 use crate::service::Service;
 use crate::session::{FULL, Next, Served, Session};
@@ -26,10 +27,15 @@ struct State {
 }
 
 impl Text {
-    pub(crate) fn new(service: &Arc<Service>, limits: &Limits, figures: &Arc<Figures>) -> Self {
+    pub(crate) fn new(
+        service: &Arc<Service>,
+        caller: Caller,
+        limits: &Limits,
+        figures: &Arc<Figures>,
+    ) -> Self {
         Self {
             decoder: Decoder::new(WireLimits { request_bytes: limits.request_bytes() }),
-            state: State { minter: Minter::new(service, figures), run: Run::new(), cas: 0 },
+            state: State { minter: Minter::new(service, caller, figures), run: Run::new(), cas: 0 },
         }
     }
 }

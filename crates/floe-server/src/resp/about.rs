@@ -4,6 +4,7 @@ use floe_wire::resp::{Encoder, Request, Version};
 use serde_json::Value;
 
 use super::{Answer, State, argument_text, arguments, text, unknown};
+use crate::access::Caller;
 use crate::service::Readiness;
 use crate::status::{Refusal, Status};
 
@@ -72,7 +73,9 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
         b"HELLO" => return hello(state, request, output),
         b"AUTH" => {
             arguments(word, request, 1..=2)?;
-            return Err(Refusal::bad("this server asks nobody for a password: leave AUTH out"));
+            // AUTH [user] password: the secret tells who calls, and a user without it is nobody.
+            state.caller = authenticated(state, request.get(request.len() - 1))?;
+            Encoder::new(output, version).simple("OK");
         }
         b"CLIENT" => return client(state, request, output),
         b"COMMAND" => match request.get(1).map(<[u8]>::to_ascii_uppercase).as_deref() {
@@ -138,20 +141,30 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
             _ => return Err(Refusal::new(Status::BadRequest, "unsupported protocol version: 2 or 3")),
         };
     }
-    let mut at = 2;
+    let (mut at, mut name, mut caller) = (2, None, state.caller.clone());
     while let Some(option) = request.get(at) {
         match option.to_ascii_uppercase().as_slice() {
             b"SETNAME" => {
-                state.name = client_name(request.get(at + 1))?;
+                name = Some(client_name(request.get(at + 1))?);
                 at += 2;
             }
             b"AUTH" => {
-                return Err(Refusal::bad("this server asks nobody for a password: leave AUTH out of HELLO"));
+                caller = authenticated(state, request.get(at + 2))?;
+                at += 3;
             }
-            _ => return Err(Refusal::bad("syntax error in HELLO: HELLO [2|3 [SETNAME name]]")),
+            _ => {
+                return Err(Refusal::bad(
+                    "syntax error in HELLO: HELLO [2|3 [AUTH user token] [SETNAME name]]",
+                ));
+            }
         }
     }
-    state.version = version;
+    // All of it, or nothing of it.
+    caller.check()?;
+    (state.version, state.caller) = (version, caller);
+    if let Some(name) = name {
+        state.name = name;
+    }
     let mut encoder = Encoder::new(output, version);
     encoder.map(7);
     let proto = if version == Version::Three { 3 } else { 2 };
@@ -170,6 +183,18 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
     encoder.bulk(b"modules");
     encoder.array(0);
     Ok(())
+}
+
+/// Who shows this secret.
+fn authenticated(state: &State, secret: Option<&[u8]>) -> Result<Caller, Refusal> {
+    let access = state.service.access();
+    if !access.asks() {
+        return Err(Refusal::bad("this server asks nobody for a password: leave AUTH out"));
+    }
+    let secret = secret.ok_or_else(|| Refusal::bad("syntax error: AUTH takes [user] token"))?;
+    let caller = access.token(secret);
+    caller.check()?;
+    Ok(caller)
 }
 
 fn client(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answer {

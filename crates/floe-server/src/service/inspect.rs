@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Known, Service, short};
+use crate::access::Caller;
 use crate::status::{Refusal, Status};
 
 /// What an ID can be.
@@ -77,17 +78,21 @@ impl Service {
     /// A [`Refusal`]: no such name or layout, or an ID that cannot be one of it.
     pub(crate) fn inspect(
         &self,
+        caller: &Caller,
         id: &str,
         name: Option<&str>,
         layout: Option<&str>,
     ) -> Result<Inspection, Refusal> {
+        caller.check()?;
         let readings = match (name, layout) {
             (Some(_), Some(_)) => {
                 return Err(Refusal::bad(
                     "both a name and a layout are given: a name has its layout, so give one of them",
                 ));
             }
-            (Some(name), None) => vec![Reading { name: Some(name.to_owned()), ..self.read_under(id, name)? }],
+            (Some(name), None) => {
+                vec![Reading { name: Some(name.to_owned()), ..self.read_under(caller, id, name)? }]
+            }
             (None, Some(text)) => {
                 let layout: Layout =
                     text.parse().map_err(|error: floe::LayoutError| Refusal::bad(error.to_string()))?;
@@ -95,16 +100,17 @@ impl Service {
                     PRESETS.iter().find(|preset| preset.name == text).map(|preset| preset.name.to_owned());
                 vec![Reading { preset, ..read_snowflake(number(id)?, &layout)? }]
             }
-            (None, None) => self.read_anyhow(id)?,
+            (None, None) => self.read_anyhow(caller, id)?,
         };
         Ok(Inspection { id: id.to_owned(), readings })
     }
 
-    fn read_under(&self, id: &str, name: &str) -> Result<Reading, Refusal> {
+    fn read_under(&self, caller: &Caller, id: &str, name: &str) -> Result<Reading, Refusal> {
+        caller.check_name(name)?;
         let definition = match self.find(name) {
             Some(Known::Open(open)) => open.handle.definition().clone(),
             Some(Known::Mismatch(_)) | None => {
-                let report = self.name(name)?;
+                let report = self.name(caller, name)?;
                 report.definition.parse().map_err(|error: floe::DefinitionError| {
                     Refusal::new(Status::WrongKind, error.to_string())
                 })?
@@ -114,12 +120,12 @@ impl Service {
     }
 
     /// Every reading that makes sense: a time that has been, in a layout that covers every bit.
-    fn read_anyhow(&self, id: &str) -> Result<Vec<Reading>, Refusal> {
+    fn read_anyhow(&self, caller: &Caller, id: &str) -> Result<Vec<Reading>, Refusal> {
         let status = self.floe.status();
         let latest = status.clock.steady.plus(AHEAD_MS).get();
         let sensible = |reading: &Reading| reading.time_ms.is_none_or(|time| time <= latest);
         let mut readings = Vec::new();
-        for served in &status.names {
+        for served in status.names.iter().filter(|served| caller.sees(served.name.as_str())) {
             // A counted number can be any: it is a reading only where the name's own shape shows in it.
             if let Definition::Snowflake { .. } | Definition::Dated(_) = served.definition
                 && let Ok(reading) = read(id, &served.definition)

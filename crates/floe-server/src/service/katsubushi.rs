@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use super::{Service, Wire};
+use crate::access::Caller;
 use crate::config::Config;
 use crate::status::Refusal;
 
@@ -62,10 +63,14 @@ impl Service {
     ///
     /// # Errors
     /// A [`Refusal`], as for [`mint`](Self::mint).
-    pub(crate) async fn mint_for_katsubushi(self: &Arc<Self>, n: u64) -> Result<Minted, Refusal> {
+    pub(crate) async fn mint_for_katsubushi(
+        self: &Arc<Self>,
+        caller: &Caller,
+        n: u64,
+    ) -> Result<Minted, Refusal> {
         let katsubushi = &self.katsubushi;
         katsubushi.calls.fetch_add(1, Ordering::Relaxed);
-        let minted = self.mint(Wire::Katsubushi, &katsubushi.name, n).await;
+        let minted = self.mint(caller, Wire::Katsubushi, &katsubushi.name, n).await;
         match &minted {
             Ok(_) => katsubushi.hits.fetch_add(n, Ordering::Relaxed),
             Err(_) => katsubushi.misses.fetch_add(1, Ordering::Relaxed),
@@ -77,8 +82,11 @@ impl Service {
     ///
     /// # Errors
     /// A [`Refusal`], as for [`mint`](Self::mint).
-    pub(crate) async fn katsubushi_definition(self: &Arc<Self>) -> Result<Definition, Refusal> {
-        self.definition(Wire::Katsubushi, &self.katsubushi.name).await
+    pub(crate) async fn katsubushi_definition(
+        self: &Arc<Self>,
+        caller: &Caller,
+    ) -> Result<Definition, Refusal> {
+        self.definition(caller, Wire::Katsubushi, &self.katsubushi.name).await
     }
 
     /// How katsubushi's calls went since the start.

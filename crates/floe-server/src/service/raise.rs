@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::report::unreadable;
 use super::{RETRY, Service, Wire};
+use crate::access::Caller;
 use crate::status::{Refusal, Status};
 
 impl Service {
@@ -16,7 +17,14 @@ impl Service {
     /// # Errors
     /// A [`Refusal`], also where it cannot be promised: a segment that was minted from may be held in part by servers
     /// that are running, this one among them, and what they hold lies below the raised mark.
-    pub(crate) async fn raise(self: &Arc<Self>, wire: Wire, name: &str, next: u64) -> Result<(), Refusal> {
+    pub(crate) async fn raise(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+        next: u64,
+    ) -> Result<(), Refusal> {
+        caller.check_name(name)?;
         let open = self.opened(wire, name).await?;
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
         let name = open.handle.name().clone();

@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Known, Service};
+use crate::access::Caller;
 use crate::status::{Refusal, Status};
 
 /// A name as it is served here.
@@ -105,8 +106,13 @@ pub(crate) enum Readiness {
 }
 
 impl Service {
-    /// Up to `limit` names after `after`: those that this server serves, and those that the ledger holds. Blocking.
-    pub(crate) fn names(&self, after: &str, limit: usize) -> NamesPage {
+    /// Up to `limit` names after `after` that the caller may know of: those that this server serves, and those that the
+    /// ledger holds. Blocking.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the caller is unknown.
+    pub(crate) fn names(&self, caller: &Caller, after: &str, limit: usize) -> Result<NamesPage, Refusal> {
+        caller.check()?;
         let mut reports = BTreeMap::new();
         let mut ledger_trouble = None;
         match self.floe.ledger().names(after, limit.saturating_add(1)) {
@@ -129,20 +135,23 @@ impl Service {
             }
         }
         let more = reports.len() > limit;
-        let names: Vec<_> = reports.into_values().take(limit).collect();
+        let mut names: Vec<_> = reports.into_values().take(limit).collect();
+        // Pages are cut before: the caller may find one short, or empty, and goes on.
         let next = names.last().filter(|_| more).map(|report| report.name.clone());
+        names.retain(|report| caller.sees(&report.name));
         let mut patterns: Vec<_> = self.rules.patterns().map(|settings| settings.rule.to_string()).collect();
         if self.rules.on_first_use() {
             patterns.push("*".to_owned());
         }
-        NamesPage { names, patterns, next, ledger_trouble }
+        Ok(NamesPage { names, patterns, next, ledger_trouble })
     }
 
     /// One name. Blocking where it is not open here.
     ///
     /// # Errors
-    /// A [`Refusal`] where there is none, or the ledger cannot say.
-    pub(crate) fn name(&self, name: &str) -> Result<NameReport, Refusal> {
+    /// A [`Refusal`] where the caller may not know, there is none, or the ledger cannot say.
+    pub(crate) fn name(&self, caller: &Caller, name: &str) -> Result<NameReport, Refusal> {
+        caller.check_name(name)?;
         let name = floe::Name::new(name).map_err(|error| Refusal::bad(error.to_string()))?;
         if let Some(status) = self.floe.status().names.into_iter().find(|status| status.name == name) {
             return Ok(self.report(&status));
@@ -168,8 +177,9 @@ impl Service {
     /// Up to `limit` slots after the one whose key is `after`. Blocking.
     ///
     /// # Errors
-    /// A [`Refusal`] where the ledger cannot say.
-    pub(crate) fn slots(&self, after: &str, limit: usize) -> Result<SlotsPage, Refusal> {
+    /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
+    pub(crate) fn slots(&self, caller: &Caller, after: &str, limit: usize) -> Result<SlotsPage, Refusal> {
+        caller.check()?;
         let status = self.floe.status();
         let records =
             self.floe.ledger().list(Key::SLOTS, after, limit).map_err(|error| unreadable(&error))?;
@@ -192,11 +202,32 @@ impl Service {
         Ok(SlotsPage { slots: slots.collect(), now: status.clock.steady.to_string(), next })
     }
 
+    /// The first `limit` names of the ledger with their marks, as far as the caller may know of them. Blocking.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
+    pub(crate) fn marks(&self, caller: &Caller, limit: usize) -> Result<Vec<Record>, Refusal> {
+        caller.check()?;
+        let mut records = self.records(Key::NAMES, limit)?;
+        records.retain(|record| caller.sees(record.key.strip_prefix(Key::NAMES).unwrap_or(&record.key)));
+        Ok(records)
+    }
+
+    /// How the names that are open here stand, as far as the caller may know of them.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the caller is unknown.
+    pub(crate) fn open_names(&self, caller: &Caller) -> Result<Vec<NameStatus>, Refusal> {
+        caller.check()?;
+        let names = self.floe.status().names;
+        Ok(names.into_iter().filter(|status| caller.sees(status.name.as_str())).collect())
+    }
+
     /// Up to `limit` records of the ledger whose keys start with `prefix`. Blocking.
     ///
     /// # Errors
     /// A [`Refusal`] where the ledger cannot say.
-    pub(crate) fn records(&self, prefix: &str, limit: usize) -> Result<Vec<Record>, Refusal> {
+    pub(super) fn records(&self, prefix: &str, limit: usize) -> Result<Vec<Record>, Refusal> {
         self.floe.ledger().list(prefix, "", limit).map_err(|error| unreadable(&error))
     }
 

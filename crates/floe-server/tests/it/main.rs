@@ -13,3 +13,5 @@ mod names;
 mod operate;
 mod thrift;
 mod tinyid;
+mod tls;
+mod tokens;

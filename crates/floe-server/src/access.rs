@@ -1,0 +1,343 @@
+//! Who calls, and what they may mint.
+//!
+//! Every wire finds its caller here, from whatever its clients can show (a token, a proof of one, a certificate), and
+//! hands it to the [`Service`](crate::service::Service), which refuses. A server without tokens asks nobody: its
+//! callers are anybody.
+//!
+//! A token is 256 random bits, so one fast hash of it is as good as the token is long: there is no dictionary to try.
+//! Hashes are compared in constant time and all of them each time. No secret is kept, logged, or shown in an error.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use floe_wire::mysql::{Salt, caching_sha2, native_password};
+use prometheus_client::metrics::counter::Counter;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+
+use crate::config::{TokenHash, TokenSettings};
+use crate::metrics::Metrics;
+use crate::status::{Refusal, Status};
+
+/// The tokens of a server.
+pub(crate) struct Access {
+    bearers: Vec<Arc<Bearer>>,
+}
+
+/// Who calls. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Caller(Who);
+
+#[derive(Clone)]
+enum Who {
+    /// The server has no tokens.
+    Anybody,
+    /// It has, and none was shown.
+    Nobody,
+    /// What was shown is no token of this server.
+    Stranger,
+    Bearer(Arc<Bearer>),
+}
+
+/// What is known of a connection before its client says anything.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    /// Whom its certificate names; else nobody, or anybody.
+    pub(crate) caller: Caller,
+    /// Whether it comes from this machine.
+    pub(crate) local: bool,
+}
+
+struct Bearer {
+    settings: TokenSettings,
+    minted: Counter,
+}
+
+/// A proof of a password, as MySQL's clients send it.
+#[derive(Clone, Copy)]
+pub(crate) enum MysqlProof<'p> {
+    Native(&'p [u8]),
+    CachingSha2(&'p [u8]),
+}
+
+impl Access {
+    pub(crate) fn new(tokens: &[TokenSettings], metrics: &Metrics) -> Self {
+        let bearer = |settings: &TokenSettings| {
+            Arc::new(Bearer { settings: settings.clone(), minted: metrics.minted_with(&settings.name) })
+        };
+        Self { bearers: tokens.iter().map(bearer).collect() }
+    }
+
+    /// Whether callers are asked who they are.
+    pub(crate) fn asks(&self) -> bool {
+        !self.bearers.is_empty()
+    }
+
+    /// Who has shown nothing.
+    pub(crate) fn unknown(&self) -> Caller {
+        Caller(if self.asks() { Who::Nobody } else { Who::Anybody })
+    }
+
+    /// Who shows this secret.
+    pub(crate) fn token(&self, secret: &[u8]) -> Caller {
+        let shown = TokenHash::of(secret);
+        self.first(|settings| match settings.hash {
+            Some(hash) => hash.0.ct_eq(&shown.0),
+            None => Choice::from(0),
+        })
+    }
+
+    /// Who sends this proof of a password for `salt`. The user that comes with it is nobody's business: the secret
+    /// tells who calls.
+    pub(crate) fn mysql(&self, salt: &Salt, proof: MysqlProof<'_>) -> Caller {
+        self.first(|settings| {
+            let proven = match proof {
+                MysqlProof::Native(proof) => {
+                    settings.mysql_native.is_some_and(|hash| native_password(proof, salt, &hash.0))
+                }
+                MysqlProof::CachingSha2(proof) => {
+                    settings.hash.is_some_and(|hash| caching_sha2(proof, salt, &hash.0))
+                }
+            };
+            Choice::from(u8::from(proven))
+        })
+    }
+
+    /// Whom a client certificate with these names is of: the first that a token lists.
+    pub(crate) fn certificate(&self, names: &[String]) -> Caller {
+        let listed = |bearer: &&Arc<Bearer>| {
+            bearer.settings.certificate.as_ref().is_some_and(|certificate| names.contains(certificate))
+        };
+        let bearer = self.bearers.iter().find(listed);
+        bearer.map_or_else(|| self.unknown(), |bearer| Caller(Who::Bearer(Arc::clone(bearer))))
+    }
+
+    /// Who sends a request with these headers on a connection of `peer`: `Authorization: Bearer <token>`, or `Basic`
+    /// with the token for a password.
+    pub(crate) fn request(&self, headers: &HeaderMap, peer: &Caller) -> Caller {
+        let mut shown = headers.get_all(header::AUTHORIZATION).iter();
+        match (self.asks(), shown.next(), shown.next()) {
+            (false, ..) | (true, None, _) => peer.clone(),
+            (true, Some(value), None) => {
+                secret(value).map_or(Caller(Who::Stranger), |secret| self.token(&secret))
+            }
+            (true, Some(_), Some(_)) => Caller(Who::Stranger),
+        }
+    }
+
+    /// The bearer of the first token for which `matches` is true. All are looked at, each for as long as any other.
+    fn first(&self, matches: impl Fn(&TokenSettings) -> Choice) -> Caller {
+        if !self.asks() {
+            return self.unknown();
+        }
+        let mut found = u64::MAX;
+        for (index, bearer) in (0..).zip(&self.bearers) {
+            let matched = matches(&bearer.settings) & found.ct_eq(&u64::MAX);
+            found.conditional_assign(&index, matched);
+        }
+        let bearer = usize::try_from(found).ok().and_then(|found| self.bearers.get(found));
+        Caller(bearer.map_or(Who::Stranger, |bearer| Who::Bearer(Arc::clone(bearer))))
+    }
+}
+
+impl Caller {
+    /// Where nothing is known, not even that nobody is asked.
+    pub(crate) fn nobody() -> Self {
+        Self(Who::Nobody)
+    }
+
+    /// Refuses who is unknown.
+    ///
+    /// # Errors
+    /// `Unauthenticated` and `WrongToken`.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        match &self.0 {
+            Who::Anybody | Who::Bearer(_) => Ok(()),
+            Who::Nobody => Err(Refusal::new(
+                Status::Unauthenticated,
+                "this server asks for a token and none was shown: send `Authorization: Bearer <token>` over HTTP and gRPC, AUTH over Redis' protocol, the token as the password over MySQL; other protocols need a client certificate",
+            )),
+            Who::Stranger => Err(Refusal::new(
+                Status::WrongToken,
+                "what was shown is no token of this server: send one whose hash stands in a [[token]] of its configuration (floe token new)",
+            )),
+        }
+    }
+
+    /// Refuses who may not mint or read `name`.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), and `Forbidden`.
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), Refusal> {
+        self.check()?;
+        if self.sees(name) {
+            return Ok(());
+        }
+        // Whether the name exists is not said.
+        let shown: String = name.chars().take(40).collect();
+        Err(Refusal::new(
+            Status::Forbidden,
+            format!(
+                "the token `{self}` is not for the name {shown:?}: use a token that lists it, or add it to `names` of that [[token]]"
+            ),
+        ))
+    }
+
+    /// Whether the caller may know of `name`.
+    pub(crate) fn sees(&self, name: &str) -> bool {
+        match &self.0 {
+            Who::Anybody => true,
+            Who::Nobody | Who::Stranger => false,
+            Who::Bearer(bearer) => bearer.settings.names.iter().any(|rule| rule.covers(name)),
+        }
+    }
+
+    /// Counts IDs that the caller got.
+    pub(crate) fn minted(&self, n: u64) {
+        if let Who::Bearer(bearer) = &self.0 {
+            bearer.minted.inc_by(n);
+        }
+    }
+}
+
+/// What a log calls the caller.
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.0 {
+            Who::Anybody => "anybody",
+            Who::Nobody => "nobody",
+            Who::Stranger => "a stranger",
+            Who::Bearer(bearer) => &bearer.settings.name,
+        })
+    }
+}
+
+/// The secret of an `Authorization` header.
+fn secret(value: &HeaderValue) -> Option<Vec<u8>> {
+    let (scheme, rest) = value.to_str().ok()?.split_once(' ')?;
+    let rest = rest.trim();
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(rest.as_bytes().to_vec());
+    }
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let pair = STANDARD.decode(rest).ok()?;
+    let colon = pair.iter().position(|byte| *byte == b':')?;
+    pair.get(colon + 1..).map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use sha1::Sha1;
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+    use crate::config::{Config, NewToken};
+
+    fn access() -> (Access, NewToken, NewToken) {
+        let (shop, other) =
+            (NewToken::random("shop", "orders, user-*").unwrap(), NewToken::random("other", "*").unwrap());
+        let text = format!(
+            "realm = 'r'\n{}{}",
+            shop.toml().replace("# mysql", "mysql"),
+            other.toml().replace("name =", "certificate = 'cache.example'\nname =")
+        );
+        let config = Config::parse(&text, "floe.toml".as_ref()).unwrap();
+        assert!(!format!("{config:?}").contains(shop.secret()));
+        (Access::new(&config.tokens, &Metrics::new(10)), shop, other)
+    }
+
+    fn status(caller: &Caller, name: &str) -> Option<Status> {
+        caller.check_name(name).err().map(|refusal| refusal.status)
+    }
+
+    #[test]
+    fn a_token_is_for_its_names_alone() {
+        let (access, shop, other) = access();
+        let caller = access.token(shop.secret().as_bytes());
+        for (name, refused) in [
+            ("orders", None),
+            ("user-7", None),
+            ("user-", Some(Status::Forbidden)),
+            ("orders2", Some(Status::Forbidden)),
+        ] {
+            assert_eq!(status(&caller, name), refused, "{name}");
+        }
+        assert_eq!(status(&access.token(other.secret().as_bytes()), "orders2"), None);
+        let mut close = shop.secret().to_owned();
+        close.pop();
+        for wrong in [close.as_str(), "", "floe_"] {
+            assert_eq!(status(&access.token(wrong.as_bytes()), "orders"), Some(Status::WrongToken));
+        }
+        // A hash is no secret, wherever it was found.
+        let hash = TokenHash::of(shop.secret().as_bytes());
+        assert_eq!(status(&access.token(&hash.0), "orders"), Some(Status::WrongToken));
+        assert_eq!(status(&access.unknown(), "orders"), Some(Status::Unauthenticated));
+        assert_eq!(access.token(shop.secret().as_bytes()).to_string(), "shop");
+    }
+
+    #[test]
+    fn headers_and_certificates_name_a_caller() {
+        let (access, shop, _) = access();
+        let of = |values: &[String]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::AUTHORIZATION, value.parse().unwrap());
+            }
+            status(&access.request(&headers, &access.unknown()), "orders")
+        };
+        let bearer = format!("bearer {}", shop.secret());
+        let basic = |pair: String| format!("Basic {}", STANDARD.encode(pair));
+        assert_eq!(of(std::slice::from_ref(&bearer)), None);
+        assert_eq!(of(&[basic(format!("any:{}", shop.secret()))]), None);
+        assert_eq!(of(&[]), Some(Status::Unauthenticated));
+        for wrong in [
+            vec![bearer.clone(), bearer.clone()],
+            vec![basic(shop.secret().to_owned())],
+            vec![format!("Digest {}", shop.secret())],
+            vec!["Basic ***".to_owned()],
+            vec!["Bearer".to_owned()],
+        ] {
+            assert_eq!(of(&wrong), Some(Status::WrongToken), "{wrong:?}");
+        }
+        let named = |name: &str| status(&access.certificate(&[name.to_owned()]), "x");
+        assert_eq!(named("cache.example"), None);
+        assert_eq!(named("cache.exampl"), Some(Status::Unauthenticated));
+    }
+
+    #[test]
+    fn a_proof_of_mysqls_shows_a_token_and_a_hash_makes_none() {
+        let (access, shop, other) = access();
+        let salt = Salt::from_random([7; 20]);
+        let xor = |a: &[u8], b: &[u8]| a.iter().zip(b).map(|(a, b)| a ^ b).collect::<Vec<_>>();
+        let sha2 = |once: &[u8]| {
+            let twice = Sha256::digest(once);
+            xor(once, &Sha256::new().chain_update(twice).chain_update(salt.as_bytes()).finalize())
+        };
+        let native = |secret: &str| {
+            let once = Sha1::digest(secret);
+            let twice = Sha1::digest(once);
+            xor(&once, &Sha1::new().chain_update(salt.as_bytes()).chain_update(twice).finalize())
+        };
+        let with = |proof: MysqlProof<'_>| status(&access.mysql(&salt, proof), "orders");
+        assert_eq!(with(MysqlProof::CachingSha2(&sha2(&Sha256::digest(shop.secret())))), None);
+        assert_eq!(with(MysqlProof::Native(&native(shop.secret()))), None);
+        // Its mysql_native is not in the file.
+        assert_eq!(with(MysqlProof::Native(&native(other.secret()))), Some(Status::WrongToken));
+        let stolen = TokenHash::of(shop.secret().as_bytes());
+        assert_eq!(with(MysqlProof::CachingSha2(&sha2(&stolen.0))), Some(Status::WrongToken));
+        assert_eq!(with(MysqlProof::CachingSha2(b"")), Some(Status::WrongToken));
+    }
+
+    #[test]
+    fn a_server_without_tokens_asks_nobody() {
+        let access = Access::new(&[], &Metrics::new(10));
+        for caller in [access.unknown(), access.token(b"x"), access.certificate(&[])] {
+            assert_eq!(status(&caller, "orders"), None);
+        }
+        assert_eq!(status(&Caller::nobody(), "orders"), Some(Status::Unauthenticated));
+    }
+}

@@ -1,0 +1,227 @@
+//! `[[token]]`: who may mint what, and what a secret is checked against.
+
+use std::fmt;
+
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
+use toml::de::DeValue;
+
+use super::names::NameRule;
+use super::reader::{self, Document, Section, text};
+
+/// How a token begins, so that people and scanners of repositories know one when they see it.
+const PREFIX: &str = "floe_";
+
+/// How the text of a hash begins: SHA-256, twice.
+const HASH: &str = "sha256d:";
+
+/// One `[[token]]` of a configuration: what its bearer shows, and what that allows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokenSettings {
+    /// What logs and metrics call its bearer.
+    pub name: String,
+    /// What a secret is checked against; `None` where a certificate alone names the bearer.
+    pub hash: Option<TokenHash>,
+    /// What a proof of mysql_native_password is checked against.
+    pub mysql_native: Option<NativeHash>,
+    /// A name in a client certificate (its CN, or a DNS name) by which the bearer is known without a secret.
+    pub certificate: Option<String>,
+    /// The names that the bearer may mint and read.
+    pub names: Vec<NameRule>,
+}
+
+/// SHA-256, twice, of a secret. Once would not do: the proof of MySQL's caching_sha2_password can be made from that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TokenHash(pub(crate) [u8; 32]);
+
+/// SHA-1, twice, of a secret, which is what MySQL's mysql_native_password needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct NativeHash(pub(crate) [u8; 20]);
+
+impl TokenHash {
+    pub(crate) fn of(secret: &[u8]) -> Self {
+        Self(Sha256::digest(Sha256::digest(secret)).into())
+    }
+}
+
+impl NativeHash {
+    fn of(secret: &[u8]) -> Self {
+        Self(Sha1::digest(Sha1::digest(secret)).into())
+    }
+}
+
+impl fmt::Display for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HASH)?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Display for NativeHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("*")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
+
+// What stands in a log for ever should not be there.
+impl fmt::Debug for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenHash(…)")
+    }
+}
+
+impl fmt::Debug for NativeHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NativeHash(…)")
+    }
+}
+
+/// A new token. The secret is in no other place than here.
+pub struct NewToken {
+    secret: String,
+    settings: TokenSettings,
+}
+
+impl NewToken {
+    /// Makes one of 256 random bits, for `names` as in a file, separated by commas.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with the names, or that the system has no randomness.
+    ///
+    /// ```
+    /// let token = floe_server::NewToken::random("shop", "orders,user-*")?;
+    /// assert!(token.secret().starts_with("floe_"));
+    /// assert!(!token.toml().contains(token.secret()));
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn random(name: &str, names: &str) -> Result<Self, String> {
+        let names = names.split(',').map(|rule| NameRule::parse(rule.trim())).collect::<Result<_, _>>()?;
+        let name = called(name)?;
+        let mut bits = [0; 32];
+        getrandom::fill(&mut bits).map_err(|error| {
+            format!("the system gives no random bits ({error}), and a token is nothing else: try again")
+        })?;
+        let secret = bits.iter().fold(PREFIX.to_owned(), |text, byte| format!("{text}{byte:02x}"));
+        let settings = TokenSettings {
+            name,
+            hash: Some(TokenHash::of(secret.as_bytes())),
+            mysql_native: Some(NativeHash::of(secret.as_bytes())),
+            certificate: None,
+            names,
+        };
+        Ok(Self { secret, settings })
+    }
+
+    /// What a client shows.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// What a configuration file holds: the hashes alone.
+    pub fn toml(&self) -> String {
+        let TokenSettings { name, hash, mysql_native, names, .. } = &self.settings;
+        let names: Vec<_> = names.iter().map(|rule| format!("\"{rule}\"")).collect();
+        let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
+        let native = mysql_native.map(|hash| hash.to_string()).unwrap_or_default();
+        format!(
+            "[[token]]\nname = \"{name}\"\nnames = [{}]\nhash = \"{hash}\"\n# For MySQL clients that know mysql_native_password alone.\n# mysql_native = \"{native}\"\n",
+            names.join(", ")
+        )
+    }
+}
+
+/// Reads one `[[token]]`, and where it stands.
+pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> {
+    let name = section.read("name", |value| called(&text(value)?));
+    let hash = section.read("hash", |value| hash(value).map(TokenHash));
+    let mysql_native = section.read("mysql_native", |value| native(value).map(NativeHash));
+    let certificate = section.read("certificate", |value| match text(value)? {
+        empty if empty.is_empty() => {
+            Err("it is empty: write the common name, or a DNS name, of the client's certificate".to_owned())
+        }
+        name => Ok(name),
+    });
+    let names = section.read("names", names);
+    if !section.has("name") {
+        section.complain("name", "it is missing: say what logs and metrics are to call its bearer");
+    }
+    if !section.has("names") {
+        section.complain("names", "it is missing: list what its bearer may mint, such as [\"orders\", \"user-*\"], or [\"*\"] for every name");
+    }
+    if !["hash", "mysql_native", "certificate"].iter().any(|proof| section.has(proof)) {
+        section.complain("hash", "it is missing: `floe token new` makes a token and prints its hash (or name a client's certificate)");
+    }
+    let settings = TokenSettings { name: name?, hash, mysql_native, certificate, names: names? };
+    Some((section.at_key("name"), settings))
+}
+
+/// Complains about what two tokens share and only one can have.
+pub(super) fn complain_about_doubles(document: &Document<'_>, tokens: &[(usize, TokenSettings)]) {
+    for (index, (at, token)) in tokens.iter().enumerate() {
+        for (first, earlier) in &tokens[..index] {
+            let shared = [
+                ("name", token.name == earlier.name),
+                ("hash", token.hash.is_some() && token.hash == earlier.hash),
+                ("mysql_native", token.mysql_native.is_some() && token.mysql_native == earlier.mysql_native),
+                ("certificate", token.certificate.is_some() && token.certificate == earlier.certificate),
+            ];
+            for (setting, _) in shared.iter().filter(|(_, shared)| *shared) {
+                let place = document.place(*first);
+                document.complain(
+                    *at,
+                    format!("[[token]] {setting}: the token at {place} has the same: a bearer has one token, so change or remove one"),
+                );
+            }
+        }
+    }
+}
+
+fn called(name: &str) -> Result<String, String> {
+    floe::Name::new(name).map(|name| name.to_string()).map_err(|error| error.to_string())
+}
+
+fn names(value: &DeValue<'_>) -> Result<Vec<NameRule>, String> {
+    let DeValue::Array(rules) = value else {
+        return Err(format!(
+            "expected a list such as [\"orders\", \"user-*\"], found {}",
+            reader::shown(value)
+        ));
+    };
+    rules.iter().map(|rule| NameRule::parse(&text(rule.get_ref())?)).collect()
+}
+
+/// The bytes of a hash. What stands there is never shown: it may be the secret itself.
+fn hash(value: &DeValue<'_>) -> Result<[u8; 32], String> {
+    let expected = |why: &str| {
+        format!("{why}: write \"{HASH}\" and 64 hexadecimal digits, as `floe token new` prints it")
+    };
+    let DeValue::String(text) = value else { return Err(expected("it is no text in quotes")) };
+    if text.starts_with(PREFIX) {
+        return Err(expected("this is a token itself, which belongs to its bearer and into no file here"));
+    }
+    let digits = text.strip_prefix(HASH).ok_or_else(|| expected("it is not a hash of a token"))?;
+    hexadecimal(digits).ok_or_else(|| expected("it is not a hash of a token"))
+}
+
+fn native(value: &DeValue<'_>) -> Result<[u8; 20], String> {
+    let read = match value {
+        DeValue::String(text) => text.strip_prefix('*').and_then(hexadecimal),
+        _ => None,
+    };
+    read.ok_or_else(|| {
+        "it is not such a hash: write \"*\" and 40 hexadecimal digits, as `floe token new` prints it"
+            .to_owned()
+    })
+}
+
+fn hexadecimal<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    if digits.len() != 2 * N || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * index..2 * index + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}

@@ -1,0 +1,180 @@
+//! TLS by rustls: the server's certificate, which may be replaced while the server runs, and the names in a client's.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+use crate::config::TlsSettings;
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// What a client hears that says hello where there is no TLS: a fatal alert, handshake_failure (RFC 8446, section 6.2).
+pub(super) const NO_TLS: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
+
+/// See the module.
+pub(super) struct Tls {
+    settings: TlsSettings,
+    current: RwLock<Arc<ServerConfig>>,
+    /// What `current` was made of.
+    files: Files,
+}
+
+/// What stands in the files.
+#[derive(Clone, PartialEq, Eq)]
+struct Files {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+    client_ca: Option<Vec<u8>>,
+}
+
+impl Tls {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// A text that names the file, what is wrong with it, and the way out.
+    pub(super) fn load(settings: &TlsSettings) -> Result<Self, String> {
+        let files = Files::read(settings)?;
+        let current = RwLock::new(Arc::new(files.config(settings)?));
+        Ok(Self { settings: settings.clone(), current, files })
+    }
+
+    /// Whether clients from other machines may do without.
+    pub(super) fn plain(&self) -> bool {
+        self.settings.plain
+    }
+
+    /// Shakes hands.
+    pub(super) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+    ) -> io::Result<TlsStream<S>> {
+        let current = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
+        TlsAcceptor::from(current).accept(stream).await
+    }
+
+    /// Takes up the files whenever they change; never ends. Files that cannot be used leave what is there.
+    pub(super) async fn watch(&self) {
+        let mut seen = Ok(self.files.clone());
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let settings = self.settings.clone();
+            let Ok(read) = tokio::task::spawn_blocking(move || Files::read(&settings)).await else {
+                continue;
+            };
+            if read == seen {
+                continue;
+            }
+            match read.clone().and_then(|files| files.config(&self.settings)) {
+                Ok(config) => {
+                    *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+                    tracing::info!("the files of tls have changed, and are used from now on");
+                }
+                Err(problem) => {
+                    tracing::error!(
+                        "the files of tls have changed and are not used, the ones before are: {problem}"
+                    );
+                }
+            }
+            seen = read;
+        }
+    }
+}
+
+impl Files {
+    fn read(settings: &TlsSettings) -> Result<Self, String> {
+        let read = |setting: &str, file: &Path| {
+            std::fs::read(file).map_err(|error| {
+                format!(
+                    "tls.{setting}: {} cannot be read ({error}): name a file of PEM that floe may read",
+                    file.display()
+                )
+            })
+        };
+        Ok(Self {
+            certificate: read("certificate", &settings.certificate)?,
+            key: read("key", &settings.key)?,
+            client_ca: settings.client_ca.as_ref().map(|file| read("client_ca", file)).transpose()?,
+        })
+    }
+
+    fn config(&self, settings: &TlsSettings) -> Result<ServerConfig, String> {
+        let wrong = |setting: &str, file: &Path, why: &dyn std::fmt::Display, should: &str| {
+            format!("tls.{setting}: {} cannot be used ({why}): {should}", file.display())
+        };
+        let (certificate, key) = (&settings.certificate, &settings.key);
+        let chain = "it should hold the server's certificate in PEM, then those of its issuers";
+        let provider = Arc::new(ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| format!("tls: {error}"))?;
+        let builder = match (&settings.client_ca, &self.client_ca) {
+            (Some(file), Some(authorities)) => {
+                let should = "it should hold the certificates in PEM that sign those of clients";
+                let failed = |why: &dyn std::fmt::Display| wrong("client_ca", file, why, should);
+                let mut roots = RootCertStore::empty();
+                for authority in CertificateDer::pem_slice_iter(authorities) {
+                    let authority = authority.map_err(|error| failed(&error))?;
+                    roots.add(authority).map_err(|error| failed(&error))?;
+                }
+                // A client without a certificate may have a token.
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .allow_unauthenticated()
+                    .build()
+                    .map_err(|error| failed(&error))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+            _ => builder.with_no_client_auth(),
+        };
+        let certificates = CertificateDer::pem_slice_iter(&self.certificate)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| wrong("certificate", certificate, &error, chain))?;
+        if certificates.is_empty() {
+            return Err(wrong("certificate", certificate, &"it holds no certificate", chain));
+        }
+        let secret = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| {
+            wrong(
+                "key",
+                key,
+                &error,
+                "it should hold the certificate's private key in PEM, without a password",
+            )
+        })?;
+        let mut config = builder.with_single_cert(certificates, secret).map_err(|error| {
+            wrong(
+                "certificate",
+                certificate,
+                &error,
+                &format!("it and the key in {} should belong together", key.display()),
+            )
+        })?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+/// The names in a client's certificate, which was checked: its common names, then its DNS names.
+pub(super) fn names(connection: &ServerConnection) -> Vec<String> {
+    let Some([certificate, ..]) = connection.peer_certificates() else { return Vec::new() };
+    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return Vec::new() };
+    let common = certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok());
+    let mut names: Vec<String> = common.map(str::to_owned).collect();
+    if let Ok(Some(alternatives)) = certificate.subject_alternative_name() {
+        names.extend(alternatives.value.general_names.iter().filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some((*name).to_owned()),
+            _ => None,
+        }));
+    }
+    names
+}

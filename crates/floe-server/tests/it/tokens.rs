@@ -1,0 +1,119 @@
+//! Who may mint what.
+
+use floe_server::NewToken;
+use reqwest::header::AUTHORIZATION;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::{PATIENCE, Server, problem};
+
+const NAMES: &str =
+    "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n";
+
+async fn server() -> (Server, NewToken) {
+    let token = NewToken::random("shop", "orders").unwrap();
+    (Server::of(&format!("{NAMES}{}", token.toml())).await, token)
+}
+
+impl Server {
+    async fn with(&self, path: &str, authorization: &str) -> reqwest::Response {
+        self.client.get(self.url(path)).header(AUTHORIZATION, authorization).send().await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn every_call_over_http_needs_a_token_that_is_for_its_name() {
+    let (server, token) = server().await;
+    let (good, bad) = (format!("Bearer {}", token.secret()), "Bearer floe_0000");
+    for path in [
+        "/v1/mint/orders",
+        "/v1/inspect/7",
+        "/v1/inspect/7?name=orders",
+        "/v1/names",
+        "/v1/names/orders",
+        "/v1/slots",
+        "/cache",
+        "/db",
+        "/decodeSnowflakeId?snowflakeId=7",
+    ] {
+        let response = server.get(path).await;
+        assert!(response.headers()["www-authenticate"].to_str().unwrap().contains("Bearer"), "{path}");
+        let none = problem(response, 401).await;
+        let wrong = problem(server.with(path, bad).await, 401).await;
+        assert_eq!(
+            (&none["type"], &wrong["type"]),
+            (&"/problems/unauthenticated".into(), &"/problems/wrong-token".into())
+        );
+        assert!(!wrong.to_string().contains("floe_0000"));
+    }
+    assert_eq!(
+        server.with("/v1/mint/orders?n=2", &good).await.text().await.unwrap(),
+        "{\"name\":\"orders\",\"ids\":[\"1\",\"2\"]}\n"
+    );
+    let basic =
+        server.client.get(server.url("/api/segment/get/orders")).basic_auth("any", Some(token.secret()));
+    assert_eq!(basic.send().await.unwrap().text().await.unwrap(), "3");
+    for path in ["/v1/mint/bills", "/v1/mint/nothing", "/v1/names/bills", "/v1/inspect/7?name=bills"] {
+        let refused = problem(server.with(path, &good).await, 403).await;
+        assert_eq!(refused["type"], "/problems/forbidden", "{path}");
+    }
+    for (status, authorization) in [(401, bad), (403, good.as_str())] {
+        let leaf = server.with("/api/segment/get/bills", authorization).await;
+        assert_eq!(leaf.status(), status);
+        assert!(leaf.text().await.unwrap().contains("Result{id=-2, status=EXCEPTION}"));
+    }
+    let names = server.with("/v1/names", &good).await.text().await.unwrap();
+    assert!(names.contains("orders") && !names.contains("bills"), "{names}");
+    let marks = server.with("/db", &good).await.text().await.unwrap();
+    assert!(marks.contains("orders") && !marks.contains("bills"), "{marks}");
+    // Probes are asked for nothing, and this machine may read its metrics.
+    for path in ["/livez", "/readyz", "/", "/docs/", "/openapi.json", "/problems/forbidden"] {
+        assert_eq!(server.get(path).await.status(), 200, "{path}");
+    }
+    let metrics = server.text("/metrics").await;
+    assert!(metrics.contains("floe_minted_with_token_total{token=\"shop\"} 3"), "{metrics}");
+    assert!(!metrics.contains(token.secret()));
+}
+
+#[tokio::test]
+async fn redis_clients_say_who_they_are_before_anything_else() {
+    let (server, token) = server().await;
+    let secret = token.secret();
+    let asked = format!(
+        "*1\r\n$4\r\nPING\r\nINCR orders\r\nMULTI\r\nHELLO 3\r\nAUTH floe_0000\r\nHELLO 3 AUTH default floe_0000\r\nAUTH\r\n\
+         INCR orders\r\nAUTH {secret}\r\nINCR orders\r\nMINT bills\r\nGET bills\r\nINSPECT 1 bills\r\nRESET\r\nINCR orders\r\n\
+         AUTH any {secret}\r\nINCR orders\r\nAUTH floe_0000\r\nINCR orders\r\nQUIT\r\n"
+    );
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(asked.as_bytes()).await.unwrap();
+    let mut said = String::new();
+    tokio::time::timeout(PATIENCE, stream.read_to_string(&mut said)).await.unwrap().unwrap();
+    let heads: Vec<_> = said.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(
+        heads,
+        [
+            "-NOAUTH",
+            "-NOAUTH",
+            "-NOAUTH",
+            "-NOAUTH",
+            "-WRONGPASS",
+            "-WRONGPASS",
+            "-ERR",
+            "-NOAUTH",
+            "+OK",
+            ":1",
+            "-NOPERM",
+            "-NOPERM",
+            "-NOPERM",
+            "+RESET",
+            "-NOAUTH",
+            "+OK",
+            ":2",
+            "-WRONGPASS",
+            ":3",
+            "+OK",
+        ],
+        "{said}"
+    );
+    assert!(!said.contains("floe_0"), "{said}");
+}
