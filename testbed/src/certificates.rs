@@ -14,6 +14,10 @@ pub struct Certificates {
     pub key: PathBuf,
     /// The authority that signed it.
     pub signer: PathBuf,
+    /// A client's certificate of the same authority, for the DNS name `client.example`.
+    pub client: PathBuf,
+    /// That client's private key.
+    pub client_key: PathBuf,
     /// Another authority.
     pub stranger: PathBuf,
 }
@@ -28,13 +32,16 @@ impl Certificates {
             CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
         };
         let (signer, stranger) = (authority("signer"), authority("stranger"));
-        let key = KeyPair::generate().unwrap();
-        let certificate =
-            CertificateParams::new([host.to_owned()]).unwrap().signed_by(&key, &signer).unwrap();
+        let (key, client_key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+        let certificate = |name: &str, key: &KeyPair| {
+            CertificateParams::new([name.to_owned()]).unwrap().signed_by(key, &signer).unwrap().pem()
+        };
         Self {
-            server: home.write("server.pem", &certificate.pem()),
+            server: home.write("server.pem", &certificate(host, &key)),
             key: home.write("server.key", &key.serialize_pem()),
             signer: home.write("signer.pem", &signer.pem()),
+            client: home.write("client.pem", &certificate("client.example", &client_key)),
+            client_key: home.write("client.key", &client_key.serialize_pem()),
             stranger: home.write("stranger.pem", &stranger.pem()),
         }
     }

@@ -19,6 +19,7 @@ use toml::de::{DeTable, DeValue};
 
 mod check;
 mod defaults;
+mod endpoint;
 mod names;
 mod reader;
 #[cfg(test)]
@@ -26,6 +27,9 @@ mod tests;
 mod tls;
 mod tokens;
 
+pub use endpoint::Endpoint;
+pub(crate) use endpoint::Spoken;
+use endpoint::endpoints;
 pub use names::{NameRule, NameSettings};
 pub use reader::ConfigError;
 use reader::{Document, Section};
@@ -52,11 +56,19 @@ pub struct Config {
     pub window: Option<Duration>,
     /// Whether the window is kept renewed while nobody mints; `None` is no on the embedded ledger, yes on a shared one.
     pub keep: Option<bool>,
-    /// The addresses to listen on.
-    pub listen: Vec<SocketAddr>,
-    /// The addresses for clients of MySQL, to whom the server speaks first, so that they need a port of their own. `None`
-    /// is [`DEFAULT_MYSQL`](Self::DEFAULT_MYSQL) unless something else has that port; an empty list is no address.
-    pub mysql: Option<Vec<SocketAddr>>,
+    /// Where to listen for clients of every protocol but MySQL's, told apart by their first bytes.
+    pub listen: Vec<Endpoint>,
+    /// Where to listen for HTTP alone, gRPC among it.
+    pub http: Vec<Endpoint>,
+    /// Where to listen for Redis' protocol alone.
+    pub resp: Vec<Endpoint>,
+    /// Where to listen for memcached's protocol alone.
+    pub memcached: Vec<Endpoint>,
+    /// Where to listen for Thrift alone.
+    pub thrift: Vec<Endpoint>,
+    /// Where to listen for clients of MySQL, to whom the server speaks first, so that they need a port of their own.
+    /// `None` is [`DEFAULT_MYSQL`](Self::DEFAULT_MYSQL) unless something else has that port; an empty list is nowhere.
+    pub mysql: Option<Vec<Endpoint>>,
     /// Whether a listener that is not loopback may start although nothing asks its clients who they are.
     pub insecure: bool,
     /// TLS on every listener; `None` is none.
@@ -224,7 +236,11 @@ impl Config {
             cache_window: Duration::from_secs(3600),
             window: None,
             keep: None,
-            listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::DEFAULT_PORT)],
+            listen: vec![Endpoint::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::DEFAULT_PORT))],
+            http: Vec::new(),
+            resp: Vec::new(),
+            memcached: Vec::new(),
+            thrift: Vec::new(),
             mysql: None,
             insecure: false,
             tls: None,
@@ -360,13 +376,22 @@ impl Config {
     /// ledger and where no other machine can ask for them.
     pub fn names_on_first_use(&self) -> bool {
         let embedded = self.ledger.as_deref().is_none_or(check::embedded);
-        self.file.is_none() && embedded && self.addresses().all(|(_, address)| address.ip().is_loopback())
+        self.file.is_none() && embedded && !self.endpoints().any(|(_, endpoint)| endpoint.is_exposed())
     }
 
-    /// Every address that was asked for, with its setting.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
-        let listen = self.listen.iter().map(|address| ("listen", *address));
-        listen.chain(self.mysql.iter().flatten().map(|address| ("mysql", *address)))
+    /// Every endpoint that was asked for, and what is spoken there.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = (Spoken, &Endpoint)> {
+        let settings: [(_, &[Endpoint]); 6] = [
+            (Spoken::Any, &self.listen),
+            (Spoken::Http, &self.http),
+            (Spoken::Resp, &self.resp),
+            (Spoken::Memcached, &self.memcached),
+            (Spoken::Thrift, &self.thrift),
+            (Spoken::Mysql, self.mysql.as_deref().unwrap_or_default()),
+        ];
+        settings
+            .into_iter()
+            .flat_map(|(spoken, endpoints)| endpoints.iter().map(move |endpoint| (spoken, endpoint)))
     }
 
     /// Every default, as commented TOML that reads back as the defaults.
@@ -403,13 +428,17 @@ impl Config {
         let window = duration_within(Duration::from_millis(100)..=day);
         section.set("window", &mut self.window, |value| window(value).map(Some));
         section.set("keep", &mut self.keep, |value| boolean(value).map(Some));
-        section.set("listen", &mut self.listen, listen);
+        section.set("listen", &mut self.listen, endpoints);
+        section.set("http", &mut self.http, endpoints);
+        section.set("resp", &mut self.resp, endpoints);
+        section.set("memcached", &mut self.memcached, endpoints);
+        section.set("thrift", &mut self.thrift, endpoints);
         section.set("insecure", &mut self.insecure, boolean);
         section.table("tls", |section| self.tls = tls::read(section));
         section.set("worker", &mut self.worker, worker);
         section.set("instance", &mut self.instance, |value| name(value).map(Some));
         section.set("threads", &mut self.threads, |value| within(1..=256)(value).map(Some));
-        section.set("mysql", &mut self.mysql, |value| listen_or_off(value).map(Some));
+        section.set("mysql", &mut self.mysql, |value| endpoints(value).map(Some));
         section.table("clock", |section| {
             let clock = &mut self.clock;
             section.set("max_hold", &mut clock.max_hold, duration_within(Duration::ZERO..=day * 366));
@@ -536,41 +565,6 @@ fn ledger(value: &DeValue<'_>) -> Result<String, String> {
         Some(_) => Ok(ledger),
         None => Err(format!("{ledger:?} is not a URL: write it such as \"sqlite:floe-data/floe.db\"")),
     }
-}
-
-fn listen(value: &DeValue<'_>) -> Result<Vec<SocketAddr>, String> {
-    match value {
-        DeValue::String(text) => text.split(',').map(|text| address(text.trim())).collect(),
-        DeValue::Array(addresses) if !addresses.is_empty() => addresses
-            .iter()
-            .map(|text| reader::text(text.get_ref()).and_then(|text| address(&text)))
-            .collect(),
-        other => {
-            Err(format!("expected addresses such as [\"127.0.0.1:7600\"], found {}", reader::shown(other)))
-        }
-    }
-}
-
-/// The same, or `off`, or an empty list.
-fn listen_or_off(value: &DeValue<'_>) -> Result<Vec<SocketAddr>, String> {
-    match value {
-        DeValue::String(text) if text == "off" => Ok(Vec::new()),
-        DeValue::Array(addresses) if addresses.is_empty() => Ok(Vec::new()),
-        value => listen(value).map_err(|problem| format!("{problem}, or \"off\"")),
-    }
-}
-
-/// `127.0.0.1:7600`, `[::1]:7600`, or `localhost:7600` for the first.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let numeric = match text.strip_prefix("localhost:") {
-        Some(port) => format!("127.0.0.1:{port}"),
-        None => text.to_owned(),
-    };
-    numeric.parse().map_err(|_| {
-        format!(
-            "{text:?} is not an address with a port: write it such as \"127.0.0.1:7600\" or \"[::]:7600\""
-        )
-    })
 }
 
 fn worker(value: &DeValue<'_>) -> Result<WorkerChoice, String> {

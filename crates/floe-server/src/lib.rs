@@ -21,7 +21,7 @@ mod status;
 mod thrift;
 
 pub use config::{
-    ClockSettings, Config, ConfigError, DefaultNames, Limits, LogFormat, LogSettings, NameRule, NameSettings,
-    NativeHash, NewToken, TlsSettings, TokenHash, TokenSettings, parse_duration, show_duration,
+    ClockSettings, Config, ConfigError, DefaultNames, Endpoint, Limits, LogFormat, LogSettings, NameRule,
+    NameSettings, NativeHash, NewToken, TlsSettings, TokenHash, TokenSettings, parse_duration, show_duration,
 };
 pub use server::{ServeError, Started, run, serve};

@@ -3,7 +3,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,31 +16,34 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use crate::access::Peer;
-use crate::config::{Limits, TlsSettings};
+use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
 use crate::memcached::{Binary, Figures, Text};
 use crate::metrics::{Counted, Metrics};
 use crate::mysql::{self, Mysql};
 use crate::resp::Resp;
 use crate::server::ServeError;
 use crate::service::Service;
-use crate::session;
+use crate::session::{self, Ended};
 use crate::thrift::Thrift;
 
 mod detect;
 mod guard;
 mod rewound;
+mod sockets;
 mod tls;
 
-pub(crate) use detect::Protocol;
-use detect::{Detected, detect};
+use detect::{Detected, Protocol, detect};
 use guard::Guard;
 use rewound::Rewound;
+pub(crate) use sockets::Port;
+use sockets::{Door, Socket, Stream, accept_any, is_local};
 use tls::Tls;
 
 /// How many clients at once hear that all connections are taken; more are closed without a word.
@@ -50,21 +52,9 @@ const TURNED_AWAY_AT_ONCE: usize = 64;
 /// How long such a client may take to hear it.
 const TURNED_AWAY_WAIT: Duration = Duration::from_secs(1);
 
-/// An address to listen on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Port {
-    pub address: SocketAddr,
-    /// What its clients speak; `None` where their first bytes show it.
-    pub protocol: Option<Protocol>,
-    /// The setting that names the address.
-    pub setting: &'static str,
-    /// Whether the server starts all the same where something else has the port.
-    pub optional: bool,
-}
-
 /// Everything that listens, and the connections that came of it.
 pub(crate) struct Listeners {
-    listeners: Vec<(TcpListener, Option<Protocol>)>,
+    sockets: Vec<Socket>,
     front: Arc<Front>,
 }
 
@@ -73,15 +63,6 @@ pub(crate) struct Listeners {
 pub(crate) struct Served {
     pub router: Router,
     pub service: Arc<Service>,
-}
-
-/// The way that a connection came.
-#[derive(Clone, Copy)]
-struct Door {
-    /// What is spoken there; `None` where the client's first bytes show it.
-    protocol: Option<Protocol>,
-    /// Whether other machines can reach it.
-    exposed: bool,
 }
 
 /// How a connection learns that the server stops.
@@ -103,7 +84,7 @@ struct Front {
 }
 
 impl Listeners {
-    /// Takes all the addresses, or none; one that is optional may be left out.
+    /// Takes all the ports, or none; one that is optional may be left out.
     pub(crate) async fn bind(
         ports: &[Port],
         limits: &Limits,
@@ -111,14 +92,14 @@ impl Listeners {
         metrics: Arc<Metrics>,
     ) -> Result<Self, ServeError> {
         let tls = tls.map(Tls::load).transpose().map_err(ServeError::Listen)?;
-        let mut listeners = Vec::new();
+        let mut sockets = Vec::new();
         for port in ports {
-            match TcpListener::bind(port.address).await {
-                Ok(listener) => listeners.push((listener, port.protocol)),
-                Err(error) if port.optional && error.kind() == io::ErrorKind::AddrInUse => {
-                    tracing::warn!("{}; until then this server goes without it", why(port, &error));
+            match Socket::bind(port).await {
+                Ok(socket) => sockets.push(socket),
+                Err((io::ErrorKind::AddrInUse, why)) if port.optional => {
+                    tracing::warn!("{why}; until then this server goes without it");
                 }
-                Err(error) => return Err(ServeError::Listen(why(port, &error))),
+                Err((_, why)) => return Err(ServeError::Listen(why)),
             }
         }
         let places = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
@@ -127,12 +108,12 @@ impl Listeners {
         let memcached = Arc::new(Figures::new());
         let (limits, told) = (limits.clone(), Mutex::default());
         let front = Front { limits, metrics, places, doorstep, connected, memcached, tls, told };
-        Ok(Self { listeners, front: Arc::new(front) })
+        Ok(Self { sockets, front: Arc::new(front) })
     }
 
     /// Where they listen, with the ports that were really taken, and what is spoken there.
-    pub(crate) fn addresses(&self) -> io::Result<Vec<(SocketAddr, Option<Protocol>)>> {
-        self.listeners.iter().map(|(listener, protocol)| Ok((listener.local_addr()?, *protocol))).collect()
+    pub(crate) fn endpoints(&self) -> io::Result<Vec<(Endpoint, Spoken)>> {
+        self.sockets.iter().map(Socket::endpoint).collect()
     }
 
     /// Accepts and serves until `stop` is done; then closes the listeners, lets requests finish for at most
@@ -145,7 +126,7 @@ impl Listeners {
         let mut watch = std::pin::pin!(self.front.watch());
         loop {
             let accepted = tokio::select! {
-                accepted = accept_any(&self.listeners) => accepted,
+                accepted = accept_any(&self.sockets) => accepted,
                 () = &mut stop => break,
                 () = &mut watch => continue,
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
@@ -173,12 +154,12 @@ impl Listeners {
                 Err(_) => {
                     self.front.metrics.turned_away.inc();
                     if let Ok(place) = Arc::clone(&self.front.doorstep).try_acquire_owned() {
-                        connections.spawn(turn_away(stream, door.protocol, place));
+                        connections.spawn(turn_away(stream, door.spoken, place));
                     }
                 }
             }
         }
-        drop(self.listeners);
+        drop(self.sockets);
         // The receivers are the connections: there may be none.
         let _ = drain.send(true);
         let finished = async {
@@ -195,7 +176,7 @@ impl Listeners {
 impl Front {
     async fn connection(
         self: Arc<Self>,
-        stream: TcpStream,
+        stream: Stream,
         door: Door,
         _place: OwnedSemaphorePermit,
         served: Served,
@@ -203,8 +184,10 @@ impl Front {
     ) {
         self.metrics.accepted.inc();
         let _counted = Counted::new(&self.metrics.connections);
-        // An answer is one small packet, and must not wait for another.
-        let _ = stream.set_nodelay(true);
+        if let Either::Left(stream) = &stream {
+            // An answer is one small packet, and must not wait for another.
+            let _ = stream.set_nodelay(true);
+        }
         if let Err(error) = self.converse(stream, door, served, ending).await {
             tracing::debug!("a connection ended: {error}");
         }
@@ -213,27 +196,24 @@ impl Front {
     /// Finds out what the client speaks, within TLS where it wants that, and serves it.
     async fn converse(
         &self,
-        mut stream: TcpStream,
-        Door { protocol, exposed }: Door,
+        mut stream: Stream,
+        Door { spoken, exposed }: Door,
         served: Served,
         ending: Ending,
     ) -> io::Result<()> {
-        let known = match protocol {
-            Some(protocol) => Some((protocol, Vec::new())),
-            None => self.first_bytes(&mut stream, ending.others.clone()).await?,
+        let Some((protocol, first)) = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?
+        else {
+            return Ok(());
         };
-        let Some((protocol, first)) = known else { return Ok(()) };
-        let local = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+        let local = is_local(&stream);
         let access = served.service.access();
         let mut stream = Rewound::new(first, stream);
         match (protocol, &self.tls) {
             (Protocol::Tls, Some(tls)) => {
-                let late =
-                    |_| io::Error::new(io::ErrorKind::TimedOut, "the TLS handshake did not end in time");
-                let shaken = timeout(self.limits.header_timeout, tls.accept(stream)).await;
-                let mut stream = shaken.map_err(late)??;
+                let mut stream = self.shake_hands(tls, stream).await?;
                 let caller = access.certificate(&tls::names(stream.get_ref().1));
-                let Some((protocol, first)) = self.first_bytes(&mut stream, ending.others.clone()).await?
+                let Some((protocol, first)) =
+                    self.first_bytes(&mut stream, spoken, ending.others.clone()).await?
                 else {
                     return Ok(());
                 };
@@ -244,12 +224,50 @@ impl Front {
                 self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
                 self.part(&mut stream, tls::NO_TLS).await
             }
+            (Protocol::Mysql, tls) => {
+                let offer = match tls {
+                    None => mysql::Tls::None,
+                    Some(tls) if exposed && !tls.plain() => mysql::Tls::Required,
+                    Some(_) => mysql::Tls::Offered,
+                };
+                self.speak_mysql(stream, offer, &served, ending.others).await
+            }
             (_, Some(tls)) if exposed && !tls.plain() => {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
                 self.part(&mut stream, without_tls(protocol)).await
             }
             _ => self.speak(protocol, stream, Peer { caller: access.unknown(), local }, served, ending).await,
         }
+    }
+
+    async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        tls: &Tls,
+        stream: S,
+    ) -> io::Result<TlsStream<S>> {
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the TLS handshake did not end in time");
+        timeout(self.limits.header_timeout, tls.accept(stream)).await.map_err(late)?
+    }
+
+    /// Serves a client of MySQL, which asks for TLS after the greeting, if at all.
+    async fn speak_mysql<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        mut stream: S,
+        offer: mysql::Tls,
+        served: &Served,
+        draining: watch::Receiver<bool>,
+    ) -> io::Result<()> {
+        let id = self.connected.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut random = [0; 20];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let mut session = Mysql::new(&served.service, offer, &self.limits, id, random);
+        let ended = session::run(&mut stream, &mut session, &self.limits, draining.clone()).await?;
+        if let (Ended::Tls(first), Some(tls)) = (ended, &self.tls) {
+            let mut stream = self.shake_hands(tls, Rewound::new(first.to_vec(), stream)).await?;
+            session.secured(served.service.access().certificate(&tls::names(stream.get_ref().1)));
+            session::run(&mut stream, &mut session, &self.limits, draining).await?;
+        }
+        Ok(())
     }
 
     /// Says one thing to a client that is not served, and closes.
@@ -281,12 +299,13 @@ impl Front {
     async fn first_bytes<S: AsyncRead + Unpin>(
         &self,
         stream: &mut S,
+        spoken: Spoken,
         mut draining: watch::Receiver<bool>,
     ) -> io::Result<Option<(Protocol, Vec<u8>)>> {
         let mut first = Vec::with_capacity(detect::ENOUGH);
         let mut deadline = Instant::now() + self.limits.idle_timeout;
         loop {
-            match detect(&first) {
+            match detect(spoken, &first) {
                 Detected::Known(protocol) => return Ok(Some((protocol, first))),
                 Detected::Unsure => {}
                 Detected::Nothing => {
@@ -334,27 +353,22 @@ impl Front {
             }
             Protocol::Resp => {
                 let mut session = Resp::new(&served.service, peer.caller, &self.limits, id);
-                session::run(&mut stream, &mut session, &self.limits, others).await
+                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedText => {
                 let mut session = Text::new(&served.service, peer.caller, &self.limits, &self.memcached);
-                session::run(&mut stream, &mut session, &self.limits, others).await
+                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedBinary => {
                 let mut session = Binary::new(&served.service, peer.caller, &self.limits, &self.memcached);
-                session::run(&mut stream, &mut session, &self.limits, others).await
+                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::Thrift => {
                 let mut session = Thrift::new(&served.service, peer.caller);
-                session::run(&mut stream, &mut session, &self.limits, others).await
+                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
-            Protocol::Mysql => {
-                let mut random = [0; 20];
-                getrandom::fill(&mut random).map_err(io::Error::other)?;
-                let mut session = Mysql::new(&served.service, peer.caller, &self.limits, id, random);
-                session::run(&mut stream, &mut session, &self.limits, others).await
-            }
-            Protocol::Tls => {
+            // One has been served by now, and the other comes but once.
+            Protocol::Mysql | Protocol::Tls => {
                 self.metrics.unknown_protocols.inc();
                 Err(io::Error::other(format!("{protocol:?} is not served here")))
             }
@@ -422,10 +436,14 @@ fn without_tls(protocol: Protocol) -> &'static [u8] {
 
 /// Tells a client that there is no place, and waits for it to have read that: closing at once would take the answer
 /// back from a client that is still sending.
-async fn turn_away(mut stream: TcpStream, protocol: Option<Protocol>, _place: OwnedSemaphorePermit) {
-    let answer = match protocol {
-        Some(Protocol::Mysql) => mysql::no_place(),
-        _ => no_place(),
+async fn turn_away(mut stream: Stream, spoken: Spoken, _place: OwnedSemaphorePermit) {
+    const WHY: &str = "all connections are taken (limits.connections): try again";
+    let answer = match spoken {
+        Spoken::Any | Spoken::Http => no_place(),
+        Spoken::Resp => format!("-TRYAGAIN {WHY}\r\n").into(),
+        Spoken::Memcached => format!("SERVER_ERROR busy: {WHY}\r\n").into(),
+        Spoken::Thrift => Vec::new(),
+        Spoken::Mysql => mysql::no_place(),
     };
     let told = async {
         stream.write_all(&answer).await?;
@@ -446,38 +464,4 @@ fn no_place() -> Vec<u8> {
         body.len()
     )
     .into_bytes()
-}
-
-/// The next connection of any listener, and the way that it came.
-async fn accept_any(listeners: &[(TcpListener, Option<Protocol>)]) -> io::Result<(TcpStream, Door)> {
-    std::future::poll_fn(|context| {
-        for (listener, protocol) in listeners {
-            if let std::task::Poll::Ready(accepted) = listener.poll_accept(context) {
-                let exposed = listener.local_addr().is_ok_and(|address| !address.ip().is_loopback());
-                let door = Door { protocol: *protocol, exposed };
-                return std::task::Poll::Ready(accepted.map(|(stream, _)| (stream, door)));
-            }
-        }
-        std::task::Poll::Pending
-    })
-    .await
-}
-
-fn why(port: &Port, error: &io::Error) -> String {
-    let (address, setting) = (port.address, port.setting);
-    let way_out = match error.kind() {
-        io::ErrorKind::AddrInUse => format!(
-            "the port {} is in use, perhaps by another floe: stop that, or listen on another port ({setting}, --{setting} {}:0 takes a free one)",
-            address.port(),
-            address.ip()
-        ),
-        io::ErrorKind::PermissionDenied => format!(
-            "the system allows ports below 1024 to privileged users only: take a higher one ({setting}, --{setting})"
-        ),
-        io::ErrorKind::AddrNotAvailable => {
-            format!("this machine has no such address: listen on one of its own ({setting}, --{setting})")
-        }
-        _ => format!("{error}: choose another address ({setting}, --{setting})"),
-    };
-    format!("cannot listen on {address}: {way_out}")
 }

@@ -40,6 +40,7 @@ const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stu
 /// One client's connection.
 pub(crate) struct Mysql {
     service: Arc<Service>,
+    tls: Tls,
     /// Whom the client's certificate names, else nobody, or anybody.
     connected: Caller,
     caller: Caller,
@@ -53,6 +54,19 @@ pub(crate) struct Mysql {
     multi_statements: bool,
     about: About,
     prepared: Prepared,
+}
+
+/// What TLS is to a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tls {
+    /// This server has none.
+    None,
+    /// The client may ask for it.
+    Offered,
+    /// Who does not ask for it is refused.
+    Required,
+    /// It has begun.
+    Begun,
 }
 
 /// What the next packet is.
@@ -136,23 +150,22 @@ pub(crate) fn no_place() -> Vec<u8> {
 }
 
 impl Mysql {
-    /// The connection's salt is `random`, which has to be fresh.
-    pub(crate) fn new(
-        service: &Arc<Service>,
-        caller: Caller,
-        limits: &Limits,
-        id: u64,
-        random: [u8; 20],
-    ) -> Self {
+    /// Without TLS so far. The connection's salt is `random`, which has to be fresh.
+    pub(crate) fn new(service: &Arc<Service>, tls: Tls, limits: &Limits, id: u64, random: [u8; 20]) -> Self {
+        let access = service.access();
+        // Who has to prove something does it best in the way that needs one hash of a token.
+        let plugin = if access.asks() { Plugin::CachingSha2 } else { Plugin::NativePassword };
+        let unknown = access.unknown();
         let packet_bytes = limits.request_bytes();
         Self {
             service: Arc::clone(service),
-            connected: caller.clone(),
-            caller,
+            tls,
+            connected: unknown.clone(),
+            caller: unknown,
             metrics: service.metrics().wire("mysql"),
             packet_bytes,
             salt: Salt::from_random(random),
-            plugin: Plugin::NativePassword,
+            plugin,
             phase: Phase::Opening,
             capabilities: Capabilities::OFFERED,
             multi_statements: false,
@@ -161,13 +174,32 @@ impl Mysql {
         }
     }
 
+    /// TLS has begun, with a client whose certificate names `caller`.
+    pub(crate) fn secured(&mut self, caller: Caller) {
+        self.tls = Tls::Begun;
+        self.connected = caller;
+    }
+
+    /// What both sides may do, of which the client chooses.
+    fn offered(&self) -> Capabilities {
+        match self.tls {
+            Tls::None => Capabilities::OFFERED,
+            Tls::Offered | Tls::Required | Tls::Begun => Capabilities::OFFERED.with(Capabilities::TLS),
+        }
+    }
+
     /// Takes one packet; `Read` where the next one may follow.
     async fn take(&mut self, packet: &Packet<'_>, output: &mut Vec<u8>) -> Result<Next, Error> {
         let mut replies = Replies::new(output, packet.sequence, self.capabilities);
         match self.phase {
-            Phase::Opening => match Opening::read(packet, Capabilities::OFFERED, false)? {
-                // It was not offered.
-                Opening::Tls => Err(Error::Handshake),
+            Phase::Opening => match Opening::read(packet, self.offered(), self.tls == Tls::Begun)? {
+                Opening::Tls => Ok(Next::Tls),
+                Opening::Login(_) if self.tls == Tls::Required => {
+                    self.metrics.refused(Status::BadRequest);
+                    let text = "this port takes TLS: connect with it (--ssl, sslmode, ssl-mode=REQUIRED)";
+                    replies.error(3159, b"HY000", text);
+                    Ok(Next::Close)
+                }
                 Opening::Login(login) => {
                     self.capabilities = login.capabilities;
                     self.multi_statements = login.capabilities.has(Capabilities::MULTI_STATEMENTS);
@@ -465,11 +497,15 @@ impl Mysql {
 
 impl Session for Mysql {
     fn greet(&mut self, output: &mut Vec<u8>) {
+        if self.tls == Tls::Begun {
+            // The client was greeted before.
+            return;
+        }
         Greeting {
             version: VERSION,
             connection: self.about.connection,
             salt: &self.salt,
-            capabilities: Capabilities::OFFERED,
+            capabilities: self.offered(),
             plugin: self.plugin,
         }
         .encode(output);

@@ -1,7 +1,7 @@
 //! Starting, serving and stopping.
 
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use floe::{Definition, Floe, OpenError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::config::{Config, ConfigError, NameRule, NameSettings};
-use crate::listener::{Listeners, Port, Protocol, Served};
+use crate::config::{Config, ConfigError, Endpoint, NameRule, NameSettings, Spoken};
+use crate::listener::{Listeners, Port, Served};
 use crate::metrics::Metrics;
 use crate::service::Service;
 use crate::{http, log};
@@ -18,10 +18,10 @@ use crate::{http, log};
 /// What a server says once it listens.
 #[derive(Clone, Debug)]
 pub struct Started {
-    /// Where it listens, with the ports that were really taken.
-    pub addresses: Vec<SocketAddr>,
-    /// The ports of a single protocol, with its name.
-    pub ports: Vec<(&'static str, SocketAddr)>,
+    /// Where it listens for every protocol but MySQL's, with the ports that were really taken.
+    pub endpoints: Vec<Endpoint>,
+    /// Where it listens for a single protocol, with its name.
+    pub ports: Vec<(&'static str, Endpoint)>,
     /// The random id of the realm in this ledger.
     pub realm_id: String,
     /// The ledger, in one line, without credentials.
@@ -67,11 +67,10 @@ pub async fn run(
     // Before the ledger: a second server that is started by mistake should not touch it.
     let listeners =
         Listeners::bind(&ports(&config), &config.limits, config.tls.as_ref(), Arc::clone(&metrics)).await?;
-    let taken = listeners.addresses().map_err(|error| ServeError::Listen(error.to_string()))?;
-    let addresses =
-        taken.iter().filter(|(_, protocol)| protocol.is_none()).map(|(address, _)| *address).collect();
-    let ports =
-        taken.iter().filter_map(|(address, protocol)| Some((protocol.as_ref()?.name(), *address))).collect();
+    let endpoints = listeners.endpoints().map_err(|error| ServeError::Listen(error.to_string()))?;
+    let (any, own): (Vec<_>, Vec<_>) = endpoints.into_iter().partition(|(_, spoken)| *spoken == Spoken::Any);
+    let endpoints = any.into_iter().map(|(endpoint, _)| endpoint).collect();
+    let ports = own.into_iter().map(|(endpoint, spoken)| (spoken.name(), endpoint)).collect();
     let opened = Arc::clone(&config);
     let (floe, shared) = blocking(move || open(&opened)).await??;
     let (checked, settings) = (floe.clone(), Arc::clone(&config));
@@ -81,7 +80,7 @@ pub async fn run(
     let service = Service::new(&config, floe, metrics);
     let (realm_id, ledger) = (status.realm_id, status.ledger);
     let started =
-        Started { addresses, ports, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
+        Started { endpoints, ports, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
     service.open_listed().await;
     let router = http::router(Arc::clone(&service), &config.limits);
     let served = Served { router, service: Arc::clone(&service) };
@@ -195,18 +194,17 @@ const BLOCKING_THREADS: usize = 16;
 
 /// What is listened on.
 fn ports(config: &Config) -> Vec<Port> {
-    let any = |&address| Port { address, protocol: None, setting: "listen", optional: false };
-    let (mysql, optional) = match &config.mysql {
-        Some(addresses) => (addresses.as_slice(), false),
-        None => (&[Config::DEFAULT_MYSQL][..], true),
-    };
-    let mysql = mysql.iter().map(|&address| Port {
-        address,
-        protocol: Some(Protocol::Mysql),
-        setting: "mysql",
-        optional,
+    let asked = config.endpoints().map(|(spoken, endpoint)| Port {
+        endpoint: endpoint.clone(),
+        spoken,
+        optional: false,
     });
-    config.listen.iter().map(any).chain(mysql).collect()
+    let default = config.mysql.is_none().then_some(Port {
+        endpoint: Endpoint::Tcp(Config::DEFAULT_MYSQL),
+        spoken: Spoken::Mysql,
+        optional: true,
+    });
+    asked.chain(default).collect()
 }
 
 /// Opens the ledger and the library on it; whether other machines use the ledger too.
@@ -272,14 +270,17 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 fn greeting(config: &Config, started: &Started) -> String {
     let mut lines = vec![format!("floe {}", env!("CARGO_PKG_VERSION"))];
     let scheme = if config.tls.is_some() { "https" } else { "http" };
-    for address in &started.addresses {
-        lines.push(format!("  listening on {scheme}://{address}"));
+    for endpoint in &started.endpoints {
+        lines.push(match endpoint {
+            Endpoint::Tcp(address) => format!("  listening on {scheme}://{address}"),
+            Endpoint::Unix(_) => format!("  listening on {endpoint}"),
+        });
     }
-    for (protocol, address) in &started.ports {
-        lines.push(format!("  listening for {protocol} on {address}"));
+    for (protocol, endpoint) in &started.ports {
+        lines.push(format!("  listening for {protocol} on {endpoint}"));
     }
-    let mut ports = started.addresses.iter().chain(started.ports.iter().map(|(_, address)| address));
-    if config.tokens.is_empty() && ports.any(|address| !address.ip().is_loopback()) {
+    let mut endpoints = started.endpoints.iter().chain(started.ports.iter().map(|(_, endpoint)| endpoint));
+    if config.tokens.is_empty() && endpoints.any(Endpoint::is_exposed) {
         lines.push("  INSECURE     reachable from other machines, and every client may mint".to_owned());
     }
     lines.push(format!("  realm        {} ({})", config.realm, started.realm_id));
@@ -310,13 +311,18 @@ fn greeting(config: &Config, started: &Started) -> String {
         Some(NameRule::Pattern(prefix)) => Some(format!("{prefix}1")),
         None => started.names_on_first_use.then(|| "orders".to_owned()),
     };
-    if let (Some(address), Some(name)) = (started.addresses.first(), name) {
-        let reachable = match address.ip() {
-            ip if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
-            _ => *address,
+    let http = started.ports.iter().filter(|(protocol, _)| *protocol == Spoken::Http.name());
+    let mut http = started.endpoints.iter().chain(http.map(|(_, endpoint)| endpoint));
+    if let (Some(endpoint), Some(name)) = (http.next(), name) {
+        let (socket, reachable) = match endpoint {
+            Endpoint::Tcp(address) if address.ip().is_unspecified() => {
+                (String::new(), format!("{}:{}", Ipv4Addr::LOCALHOST, address.port()))
+            }
+            Endpoint::Tcp(address) => (String::new(), address.to_string()),
+            Endpoint::Unix(path) => (format!("--unix-socket {} ", path.display()), "localhost".to_owned()),
         };
         let token = if config.tokens.is_empty() { "" } else { "-H 'Authorization: Bearer TOKEN' " };
-        lines.push(format!("  try          curl {token}{scheme}://{reachable}/v1/mint/{name}"));
+        lines.push(format!("  try          curl {socket}{token}{scheme}://{reachable}/v1/mint/{name}"));
     }
     lines.push(String::new());
     lines.join("\n")
@@ -365,8 +371,8 @@ mod tests {
 
     fn greeted(config: &Config) -> String {
         let started = Started {
-            addresses: vec!["127.0.0.1:7600".parse().unwrap()],
-            ports: vec![("MySQL", Config::DEFAULT_MYSQL)],
+            endpoints: config.listen.clone(),
+            ports: vec![("MySQL", Endpoint::Tcp(Config::DEFAULT_MYSQL))],
             realm_id: "r".to_owned(),
             ledger: "memory:".to_owned(),
             names_on_first_use: config.names_on_first_use(),

@@ -55,6 +55,15 @@ pub(crate) enum Next {
     Again,
     /// The client has said goodbye, or what it says makes no sense any more.
     Close,
+    /// TLS begins, with what is left of the input.
+    Tls,
+}
+
+/// How a connection ended.
+pub(crate) enum Ended {
+    Closed,
+    /// TLS begins on it, and this is the beginning.
+    Tls(BytesMut),
 }
 
 /// Serves a connection to its end. `draining` turns true when the server stops: a request that is whole is answered, and
@@ -64,7 +73,7 @@ pub(crate) async fn run<S, P>(
     session: &mut P,
     limits: &Limits,
     mut draining: watch::Receiver<bool>,
-) -> io::Result<()>
+) -> io::Result<Ended>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     P: Session,
@@ -80,7 +89,7 @@ where
             Read::Some => {}
             Read::End => {
                 farewell(stream).await;
-                return Ok(());
+                return Ok(Ended::Closed);
             }
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
@@ -92,8 +101,9 @@ where
                 Next::Again => {}
                 Next::Close => {
                     farewell(stream).await;
-                    return Ok(());
+                    return Ok(Ended::Closed);
                 }
+                Next::Tls => return Ok(Ended::Tls(input)),
                 Next::Read => break served,
             }
         };

@@ -12,10 +12,10 @@ class Thrift:
     def __init__(self, host, port, framed=True, strict=True):
         from thrift import Thrift
         from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-        from thrift.transport import TSocket, TTransport
+        from thrift.transport import TTransport
 
         self.thrift = Thrift
-        socket = TSocket.TSocket(host, port)
+        socket = self.socket(host, port)
         socket.setTimeout(5000)
         wrap = TTransport.TFramedTransport if framed else TTransport.TBufferedTransport
         self.transport = wrap(socket)
@@ -24,6 +24,11 @@ class Thrift:
         self.refusal = Thrift.TApplicationException
         self.sequence = 0
         self.transport.open()
+
+    def socket(self, host, port):
+        from thrift.transport import TSocket
+
+        return TSocket.TSocket(host, port)
 
     def reconnect(self):
         self.transport.close()
@@ -127,4 +132,5 @@ def main(which, host, port):
         say("snowflake", retry(again, client.errors))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -20,6 +20,7 @@ use tempfile::TempDir;
 
 use crate::process::{Server, configuration};
 
+mod access;
 mod grpc;
 mod memcached;
 mod mysql;
@@ -37,8 +38,13 @@ pub(crate) struct Stand {
 
 impl Stand {
     pub(crate) fn start() -> Self {
+        Self::with("")
+    }
+
+    /// With these settings, too.
+    pub(crate) fn with(settings: &str) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let config = configuration(dir.path(), MORE);
+        let config = configuration(dir.path(), &format!("realm = \"shop\"\n{settings}{MORE}"));
         let mut stand = Self { dir, config, port: free_port(), mysql_port: free_port(), server: None };
         stand.run();
         stand
@@ -126,8 +132,7 @@ fn outlives_its_server(name: &str, clients: &[&str]) {
 }
 
 /// Names beside those of every kind: one that is soon used up, and IDs that no 64 bits hold.
-const MORE: &str = r#"realm = "shop"
-
+const MORE: &str = r#"
 [[name]]
 name = "few"
 kind = "dated"

@@ -161,7 +161,7 @@ impl Server {
         server
     }
 
-    /// `http://127.0.0.1:port`.
+    /// `http://127.0.0.1:port`, or `https://…`.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -218,12 +218,11 @@ impl Drop for Server {
 
 /// The loopback address in a line that the server printed at its start.
 fn address(line: &str) -> Option<String> {
-    let start = line.find("http://127.0.0.1:")?;
-    let rest = line.get(start..)?;
-    let end =
-        rest.char_indices().find(|&(at, c)| at > 17 && !c.is_ascii_digit()).map_or(rest.len(), |(at, _)| at);
-    let url = rest.get(..end)?;
-    (url.len() > "http://127.0.0.1:".len() && !url.ends_with(":0")).then(|| url.to_owned())
+    let rest = line.get(line.find("http")?..)?;
+    let (scheme, rest) = rest.split_once("://127.0.0.1:")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let port: u16 = rest.get(..digits)?.parse().ok()?;
+    (port != 0).then(|| format!("{scheme}://127.0.0.1:{port}"))
 }
 
 /// A configuration file in `dir`, with names of every kind.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use floe::ledger::Memory;
 use floe::{DefineError, Definition, Floe, Layout, Name, NameError, Taste, UnixMillis};
 
-use super::{Config, ConfigError, NameRule, show_duration};
+use super::{Config, ConfigError, Endpoint, NameRule, show_duration};
 
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let mut problems = Vec::new();
@@ -27,15 +27,23 @@ fn ledger(config: &Config, problems: &mut Vec<String>) {
 }
 
 fn listeners(config: &Config, problems: &mut Vec<String>) {
-    let addresses: Vec<_> = config.addresses().collect();
-    for (index, (setting, address)) in addresses.iter().enumerate() {
-        if !address.ip().is_loopback() && config.tokens.is_empty() && !config.insecure {
+    let endpoints: Vec<_> = config.endpoints().collect();
+    if endpoints.is_empty() {
+        problems.push(
+            "listen: there is nothing to listen on: name an address, such as listen = [\"127.0.0.1:7600\"]"
+                .to_owned(),
+        );
+    }
+    for (index, (spoken, endpoint)) in endpoints.iter().enumerate() {
+        let setting = spoken.setting();
+        if endpoint.is_exposed() && config.tokens.is_empty() && !config.insecure {
             problems.push(format!(
-                "{setting}: {address} is reachable from other machines, and nothing tells its clients apart: add a [[token]] (floe token new makes one), listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
+                "{setting}: {endpoint} is reachable from other machines, and nothing tells its clients apart: add a [[token]] (floe token new makes one), listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
             ));
         }
-        if address.port() != 0 && addresses[..index].iter().any(|(_, before)| before == address) {
-            problems.push(format!("{setting}: {address} is listed twice: remove one"));
+        let any_port = matches!(endpoint, Endpoint::Tcp(address) if address.port() == 0);
+        if !any_port && endpoints[..index].iter().any(|(_, before)| before == endpoint) {
+            problems.push(format!("{setting}: {endpoint} is listed twice: remove one"));
         }
     }
 }

@@ -49,12 +49,19 @@ cache_window = "{cache_window}"
 # writes nothing), on a shared one true.
 # keep = false
 
-# Addresses to listen on. Port 0 takes a free one.
+# Where to listen for clients of every protocol but MySQL's, told apart by their first bytes: addresses (port 0 takes a
+# free one), or unix sockets ("unix:/run/floe.sock").
 listen = [{listen}]
 
-# Addresses for clients of MySQL, or "off". The default is left out where something else has its port; an address that
-# is set has to be free.
+# Where to listen for clients of MySQL, or "off". The default is left out where something else has its port; an address
+# that is set has to be free.
 # mysql = "{mysql}"
+
+# Where to listen for one protocol alone. The default is nowhere.
+# http = "127.0.0.1:8080"
+# resp = "127.0.0.1:6379"
+# memcached = "127.0.0.1:11211"
+# thrift = "127.0.0.1:7609"
 
 # Whether a listener that other machines can reach may start without a [[token]], so that it serves everybody.
 insecure = {insecure}

@@ -130,7 +130,8 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
 #[test]
 fn clients_of_mysql_have_addresses_of_their_own_or_none() {
     let read = |text: &str| parse(&format!("realm = \"shop\"\n{text}")).unwrap();
-    let addresses = |text: &str| read(text).addresses().map(|(_, address)| address).collect::<Vec<_>>();
+    let addresses =
+        |text: &str| read(text).endpoints().map(|(_, endpoint)| endpoint.to_string()).collect::<Vec<_>>();
     let default = addresses("");
     assert_eq!(default.len(), 1);
     for nowhere in ["mysql = \"off\"", "mysql = []"] {
@@ -144,6 +145,29 @@ fn clients_of_mysql_have_addresses_of_their_own_or_none() {
     assert!(!open.names_on_first_use());
     let twice = Config { mysql: Some(Config::standalone().listen), ..Config::standalone() };
     assert!(twice.check().unwrap_err().to_string().contains("listed twice"));
+}
+
+#[test]
+fn a_protocol_may_have_endpoints_of_its_own() {
+    let text = "realm = \"r\"\nlisten = \"off\"\nhttp = \"127.0.0.1:1\"\nresp = [\"unix:/run/floe.sock\", \"[::1]:2\"]\n";
+    let config = parse(&format!("{text}memcached = \"127.0.0.1:3\"\nthrift = \"127.0.0.1:4\"")).unwrap();
+    config.check().unwrap();
+    let endpoints: Vec<_> =
+        config.endpoints().map(|(spoken, endpoint)| format!("{} {endpoint}", spoken.setting())).collect();
+    let expected = [
+        "http 127.0.0.1:1",
+        "resp unix:/run/floe.sock",
+        "resp [::1]:2",
+        "memcached 127.0.0.1:3",
+        "thrift 127.0.0.1:4",
+    ];
+    assert_eq!(endpoints, expected);
+    let exposed = |text: &str| parse(&format!("realm = \"r\"\n{text}")).unwrap().check();
+    assert!(
+        exposed("thrift = \"0.0.0.0:4\"").unwrap_err().to_string().contains("thrift: 0.0.0.0:4 is reachable")
+    );
+    exposed("listen = \"unix:floe.sock\"").unwrap();
+    assert!(exposed("listen = []").unwrap_err().to_string().contains("nothing to listen on"));
 }
 
 #[test]
@@ -212,7 +236,8 @@ fn a_wrong_value_is_told_what_is_allowed() {
     complains("threads = -1", &["-1 is outside the allowed"]);
     complains("threads = 1.5", &["expected a whole number"]);
     complains("listen = [\"7600\"]", &["not an address with a port", "127.0.0.1:7600"]);
-    complains("listen = []", &["expected addresses"]);
+    complains("listen = 7600", &["expected addresses"]);
+    complains("resp = \"unix:\"", &["resp:", "names no file", "unix:/run/floe.sock"]);
     complains("ledger = \"floe.db\"", &["not a URL", "sqlite:"]);
     complains("[limits]\nmax_batch = 0", &["limits.max_batch: 0 is outside the allowed 1 to"]);
     complains("[log]\nformat = \"xml\"", &["\"xml\" is not one of \"text\", \"json\""]);

@@ -1,5 +1,7 @@
 //! Which protocol a client speaks, told from its first bytes.
 
+use crate::config::Spoken;
+
 /// What a client may speak.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Protocol {
@@ -17,20 +19,6 @@ pub(crate) enum Protocol {
     Tls,
     /// MySQL's protocol. Its clients wait for the server to speak first, so nothing tells them but their port.
     Mysql,
-}
-
-impl Protocol {
-    /// What people call it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Http => "HTTP",
-            Self::Resp => "Redis",
-            Self::MemcachedText | Self::MemcachedBinary => "memcached",
-            Self::Thrift => "Thrift",
-            Self::Tls => "TLS",
-            Self::Mysql => "MySQL",
-        }
-    }
 }
 
 /// How many bytes tell it at most.
@@ -70,8 +58,24 @@ const MEMCACHED: [&str; 16] = [
 /// The methods of HTTP, each followed by a target that begins with `/`, `*` or a scheme.
 const METHODS: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"];
 
-/// Tells the protocol from the first bytes of a connection.
-pub(super) fn detect(bytes: &[u8]) -> Detected {
+/// Tells the protocol from the first bytes of a connection to a port where `spoken` is spoken.
+pub(super) fn detect(spoken: Spoken, bytes: &[u8]) -> Detected {
+    let protocol = match (spoken, bytes) {
+        (Spoken::Any, _) => return of_any(bytes),
+        (Spoken::Mysql, _) => Protocol::Mysql,
+        (_, []) => return Detected::Unsure,
+        // None of them begins so.
+        (_, [0x16, ..]) => Protocol::Tls,
+        (Spoken::Http, _) => Protocol::Http,
+        (Spoken::Resp, _) => Protocol::Resp,
+        (Spoken::Memcached, [0x80, ..]) => Protocol::MemcachedBinary,
+        (Spoken::Memcached, _) => Protocol::MemcachedText,
+        (Spoken::Thrift, _) => Protocol::Thrift,
+    };
+    Detected::Known(protocol)
+}
+
+fn of_any(bytes: &[u8]) -> Detected {
     let known = Detected::Known;
     match bytes {
         [] => Detected::Unsure,
@@ -142,13 +146,31 @@ mod tests {
             (b"\x16\x03\x01\x02\x00", Protocol::Tls),
         ];
         for (bytes, protocol) in cases {
-            assert_eq!(detect(bytes), Detected::Known(protocol), "{}", bytes.escape_ascii());
+            assert_eq!(detect(Spoken::Any, bytes), Detected::Known(protocol), "{}", bytes.escape_ascii());
             // A byte at a time it comes to the same, and never to another answer on the way.
             for end in 0..bytes.len() {
-                let early = detect(&bytes[..end]);
+                let early = detect(Spoken::Any, &bytes[..end]);
                 assert!([Detected::Unsure, Detected::Known(protocol)].contains(&early), "{early:?} at {end}");
             }
         }
+    }
+
+    #[test]
+    fn a_port_of_one_protocol_takes_every_client_for_one_of_its_own_save_tls() {
+        let (hello, line) = (&b"\x16\x03\x01"[..], &b"get /"[..]);
+        for (spoken, protocol) in [
+            (Spoken::Http, Protocol::Http),
+            (Spoken::Resp, Protocol::Resp),
+            (Spoken::Memcached, Protocol::MemcachedText),
+            (Spoken::Thrift, Protocol::Thrift),
+        ] {
+            assert_eq!(detect(spoken, b""), Detected::Unsure);
+            assert_eq!(detect(spoken, line), Detected::Known(protocol));
+            assert_eq!(detect(spoken, hello), Detected::Known(Protocol::Tls));
+        }
+        assert_eq!(detect(Spoken::Memcached, b"\x80"), Detected::Known(Protocol::MemcachedBinary));
+        // The server speaks first, and nothing that its client says is waited for.
+        assert_eq!(detect(Spoken::Mysql, b""), Detected::Known(Protocol::Mysql));
     }
 
     #[test]
@@ -156,7 +178,7 @@ mod tests {
         for bytes in
             [&b"\xff"[..], b"$4\r\n", b" GET /", b"{\"a\":1}", b"\x01", b"SSH-2.0-x".get(3..).unwrap()]
         {
-            assert_eq!(detect(bytes), Detected::Nothing, "{}", bytes.escape_ascii());
+            assert_eq!(detect(Spoken::Any, bytes), Detected::Nothing, "{}", bytes.escape_ascii());
         }
     }
 
@@ -166,7 +188,7 @@ mod tests {
             for rest in [b'a', b'/', b' ', 0, 0x80] {
                 let mut bytes = [rest; ENOUGH];
                 bytes[0] = first;
-                assert_ne!(detect(&bytes), Detected::Unsure, "{first} {rest}");
+                assert_ne!(detect(Spoken::Any, &bytes), Detected::Unsure, "{first} {rest}");
             }
         }
     }

@@ -214,7 +214,7 @@ async fn a_port_in_use_is_named_with_the_way_out() {
     let server = Server::standalone().await;
     let directory = directory();
     let mut config = Config::standalone();
-    config.listen = vec![server.address];
+    config.listen = vec![floe_server::Endpoint::Tcp(server.address)];
     config.data_dir = directory.path().join("data");
     let never = std::future::pending::<()>();
     let error = floe_server::run(config.clone(), never, |_| {}).await.unwrap_err().to_string();

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe_server::{Config, ServeError, Started};
+use floe_server::{Config, Endpoint, ServeError, Started};
 use reqwest::{Client, Response};
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -59,12 +60,13 @@ impl Server {
     /// The same, or why it does not start.
     pub(crate) async fn try_start(mut config: Config, directory: Arc<TempDir>) -> Result<Self, ServeError> {
         // A test that listens elsewhere takes a free port there.
-        if config.listen[0].port() != 0 {
-            config.listen = vec!["127.0.0.1:0".parse().unwrap()];
+        let free = |host: [u8; 4]| Endpoint::Tcp((host, 0).into());
+        if config.listen == Config::standalone().listen {
+            config.listen = vec![free([127, 0, 0, 1])];
         }
         // The default port belongs to one server at a time.
         if config.mysql.is_none() {
-            config.mysql = Some(vec!["127.0.0.1:0".parse().unwrap()]);
+            config.mysql = Some(vec![free([127, 0, 0, 1])]);
         }
         config.data_dir = directory.path().join("data");
         let (stop, stopped) = oneshot::channel::<()>();
@@ -78,7 +80,9 @@ impl Server {
         // A server that does not start drops its end of the channel.
         let Ok(started) = is_ready.await else { return Err(task.await.unwrap().unwrap_err()) };
         let client = Client::builder().timeout(PATIENCE).build().unwrap();
-        let address = started.addresses[0];
+        let mut endpoints =
+            started.endpoints.iter().chain(started.ports.iter().map(|(_, endpoint)| endpoint));
+        let address = tcp(endpoints.find(|endpoint| matches!(endpoint, Endpoint::Tcp(_))).unwrap());
         Ok(Self { address, started, client, directory, stop: Some(stop), task })
     }
 
@@ -133,6 +137,22 @@ impl Server {
     /// Waits until the server ends.
     pub(crate) async fn ended(self) -> Result<(), ServeError> {
         tokio::time::timeout(PATIENCE, self.task).await.expect("the server did not end").unwrap()
+    }
+}
+
+/// All that a server says to this until it closes.
+pub(crate) async fn say(mut stream: impl AsyncRead + AsyncWrite + Unpin, words: &[u8]) -> String {
+    stream.write_all(words).await.unwrap();
+    let mut said = Vec::new();
+    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("it closes").unwrap();
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+/// The address of an endpoint of TCP.
+pub(crate) fn tcp(endpoint: &Endpoint) -> SocketAddr {
+    match endpoint {
+        Endpoint::Tcp(address) => *address,
+        Endpoint::Unix(path) => panic!("{} is no address", path.display()),
     }
 }
 

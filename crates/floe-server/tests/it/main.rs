@@ -11,6 +11,8 @@ mod memcached;
 mod mint;
 mod names;
 mod operate;
+#[cfg(unix)]
+mod ports;
 mod thrift;
 mod tinyid;
 mod tls;

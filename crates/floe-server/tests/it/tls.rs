@@ -10,12 +10,12 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use tempfile::TempDir;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::harness::{PATIENCE, Server, until};
+use crate::harness::{Server, say, until};
 
 const NAMES: &str =
     "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n";
@@ -80,14 +80,6 @@ impl Authority {
         let stream = TcpStream::connect(server.address).await.unwrap();
         TlsConnector::from(Arc::new(config)).connect("localhost".try_into().unwrap(), stream).await.unwrap()
     }
-}
-
-/// All that a server says to this until it closes.
-async fn say(mut stream: impl AsyncRead + AsyncWrite + Unpin, words: &[u8]) -> String {
-    stream.write_all(words).await.unwrap();
-    let mut said = Vec::new();
-    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("it closes").unwrap();
-    String::from_utf8_lossy(&said).into_owned()
 }
 
 #[tokio::test]

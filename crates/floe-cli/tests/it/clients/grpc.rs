@@ -4,11 +4,12 @@ use std::path::Path;
 use std::process::Command;
 
 use floe_testbed::clients;
+use tempfile::TempDir;
 
 use super::{Stand, python};
 
-#[test]
-fn grpcio_mints_streams_meets_errors_and_reconnects() {
+/// What gRPC's own compiler makes of floe's .proto files.
+pub(crate) fn stubs() -> TempDir {
     let stubs = tempfile::tempdir().unwrap();
     let protos = Path::new(env!("CARGO_MANIFEST_DIR")).join("../floe-server/proto");
     let mut compiler = Command::new(clients::installed("python/bin/python"));
@@ -18,6 +19,12 @@ fn grpcio_mints_streams_meets_errors_and_reconnects() {
     }
     let made = compiler.args(["floe/v1/ids.proto", "katsubushi/generator.proto"]).output().unwrap();
     assert!(made.status.success(), "{made:?}");
+    stubs
+}
+
+#[test]
+fn grpcio_mints_streams_meets_errors_and_reconnects() {
+    let stubs = stubs();
     let mut client = python("grpcio.py");
     client.env("PYTHONPATH", stubs.path());
     let given = Stand::start().serve(client);

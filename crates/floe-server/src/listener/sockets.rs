@@ -1,0 +1,189 @@
+//! The sockets that are listened on, of TCP and in the file system.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::task::Poll;
+
+use tokio::net::{TcpListener, TcpStream};
+#[cfg(unix)]
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::either::Either;
+
+use crate::config::{Endpoint, Spoken};
+
+/// What to listen on.
+#[derive(Clone, Debug)]
+pub(crate) struct Port {
+    pub endpoint: Endpoint,
+    pub spoken: Spoken,
+    /// Whether the server starts all the same where something else has the port.
+    pub optional: bool,
+}
+
+/// The way that a connection came.
+#[derive(Clone, Copy)]
+pub(super) struct Door {
+    pub spoken: Spoken,
+    /// Whether other machines can reach it.
+    pub exposed: bool,
+}
+
+/// A connection.
+pub(super) type Stream = Either<TcpStream, Local>;
+
+#[cfg(unix)]
+type Local = UnixStream;
+/// There are none.
+#[cfg(not(unix))]
+type Local = TcpStream;
+
+/// One that listens. Its file goes when it is dropped.
+pub(super) struct Socket {
+    listener: Listener,
+    door: Door,
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixListener, File),
+}
+
+/// The file of a unix socket.
+struct File {
+    path: PathBuf,
+    /// Which file it is: another process may have put its own there since.
+    inode: u64,
+}
+
+impl Socket {
+    /// # Errors
+    /// A text that says why not, and the way out, with the kind of the system's error.
+    pub(super) async fn bind(port: &Port) -> Result<Self, (io::ErrorKind, String)> {
+        let door = Door { spoken: port.spoken, exposed: port.endpoint.is_exposed() };
+        let listener = match &port.endpoint {
+            Endpoint::Tcp(address) => TcpListener::bind(address).await.map(Listener::Tcp),
+            Endpoint::Unix(path) => bind_unix(path).await,
+        };
+        match listener {
+            Ok(listener) => Ok(Self { listener, door }),
+            Err(error) => Err((error.kind(), why(port, &error))),
+        }
+    }
+
+    /// Where it listens, with the port that was really taken, and what is spoken there.
+    pub(super) fn endpoint(&self) -> io::Result<(Endpoint, Spoken)> {
+        let endpoint = match &self.listener {
+            Listener::Tcp(listener) => Endpoint::Tcp(listener.local_addr()?),
+            #[cfg(unix)]
+            Listener::Unix(_, file) => Endpoint::Unix(file.path.clone()),
+        };
+        Ok((endpoint, self.door.spoken))
+    }
+}
+
+/// The next connection of any of them, and the way that it came.
+pub(super) async fn accept_any(sockets: &[Socket]) -> io::Result<(Stream, Door)> {
+    std::future::poll_fn(|context| {
+        for Socket { listener, door } in sockets {
+            let accepted = match listener {
+                Listener::Tcp(listener) => {
+                    listener.poll_accept(context).map_ok(|(stream, _)| Either::Left(stream))
+                }
+                #[cfg(unix)]
+                Listener::Unix(listener, _) => {
+                    listener.poll_accept(context).map_ok(|(stream, _)| Either::Right(stream))
+                }
+            };
+            if let Poll::Ready(accepted) = accepted {
+                return Poll::Ready(accepted.map(|stream| (stream, *door)));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Whether the client is on this machine.
+pub(super) fn is_local(stream: &Stream) -> bool {
+    match stream {
+        Either::Left(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback()),
+        Either::Right(_) => cfg!(unix),
+    }
+}
+
+/// Takes the place of a socket whose process was killed; of nothing else.
+#[cfg(unix)]
+async fn bind_unix(path: &Path) -> io::Result<Listener> {
+    use std::os::unix::fs::MetadataExt;
+
+    let listener = match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path).await => {
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)?
+        }
+        other => other?,
+    };
+    let inode = std::fs::symlink_metadata(path)?.ino();
+    Ok(Listener::Unix(listener, File { path: path.to_owned(), inode }))
+}
+
+#[cfg(not(unix))]
+async fn bind_unix(_: &Path) -> io::Result<Listener> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no unix sockets"))
+}
+
+#[cfg(unix)]
+async fn is_abandoned(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+
+    std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
+        && UnixStream::connect(path)
+            .await
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+
+            let own = |file: std::fs::Metadata| file.ino() == self.inode;
+            if std::fs::symlink_metadata(&self.path).is_ok_and(own) {
+                // One that stays is taken for abandoned by the next server.
+                let _ = std::fs::remove_file(&self.path);
+            }
+        }
+    }
+}
+
+fn why(port: &Port, error: &io::Error) -> String {
+    let endpoint = &port.endpoint;
+    let setting = match port.spoken {
+        Spoken::Any => "listen, --listen",
+        Spoken::Mysql => "mysql, --mysql",
+        other => other.setting(),
+    };
+    let way_out = match (endpoint, error.kind()) {
+        (Endpoint::Tcp(address), io::ErrorKind::AddrInUse) => format!(
+            "the port {} is in use, perhaps by another floe: stop that, or listen on another port ({setting}; {}:0 takes a free one)",
+            address.port(),
+            address.ip()
+        ),
+        (Endpoint::Unix(_), io::ErrorKind::AddrInUse) => format!(
+            "a server that runs has that socket, or the file is no socket: stop that server, or name another path ({setting})"
+        ),
+        (Endpoint::Tcp(_), io::ErrorKind::PermissionDenied) => format!(
+            "the system allows ports below 1024 to privileged users only: take a higher one ({setting})"
+        ),
+        (Endpoint::Tcp(_), io::ErrorKind::AddrNotAvailable) => {
+            format!("this machine has no such address: listen on one of its own ({setting})")
+        }
+        (Endpoint::Unix(_), _) => format!(
+            "{error}: name a path of at most 100 bytes in a directory that exists and that floe may write to ({setting})"
+        ),
+        _ => format!("{error}: choose another address ({setting})"),
+    };
+    format!("cannot listen on {endpoint}: {way_out}")
+}
