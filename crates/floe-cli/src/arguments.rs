@@ -114,7 +114,7 @@ pub(crate) struct Serve {
     pub(crate) ledger: Ledger,
     #[command(flatten)]
     pub(crate) cache: Cache,
-    /// Listen here instead of on 127.0.0.1:7600; may be given several times, port 0 takes a free one
+    /// Listen here instead of on 127.0.0.1:7600; may be given several times, port 0 takes a free one, unix:PATH is a socket
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Vec<String>,
     /// Listen here for clients of MySQL instead of on 127.0.0.1:7606; may be given several times, off listens nowhere
@@ -177,7 +177,7 @@ pub(crate) struct Cache {
 pub(crate) struct Place {
     #[command(flatten)]
     pub(crate) ledger: Ledger,
-    /// Ask this server instead, such as http://127.0.0.1:7600
+    /// Ask this server instead, such as http://127.0.0.1:7600; its token, if it wants one, is in FLOE_TOKEN
     #[arg(help_heading = "Where the ledger is")]
     #[arg(long, value_name = "URL", conflicts_with_all = ["data_dir", "url", "realm", "config"])]
     pub(crate) server: Option<String>,

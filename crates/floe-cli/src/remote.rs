@@ -10,6 +10,8 @@ use crate::failure::{Failure, Outcome};
 pub(crate) struct Remote {
     agent: ureq::Agent,
     base: String,
+    /// What says who calls, where the server asks.
+    authorization: Option<String>,
 }
 
 /// What a server answers to a request.
@@ -19,6 +21,9 @@ pub(crate) struct Answer {
     /// What the server asks for before the next try.
     pub(crate) retry_after: Option<Duration>,
 }
+
+/// The variable of the environment that holds a token: an argument would be seen by everybody on the machine.
+const TOKEN: &str = "FLOE_TOKEN";
 
 /// The longest answer that is read: more than the largest batch of IDs.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
@@ -36,32 +41,45 @@ impl Remote {
             )
         };
         match base.split_once("://") {
-            Some(("http", host)) if !host.is_empty() => {}
-            Some(("https", _)) => return Err(refuse("cannot be reached: this version does not speak TLS")),
+            Some(("http" | "https", host)) if !host.is_empty() => {}
             _ => return Err(refuse("is not an address of a server")),
         }
+        let authorization = match std::env::var(TOKEN) {
+            Ok(token) if token.is_empty() => None,
+            Ok(token) if token.bytes().all(|byte| byte.is_ascii_graphic()) => Some(format!("Bearer {token}")),
+            Err(std::env::VarError::NotPresent) => None,
+            // What it holds is not shown.
+            Ok(_) | Err(_) => {
+                return Err(Failure::usage(format_args!("{TOKEN} holds no token"))
+                    .hint("a token is the first line that `floe token new` prints, and nothing around it"));
+            }
+        };
+        // The certificates that the system trusts, or those in the file that SSL_CERT_FILE names.
+        let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build();
         let agent = ureq::Agent::config_builder()
+            .tls_config(tls)
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(5)))
             .timeout_global(Some(Duration::from_secs(30)))
             .user_agent(concat!("floe/", env!("CARGO_PKG_VERSION")))
             .build()
             .into();
-        Ok(Self { agent, base: base.to_owned() })
+        Ok(Self { agent, base: base.to_owned(), authorization })
     }
 
     /// `GET` of `path` under the server's address.
     pub(crate) fn get(&self, path: &str, accept: &str) -> Outcome<Answer> {
         let unreachable = |error: ureq::Error| {
-            Failure::new(format_args!("no answer from {}: {error}", self.base))
-                .hint("check that `floe serve` runs there and that the address and port are right")
+            Failure::new(format_args!("no answer from {}: {error}", self.base)).hint(match self.base.starts_with("https") {
+                true => "check that `floe serve` runs there with tls, and that the system, or the file that SSL_CERT_FILE names, trusts its certificate",
+                false => "check that `floe serve` runs there and that the address and port are right",
+            })
         };
-        let mut answer = self
-            .agent
-            .get(format!("{}{path}", self.base))
-            .header("Accept", accept)
-            .call()
-            .map_err(unreachable)?;
+        let mut request = self.agent.get(format!("{}{path}", self.base)).header("Accept", accept);
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let mut answer = request.call().map_err(unreachable)?;
         let retry_after = answer
             .headers()
             .get("retry-after")
@@ -104,6 +122,10 @@ impl Remote {
         // RFC 9457: title and detail are written for people.
         let problem: Value = serde_json::from_str(&answer.body).unwrap_or_default();
         let text = |key: &str| problem.get(key).and_then(Value::as_str);
+        if answer.status == 401 {
+            return Failure::new(format_args!("{} wants to know who calls", self.base))
+                .hint(format_args!("put a token of that server into the variable {TOKEN}"));
+        }
         match text("detail").or_else(|| text("title")) {
             Some(detail) => Failure::new(format_args!("{} says: {detail}", self.base)),
             None => Failure::new(format_args!("{} answers with status {}", self.base, answer.status))

@@ -36,7 +36,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// `floe` with these arguments, in an environment that does not depend on who runs the tests.
 pub(crate) fn floe<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_floe"));
-    command.args(arguments).env_remove("RUST_LOG").env_remove("RUST_BACKTRACE").env("NO_COLOR", "1");
+    command
+        .args(arguments)
+        .env_remove("RUST_LOG")
+        .env_remove("FLOE_TOKEN")
+        .env_remove("RUST_BACKTRACE")
+        .env("NO_COLOR", "1");
     command.stdin(Stdio::null());
     command
 }

@@ -1,10 +1,13 @@
 //! Clients that have to say who they are, over TLS.
 
+use std::path::Path;
+
 use floe_server::NewToken;
 use floe_testbed::{Certificates, Home};
 
 use super::grpc::stubs;
 use super::{Stand, python};
+use crate::process::{floe, run};
 
 #[test]
 fn every_wire_takes_tls_and_a_token_or_a_certificate() {
@@ -32,4 +35,14 @@ certificate = 'client.example'
     assert_eq!(given["visits"].len(), 3, "{given:?}");
     assert_eq!(given["tickets"].len(), 5, "{given:?}");
     assert_eq!(given["snowflake"].len(), 1, "{given:?}");
+
+    let url = format!("https://localhost:{}", stand.port());
+    let mint = |authority: &Path, token: &str| {
+        let mut command = floe(["mint", "visits", "--server", &url]);
+        run(command.env("SSL_CERT_FILE", authority).env("FLOE_TOKEN", token))
+    };
+    assert_eq!(mint(&certificates.signer, token.secret()).numbers(), [4]);
+    mint(&certificates.signer, "").refuses(1, &["wants to know who calls", "FLOE_TOKEN"]);
+    mint(&certificates.signer, "two words").refuses(2, &["FLOE_TOKEN holds no token"]);
+    mint(&certificates.stranger, token.secret()).refuses(1, &["SSL_CERT_FILE"]);
 }
