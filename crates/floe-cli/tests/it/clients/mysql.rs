@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{Stand, node, python};
+use super::{Stand, node, python, script};
 
 fn check(given: &std::collections::BTreeMap<String, Vec<String>>) {
     for name in ["tickets", "visits", "orders"] {
@@ -29,6 +29,26 @@ fn pymysql_and_mysql_connector_python() {
 fn mysql2() {
     let mut stand = Stand::start();
     let client = at(&stand, node("mysql2.cjs"));
+    check(&stand.serve(client));
+}
+
+#[test]
+fn mysqli_and_pdo_of_php() {
+    for driver in ["mysqli", "pdo"] {
+        let mut stand = Stand::start();
+        let mut client = Command::new("php");
+        client.arg(script("tickets.php")).arg(driver);
+        let client = at(&stand, client);
+        check(&stand.serve(client));
+    }
+}
+
+#[test]
+fn connector_j() {
+    let mut stand = Stand::start();
+    let mut client = Command::new("java");
+    client.args(["-cp", "/usr/share/java/mariadb-java-client.jar"]).arg(script("Tickets.java"));
+    let client = at(&stand, client);
     check(&stand.serve(client));
 }
 
