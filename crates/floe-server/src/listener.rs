@@ -29,6 +29,7 @@ use crate::session;
 use crate::thrift::Thrift;
 
 mod detect;
+mod frames;
 mod guard;
 mod rewound;
 
@@ -274,7 +275,7 @@ impl Front {
             }
             Protocol::Tls => {
                 self.metrics.unknown_protocols.inc();
-                Err(io::Error::other(format!("{protocol:?} is not served here")))
+                Err(io::Error::other(format!("a client wants {}, which is not served here", protocol.name())))
             }
         }
     }
