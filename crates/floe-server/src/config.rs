@@ -131,7 +131,7 @@ pub struct Limits {
     pub connections: usize,
     /// The most requests at once on one HTTP/2 connection.
     pub streams: u32,
-    /// How long a client may take to send a request's header.
+    /// How long a client may take to send a request's header, or a whole request where there is no header, or to log in.
     pub header_timeout: Duration,
     /// How long a connection stays open without a request.
     pub idle_timeout: Duration,

@@ -34,6 +34,7 @@ use crate::session::{self, Ended};
 use crate::thrift::Thrift;
 
 mod detect;
+mod frames;
 mod guard;
 mod rewound;
 mod sockets;
@@ -370,7 +371,7 @@ impl Front {
             // One has been served by now, and the other comes but once.
             Protocol::Mysql | Protocol::Tls => {
                 self.metrics.unknown_protocols.inc();
-                Err(io::Error::other(format!("{protocol:?} is not served here")))
+                Err(io::Error::other(format!("a client wants {}, which is not served here", protocol.name())))
             }
         }
     }

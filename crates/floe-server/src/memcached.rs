@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::access::Caller;
 use crate::metrics::WireMetrics;
 use crate::service::{Service, Wire};
-use crate::status::{Refusal, Status};
+use crate::status::Refusal;
 
 mod binary;
 mod text;
@@ -98,11 +98,7 @@ impl Minter {
                     }
                 }
                 // Too many for one step are not too many for so many clients' calls.
-                Err(refusal)
-                    if step > 1 && matches!(refusal.status, Status::BadRequest | Status::Exhausted) =>
-                {
-                    at_once = 1;
-                }
+                Err(refusal) if step > 1 && refusal.status.may_be_of_the_count() => at_once = 1,
                 Err(refusal) => {
                     self.figures.misses.fetch_add(left, Ordering::Relaxed);
                     (0..left).for_each(|_| answer(Err(&refusal)));

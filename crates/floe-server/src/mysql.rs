@@ -511,6 +511,10 @@ impl Session for Mysql {
         .encode(output);
     }
 
+    fn may_idle(&self) -> bool {
+        matches!(self.phase, Phase::Commands)
+    }
+
     async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
         let since = Instant::now();
         let mut consumed = 0;

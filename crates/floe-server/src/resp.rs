@@ -189,22 +189,29 @@ impl State {
 
     /// Mints for the `INCR`s that have been gathered.
     async fn flush(&mut self, output: &mut Vec<u8>) {
-        let count = std::mem::take(&mut self.run.count);
-        if count == 0 {
-            return;
-        }
-        match self.mint_numbers(Wire::RespIncr, count).await {
-            Ok(numbers) => {
-                let mut encoder = Encoder::new(output, self.version);
-                let mut last = None;
-                for number in numbers {
-                    encoder.integer(number);
-                    last = Some(number);
+        let mut left = std::mem::take(&mut self.run.count);
+        let mut at_once = left;
+        while left > 0 {
+            let step = at_once.min(left);
+            match self.mint_numbers(Wire::RespIncr, step).await {
+                Ok(numbers) => {
+                    let mut encoder = Encoder::new(output, self.version);
+                    let mut last = None;
+                    for number in numbers {
+                        encoder.integer(number);
+                        last = Some(number);
+                    }
+                    self.metrics.answered(step);
+                    self.note(last);
+                    left -= step;
                 }
-                self.metrics.answered(count);
-                self.note(last);
+                // Too many for one step are not too many for so many calls.
+                Err(refusal) if step > 1 && refusal.status.may_be_of_the_count() => at_once = 1,
+                Err(refusal) => {
+                    (0..left).for_each(|_| self.refuse(&refusal, output));
+                    left = 0;
+                }
             }
-            Err(refusal) => (0..count).for_each(|_| self.refuse(&refusal, output)),
         }
     }
 

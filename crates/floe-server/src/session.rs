@@ -4,8 +4,9 @@
 //! one buffer, which is written at once. So a pipeline of any depth costs one write for each read. A session that has
 //! written [`FULL`] bytes returns, and nothing is read until the client has taken them.
 //!
-//! A connection without a request is closed after `limits.idle_timeout`; a request that has begun has to be whole within
-//! `limits.header_timeout`, whatever trickles in; a client that stops reading is cut off after `limits.stall_timeout`.
+//! A connection without a request is closed after `limits.idle_timeout`; a request that has begun, and a login, has to be
+//! whole within `limits.header_timeout`, whatever trickles in; a client that stops reading is cut off after
+//! `limits.stall_timeout`.
 
 use std::io;
 use std::time::Duration;
@@ -35,6 +36,11 @@ pub(crate) trait Session: Send {
     /// What is said before the client says anything.
     fn greet(&mut self, output: &mut Vec<u8>) {
         let _ = output;
+    }
+
+    /// Whether the client may be idle now. Until it has logged in it may not: it has as long for that as for a request.
+    fn may_idle(&self) -> bool {
+        true
     }
 }
 
@@ -82,10 +88,11 @@ where
     let mut output = Vec::new();
     session.greet(&mut output);
     write(stream, &mut output, limits.stall_timeout).await?;
-    let mut deadline = Instant::now() + limits.idle_timeout;
-    let mut begun = false;
+    let limit = |idle: bool| if idle { limits.idle_timeout } else { limits.header_timeout };
+    let mut idle = session.may_idle();
+    let mut deadline = Instant::now() + limit(idle);
     loop {
-        match read(stream, &mut input, deadline, &mut draining, begun).await? {
+        match read(stream, &mut input, deadline, &mut draining).await? {
             Read::Some => {}
             Read::End => {
                 farewell(stream).await;
@@ -107,14 +114,12 @@ where
                 Next::Read => break served,
             }
         };
-        let part = !input.is_empty();
+        let was_idle = std::mem::replace(&mut idle, input.is_empty() && session.may_idle());
         // A request's time begins with its first byte, and does not begin anew with each.
-        if !part || !begun || served.consumed > 0 {
-            let limit = if part { limits.header_timeout } else { limits.idle_timeout };
-            deadline = Instant::now() + limit;
+        if idle || was_idle || served.consumed > 0 {
+            deadline = Instant::now() + limit(idle);
         }
-        begun = part;
-        if !part && input.capacity() > 2 * READ {
+        if input.is_empty() && input.capacity() > 2 * READ {
             input = BytesMut::new();
         }
     }
@@ -132,8 +137,8 @@ async fn read<S: AsyncRead + Unpin>(
     input: &mut BytesMut,
     deadline: Instant,
     draining: &mut watch::Receiver<bool>,
-    begun: bool,
 ) -> io::Result<Read> {
+    let begun = !input.is_empty();
     input.reserve(READ);
     tokio::select! {
         count = stream.read_buf(input) => Ok(if count? == 0 { Read::End } else { Read::Some }),

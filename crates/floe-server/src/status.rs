@@ -48,6 +48,11 @@ impl Status {
         Self::Stopped,
     ];
 
+    /// Whether fewer IDs might have been minted: a pipeline that was to be minted in one step is then minted one by one.
+    pub(crate) const fn may_be_of_the_count(self) -> bool {
+        matches!(self, Self::BadRequest | Self::Exhausted)
+    }
+
     /// The HTTP status code.
     pub(crate) const fn http(self) -> u16 {
         match self {

@@ -6,6 +6,7 @@ mod client;
 mod clients;
 mod drain;
 mod faketime;
+mod hostile;
 mod idle;
 mod input;
 mod kill;

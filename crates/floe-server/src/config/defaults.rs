@@ -124,7 +124,7 @@ header_count = {header_count}
 connections = {connections}
 # Requests at once on one HTTP/2 connection.
 streams = {streams}
-# How long a client may take to send a request's header.
+# How long a client may take to send a request's header, or a whole request where there is no header, or to log in.
 header_timeout = "{header_timeout}"
 # How long a connection stays open without a request.
 idle_timeout = "{idle_timeout}"

@@ -1,8 +1,9 @@
 //! A connection that ends by itself when its client is too slow.
 //!
 //! Three waits are bounded. Between requests a connection may be idle for `idle_timeout`. A request whose header has
-//! begun has to be whole within `header_timeout`, whatever trickles in meanwhile. A client that stops reading its
-//! answer is cut off after `stall_timeout`. While a request is being answered, the request's own deadline counts.
+//! begun (over HTTP/2, any frame) has to be whole within `header_timeout`, whatever trickles in meanwhile. A client that
+//! stops reading its answer is cut off after `stall_timeout`. While a request is being answered, the request's own
+//! deadline counts.
 
 use std::io;
 use std::pin::Pin;
@@ -17,9 +18,10 @@ use hyper::service::Service;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::frames::Frames;
 use crate::config::Limits;
 
-/// How a client that speaks HTTP/2 begins. Its frames are not requests, so only idleness is bounded here.
+/// How a client that speaks HTTP/2 begins.
 const HTTP2: &[u8] = b"PRI";
 
 /// See the module.
@@ -29,7 +31,8 @@ pub(super) struct Guard<S> {
     idle: Duration,
     header: Duration,
     stall: Duration,
-    http2: bool,
+    /// Where a client that speaks HTTP/2 stands.
+    frames: Option<Frames>,
     seen_any: bool,
     /// The requests that had begun when the reading deadline was set, and that deadline.
     reading: Option<(u64, Instant)>,
@@ -63,7 +66,7 @@ impl<S> Guard<S> {
             idle: limits.idle_timeout,
             header: limits.header_timeout,
             stall: limits.stall_timeout,
-            http2: false,
+            frames: None,
             seen_any: false,
             reading: None,
             header_begun: false,
@@ -78,15 +81,24 @@ impl<S> Guard<S> {
     fn note_read(&mut self, bytes: &[u8]) {
         if !self.seen_any && !bytes.is_empty() {
             self.seen_any = true;
-            self.http2 = bytes.starts_with(HTTP2);
+            self.frames = bytes.starts_with(HTTP2).then(Frames::new);
         }
         let begun = self.busy.begun();
         let same = self.reading.is_some_and(|(requests, _)| requests == begun);
-        if self.http2 || !same || !self.header_begun {
-            let limit = if self.http2 { self.idle } else { self.header };
-            self.reading = Some((begun, Instant::now() + limit));
-            self.header_begun = true;
+        let moved_on = match &mut self.frames {
+            None => !self.header_begun,
+            Some(frames) => frames.is_between() | frames.read(bytes),
+        };
+        self.header_begun = true;
+        if moved_on || !same {
+            self.reading = Some((begun, Instant::now() + self.limit()));
         }
+    }
+
+    /// How long the client may take now.
+    fn limit(&self) -> Duration {
+        let idle = self.frames.as_ref().map_or(!self.header_begun, Frames::is_between);
+        if idle { self.idle } else { self.header }
     }
 
     /// Nothing has come: whether the client has had its time.
@@ -104,9 +116,9 @@ impl<S> Guard<S> {
         let deadline = match self.reading {
             Some((requests, deadline)) if requests == begun => deadline,
             _ => {
-                let deadline = Instant::now() + self.idle;
-                self.reading = Some((begun, deadline));
                 self.header_begun = false;
+                let deadline = Instant::now() + self.limit();
+                self.reading = Some((begun, deadline));
                 deadline
             }
         };

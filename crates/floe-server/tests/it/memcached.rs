@@ -174,18 +174,6 @@ async fn a_pipeline_of_gets_is_answered_in_order_and_minted_in_few_steps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_too_long_for_one_step_is_minted_one_by_one() {
-    // One step mints ten a day at most, so that nobody's share depends on who else is in the pipeline.
-    let server = Server::of("[[name]]\nname = \"few\"\nkind = \"dated\"\ndigits = 1\nzone = \"UTC\"\n").await;
-    let said = answer(&server, &[&b"get few\r\n".repeat(30)[..], b"quit\r\n"].concat()).await;
-    let minted = said.matches("VALUE few 0 9\r\n").count();
-    // Nine of one day, or of each of two around midnight.
-    assert!(minted == 9 || minted == 18, "{said}");
-    assert_eq!(said.matches("SERVER_ERROR exhausted: ").count(), 30 - minted, "{said}");
-    server.stop().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn every_row_of_the_table_is_an_error_in_both_forms_and_never_a_miss() {
     let directory = directory();
     let first =

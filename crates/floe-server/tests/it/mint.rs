@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::harness::{Server, problem};
+use crate::hostile::answer;
 
 const NAMES: &str = r#"
 [[name]]
@@ -247,6 +248,24 @@ async fn what_is_no_id_is_refused() {
         ("1?layout=", 400),
     ] {
         server.problem(&format!("/v1/inspect/{path}"), status).await;
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipeline_that_is_too_long_for_one_step_is_minted_one_by_one() {
+    // One step mints ten a day at most, so that nobody's share depends on who else is in the pipeline.
+    let of = "kind = \"dated\"\ndigits = 1\nzone = \"UTC\"\n";
+    let server = Server::of(&format!("[[name]]\nname = \"few\"\n{of}[[name]]\nname = \"less\"\n{of}")).await;
+    for (asked, end, minted, refused) in [
+        ("get few\r\n", "quit\r\n", "VALUE few 0 9\r\n", "SERVER_ERROR exhausted: "),
+        ("*2\r\n$4\r\nINCR\r\n$4\r\nless\r\n", "*1\r\n$4\r\nQUIT\r\n", ":2", "-OVERFLOW "),
+    ] {
+        let said = answer(&server, format!("{}{end}", asked.repeat(30)).as_bytes()).await;
+        let count = said.matches(minted).count();
+        // Nine of one day, or of each of two around midnight.
+        assert!(count == 9 || count == 18, "{said}");
+        assert_eq!(said.matches(refused).count(), 30 - count, "{said}");
     }
     server.stop().await.unwrap();
 }
