@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::config::Limits;
+use crate::http::Plain;
 use crate::memcached::{Binary, Figures, Text};
 use crate::metrics::{Counted, Metrics};
 use crate::mysql::{self, Mysql};
@@ -244,7 +245,11 @@ impl Front {
         let id = self.connected.fetch_add(1, Ordering::Relaxed) + 1;
         match protocol {
             Protocol::Http => {
-                let (guard, busy) = Guard::new(stream, &self.limits);
+                // What it does not serve itself, hyper does from there on.
+                let mut plain = Plain::new(&served.service, &self.limits);
+                let left = session::run(&mut stream, &mut plain, &self.limits, others).await?;
+                let Some(left) = left else { return Ok(()) };
+                let (guard, busy) = Guard::new(Rewound::new(left, stream), &self.limits);
                 let service = busy.around(TowerToHyperService::new(served.router));
                 let builder = self.builder();
                 let connection = builder.serve_connection(TokioIo::new(guard), service);
@@ -252,25 +257,25 @@ impl Front {
             }
             Protocol::Resp => {
                 let mut session = Resp::new(&served.service, &self.limits, id);
-                session::run(&mut stream, &mut session, &self.limits, others).await
+                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedText => {
                 let mut session = Text::new(&served.service, &self.limits, &self.memcached);
-                session::run(&mut stream, &mut session, &self.limits, others).await
+                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedBinary => {
                 let mut session = Binary::new(&served.service, &self.limits, &self.memcached);
-                session::run(&mut stream, &mut session, &self.limits, others).await
+                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::Thrift => {
                 let mut session = Thrift::new(&served.service);
-                session::run(&mut stream, &mut session, &self.limits, others).await
+                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::Mysql => {
                 let mut random = [0; 20];
                 getrandom::fill(&mut random).map_err(io::Error::other)?;
                 let mut session = Mysql::new(&served.service, &self.limits, id, random);
-                session::run(&mut stream, &mut session, &self.limits, others).await
+                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::Tls => {
                 self.metrics.unknown_protocols.inc();

@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use floe_wire::mysql::sql::{self, Item, Statement, Table};
 use floe_wire::mysql::{
     Capabilities, Command, Done, Error, Execute, Greeting, Login, Opening, Packet, Plugin, Replies, Salt,
     Status as Standing, packet,
 };
-use tokio::time::Instant;
 
 use crate::config::Limits;
 use crate::metrics::WireMetrics;
@@ -463,7 +463,6 @@ impl Session for Mysql {
     }
 
     async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
-        let since = Instant::now();
         let mut consumed = 0;
         let next = loop {
             if output.len() >= FULL {
@@ -495,8 +494,11 @@ impl Session for Mysql {
                 }
             }
         };
-        self.metrics.took(since.elapsed());
         Served { consumed, next }
+    }
+
+    fn took(&mut self, time: Duration) {
+        self.metrics.took(time);
     }
 }
 
