@@ -86,11 +86,20 @@ fn connect(port: u16) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Runs so many clients at once.
-fn together(clients: usize, client: impl Fn() -> Result<Vec<u8>> + Sync) -> Result<(Duration, Vec<Vec<u8>>)> {
+/// Runs so many clients at once, each with a connection and with memory for what it reads, which was touched before the
+/// clock runs.
+fn together(
+    port: u16,
+    clients: usize,
+    bytes: usize,
+    client: impl Fn(TcpStream, Vec<u8>) -> Result<Vec<u8>> + Sync,
+) -> Result<(Duration, Vec<Vec<u8>>)> {
+    let ready = (0..clients).map(|_| Ok((connect(port)?, vec![1; bytes]))).collect::<Result<Vec<_>>>()?;
     let start = now();
     let read: Vec<_> = thread::scope(|scope| {
-        let clients: Vec<_> = (0..clients).map(|_| scope.spawn(&client)).collect();
+        let client = &client;
+        let clients: Vec<_> =
+            ready.into_iter().map(|(stream, memory)| scope.spawn(move || client(stream, memory))).collect();
         clients
             .into_iter()
             .map(|client| client.join().unwrap_or_else(|_| Err("a client panicked".into())))
@@ -102,12 +111,10 @@ fn together(clients: usize, client: impl Fn() -> Result<Vec<u8>> + Sync) -> Resu
 
 fn octets(port: u16, clients: usize) -> Result<Round> {
     let requests = IDS / IN_OCTETS / clients;
-    let (time, read) = together(clients, || {
-        let mut stream = connect(port)?;
+    let (time, read) = together(port, clients, requests * IN_OCTETS * 8, |mut stream, mut words| {
         let request = format!(
             "GET /v1/mint/segment?n={IN_OCTETS} HTTP/1.1\r\nhost: x\r\naccept: application/octet-stream\r\n\r\n"
         );
-        let mut words = vec![0; requests * IN_OCTETS * 8];
         for answer in words.chunks_exact_mut(IN_OCTETS * 8) {
             stream.write_all(request.as_bytes())?;
             // The head, and the first IDs behind it.
@@ -138,27 +145,28 @@ fn octets(port: u16, clients: usize) -> Result<Round> {
 fn mint(port: u16) -> Result<Round> {
     const CLIENTS: usize = 2;
     let batches = IDS / IN_MINT / PIPELINED / CLIENTS;
-    let (time, read) = together(CLIENTS, || {
-        let mut stream = connect(port)?;
-        let command = format!("*3\r\n$4\r\nMINT\r\n$7\r\nsegment\r\n$4\r\n{IN_MINT}\r\n").repeat(PIPELINED);
-        let mut text = Vec::with_capacity(batches * PIPELINED * IN_MINT * 16);
-        let mut piece = vec![0; 256 << 10];
-        for _ in 0..batches {
-            stream.write_all(command.as_bytes())?;
-            // One line for each ID, and one before each batch.
-            let mut lines = PIPELINED * (IN_MINT + 1);
-            while lines > 0 {
-                let count = stream.read(&mut piece)?;
-                if count == 0 {
-                    return Err("the server closed the connection".into());
+    let (time, read) =
+        together(port, CLIENTS, batches * PIPELINED * IN_MINT * 16, |mut stream, mut text| {
+            text.clear();
+            let command =
+                format!("*3\r\n$4\r\nMINT\r\n$7\r\nsegment\r\n$4\r\n{IN_MINT}\r\n").repeat(PIPELINED);
+            let mut piece = vec![0; 256 << 10];
+            for _ in 0..batches {
+                stream.write_all(command.as_bytes())?;
+                // One line for each ID, and one before each batch.
+                let mut lines = PIPELINED * (IN_MINT + 1);
+                while lines > 0 {
+                    let count = stream.read(&mut piece)?;
+                    if count == 0 {
+                        return Err("the server closed the connection".into());
+                    }
+                    let ends = piece[..count].iter().filter(|byte| **byte == b'\n').count();
+                    lines = lines.checked_sub(ends).ok_or("more came than was asked for")?;
+                    text.extend_from_slice(&piece[..count]);
                 }
-                let ends = piece[..count].iter().filter(|byte| **byte == b'\n').count();
-                lines = lines.checked_sub(ends).ok_or("more came than was asked for")?;
-                text.extend_from_slice(&piece[..count]);
             }
-        }
-        Ok(text)
-    })?;
+            Ok(text)
+        })?;
     let mut ids = Vec::with_capacity(IDS);
     for line in read.iter().flat_map(|text| text.split(|byte| *byte == b'\n')) {
         let line = std::str::from_utf8(line)?.trim_end();
