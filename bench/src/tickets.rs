@@ -13,7 +13,7 @@ use crate::Result;
 use crate::measure::now;
 use crate::serve::Subject;
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 const CLIENTS: usize = 16;
 const TIME: Duration = Duration::from_secs(3);
 
@@ -22,37 +22,43 @@ const MINT: &[u8] = b"REPLACE INTO Tickets64 (stub) VALUES ('a')";
 /// Error 1213, with which InnoDB asks a client to try again.
 const DEADLOCK: &[u8] = b"\xff\xbd\x04";
 const READ: &[u8] = b"SELECT LAST_INSERT_ID()";
+const BOTH: &[u8] = b"REPLACE INTO Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID()";
 
 /// Measures MariaDB with Flickr's table (MyISAM), the same on InnoDB, and floe, and prints medians and ratios. Whether no
 /// ticket came twice.
 pub(crate) fn report(binary: &Path) -> Result<bool> {
     let floe = Subject::start(binary, "")?;
-    let mut rows: Vec<(&str, u16, Vec<f64>)> = Vec::new();
     let servers = ["MyISAM", "InnoDB"].map(|engine| {
         let server = Mariadb::start(&[]);
         server.sql(&format!("{TABLE} ENGINE={engine}"));
         server
     });
-    rows.push(("MariaDB, MyISAM as Flickr's", servers[0].port(), Vec::new()));
-    rows.push(("MariaDB, InnoDB", servers[1].port(), Vec::new()));
-    rows.push(("floe, segment", floe.mysql, Vec::new()));
-    for _ in 0..ROUNDS {
-        for (_, port, rates) in &mut rows {
-            rates.push(measure(*port)?);
+    let subjects = [
+        ("MariaDB, MyISAM as Flickr's", servers[0].port()),
+        ("MariaDB, InnoDB", servers[1].port()),
+        ("floe, segment", floe.mysql),
+    ];
+    for (way, together) in [("the two statements in one query", true), ("each in a query of its own", false)]
+    {
+        let mut rows = subjects.map(|(name, port)| (name, port, Vec::new()));
+        for _ in 0..ROUNDS {
+            for (_, port, rates) in &mut rows {
+                rates.push(measure(*port, together)?);
+            }
         }
-    }
-    println!("{:<30} {:>12} {:>8}", "tickets, 16 clients", "a second", "ratio");
-    let mut first = None;
-    for (name, _, rates) in &mut rows {
-        rates.sort_by(f64::total_cmp);
-        let median = rates[rates.len() / 2];
-        println!("{name:<30} {median:>12.0} {:>8.2}", median / *first.get_or_insert(median));
+        println!("{CLIENTS} clients, {way:<36} {:>12} {:>8}", "tickets/s", "ratio");
+        let mut first = None;
+        for (name, _, rates) in &mut rows {
+            rates.sort_by(f64::total_cmp);
+            let median = rates[rates.len() / 2];
+            println!("{name:<48} {median:>12.0} {:>8.2}", median / *first.get_or_insert(median));
+        }
     }
     Ok(true)
 }
 
 /// Tickets a second of all clients together, none of which may be like another.
-fn measure(port: u16) -> Result<f64> {
+fn measure(port: u16, together: bool) -> Result<f64> {
     let stop = AtomicBool::new(false);
     let clients = (0..CLIENTS).map(|_| Client::connect(port)).collect::<Result<Vec<_>>>()?;
     let start = now();
@@ -64,7 +70,7 @@ fn measure(port: u16) -> Result<f64> {
                 scope.spawn(move || {
                     let mut tickets = Vec::new();
                     while !stop.load(Ordering::Relaxed) {
-                        tickets.push(client.ticket()?);
+                        tickets.push(client.ticket(together)?);
                     }
                     Ok(tickets)
                 })
@@ -98,8 +104,9 @@ struct Client {
 
 impl Client {
     fn connect(port: u16) -> Result<Self> {
-        /// PROTOCOL_41, SECURE_CONNECTION, CONNECT_WITH_DB, PLUGIN_AUTH, TRANSACTIONS.
-        const CAPABILITIES: u32 = 0x200 | 0x8000 | 0x8 | 0x8_0000 | 0x2000;
+        /// PROTOCOL_41, SECURE_CONNECTION, CONNECT_WITH_DB, PLUGIN_AUTH, TRANSACTIONS, MULTI_STATEMENTS and
+        /// MULTI_RESULTS.
+        const CAPABILITIES: u32 = 0x200 | 0x8000 | 0x8 | 0x8_0000 | 0x2000 | 0x1_0000 | 0x2_0000;
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
@@ -122,16 +129,18 @@ impl Client {
     }
 
     /// One ticket, as Flickr's clients take it.
-    fn ticket(&mut self) -> Result<u64> {
+    fn ticket(&mut self, together: bool) -> Result<u64> {
         loop {
-            self.query(MINT)?;
+            self.query(if together { BOTH } else { MINT })?;
             self.read()?;
             if !self.packet.starts_with(DEADLOCK) {
                 break;
             }
         }
         self.fine()?;
-        self.query(READ)?;
+        if !together {
+            self.query(READ)?;
+        }
         // One column, its description, the end of these, one row, and the end of the rows.
         self.read()?;
         self.fine()?;
