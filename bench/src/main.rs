@@ -9,6 +9,10 @@
 //! cargo run --release -p floe-bench -- --counter                     a counter on PostgreSQL beside nextval
 //! cargo run --release -p floe-bench -- --ledgers                     minting on PostgreSQL beside minting on memory
 //! cargo run --release -p floe-bench -- --redis target/release/floe   INCR by redis-benchmark, on Redis and on floe
+//! cargo run --release -p floe-bench -- --tickets target/release/floe Flickr's tickets, on a MariaDB and on floe
+//! cargo run --release -p floe-bench -- --nginx target/release/floe   one ID over HTTP by wrk, beside nginx
+//! cargo run --release -p floe-bench -- --bulk target/release/floe    IDs by the hundred thousand, over HTTP, gRPC and RESP
+//! cargo run --release -p floe-bench -- --idle target/release/floe    memory with 10,000 connections that wait
 //! cargo run --release -p floe-bench -- --soak target/release/floe --seconds 300
 //!                                                                    all wires at once, and the server killed
 //! cargo run --release -p floe-bench -- --binary target/release/floe  how soon `floe serve` answers, and its memory
@@ -21,13 +25,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+mod bulk;
+mod idle;
 mod ledgers;
 mod load;
 mod measure;
+mod nginx;
 mod redis;
 mod rows;
 mod serve;
 mod soak;
+mod tickets;
 
 /// Any error, on its way to the person at the terminal.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -58,13 +66,17 @@ fn run() -> Result<bool> {
             "--ledgers" => return ledgers::minting(),
             "--soak" => soak = Some(PathBuf::from(value()?)),
             "--redis" => return redis::report(value()?.as_ref()),
+            "--tickets" => return tickets::report(value()?.as_ref()),
+            "--nginx" => return nginx::report(value()?.as_ref()),
+            "--bulk" => return bulk::report(value()?.as_ref()),
+            "--idle" => return idle::report(value()?.as_ref()),
             "--binary" => binary = Some(PathBuf::from(value()?)),
             "--rate" => load.rate = value()?.parse()?,
             "--seconds" => load.seconds = value()?.parse()?,
             "--connections" => load.connections = value()?.parse()?,
             other if other.starts_with("--") => {
                 return Err(format!(
-                    "{other} is none of --load URL, --rate N, --seconds N, --connections N, --counter, --ledgers, --redis PATH, --soak PATH and --binary PATH"
+                    "{other} is none of --load URL, --rate N, --seconds N, --connections N, --counter, --ledgers, --redis PATH, --tickets PATH, --nginx PATH, --bulk PATH, --idle PATH, --soak PATH and --binary PATH"
                 )
                 .into());
             }

@@ -2,14 +2,13 @@
 //! processor.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 
 use floe_testbed::Redis;
 
 use crate::Result;
-use crate::serve::Server;
+use crate::serve::Subject;
 
 const ROUNDS: usize = 3;
 const CLIENTS: &str = "50";
@@ -28,26 +27,15 @@ struct Row {
 /// Measures Redis, then floe's segment, counter and snowflake, at each depth, and prints medians and ratios.
 pub(crate) fn report(binary: &Path) -> Result<bool> {
     let redis = Redis::start(&["--save", "", "--appendonly", "no"]);
-    let dir = tempfile::tempdir()?;
-    let config = dir.path().join("floe.toml");
-    fs::write(
-        &config,
-        "realm = 'bench'\n[[name]]\nname = 'segment'\nkind = 'segment'\n[[name]]\nname = 'counter'\nkind = 'counter'\n\
-         [[name]]\nname = 'snowflake'\nkind = 'snowflake'\nlayout = 'twitter'\n",
-    )?;
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-    let floe = Server::start(
-        binary,
-        port,
-        &["--config".as_ref(), config.as_os_str(), "--data-dir".as_ref(), dir.path().as_os_str()],
-    )?;
+    let floe = Subject::start(binary, "")?;
+    let port = floe.port;
     let redis_process = redis.home().processes().first().map(|pid| pid.as_raw_nonzero().get());
     let redis_process = u32::try_from(redis_process.ok_or("redis-server does not run")?)?;
     let subjects = [
         (redis.port(), redis_process, "redis"),
-        (port, floe.id(), "segment"),
-        (port, floe.id(), "counter"),
-        (port, floe.id(), "snowflake"),
+        (port, floe.server.id(), "segment"),
+        (port, floe.server.id(), "counter"),
+        (port, floe.server.id(), "snowflake"),
     ];
     println!(
         "{:<12} {:>6} {:>14} {:>8} {:>16} {:>8}",

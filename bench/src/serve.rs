@@ -52,6 +52,48 @@ impl Server {
     }
 }
 
+/// A server with a name of each kind that is compared with others, in a directory of its own.
+pub(crate) struct Subject {
+    pub(crate) server: Server,
+    /// Where everything but MySQL's protocol is served.
+    pub(crate) port: u16,
+    pub(crate) mysql: u16,
+    _dir: tempfile::TempDir,
+}
+
+const NAMES: &str = "
+[[name]]
+name = 'segment'
+kind = 'segment'
+[[name]]
+name = 'Tickets64'
+kind = 'segment'
+[[name]]
+name = 'counter'
+kind = 'counter'
+[[name]]
+name = 'snowflake'
+kind = 'snowflake'
+layout = 'twitter'
+";
+
+impl Subject {
+    /// Starts it; `limits` are lines of that section of its configuration.
+    pub(crate) fn start(binary: &Path, limits: &str) -> Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let config = dir.path().join("floe.toml");
+        let free = || std::io::Result::Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port());
+        let (port, mysql) = (free()?, free()?);
+        fs::write(
+            &config,
+            format!("realm = 'bench'\nmysql = '127.0.0.1:{mysql}'\n[limits]\n{limits}\n{NAMES}"),
+        )?;
+        let arguments =
+            ["--config".as_ref(), config.as_os_str(), "--data-dir".as_ref(), dir.path().as_os_str()];
+        Ok(Self { server: Server::start(binary, port, &arguments)?, port, mysql, _dir: dir })
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // It may have ended by itself; then there is nothing to do.
@@ -103,7 +145,8 @@ fn answers(address: &str, path: &str) -> bool {
     ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
 }
 
-fn resident_kib(process: u32) -> Result<u32> {
+/// The memory that a process holds.
+pub(crate) fn resident_kib(process: u32) -> Result<u32> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).ok_or("no VmRSS in /proc")?;

@@ -32,12 +32,14 @@ mod ids;
 mod katsubushi;
 mod leaf;
 mod operate;
+mod plain;
 mod problem;
 mod query;
 mod tinyid;
 mod v1;
 
 use bounded::Bounded;
+pub(crate) use plain::Plain;
 use problem::{HttpProblem, Problem};
 
 /// What every handler has.

@@ -24,13 +24,14 @@ use tokio_util::either::Either;
 
 use crate::access::Peer;
 use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
+use crate::http::Plain;
 use crate::memcached::{Binary, Figures, Text};
 use crate::metrics::{Counted, Metrics};
 use crate::mysql::{self, Mysql};
 use crate::resp::Resp;
 use crate::server::ServeError;
 use crate::service::Service;
-use crate::session::{self, Ended};
+use crate::session;
 use crate::thrift::Thrift;
 
 mod detect;
@@ -262,9 +263,9 @@ impl Front {
         let mut random = [0; 20];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let mut session = Mysql::new(&served.service, offer, &self.limits, id, random);
-        let ended = session::run(&mut stream, &mut session, &self.limits, draining.clone()).await?;
-        if let (Ended::Tls(first), Some(tls)) = (ended, &self.tls) {
-            let mut stream = self.shake_hands(tls, Rewound::new(first.to_vec(), stream)).await?;
+        let left = session::run(&mut stream, &mut session, &self.limits, draining.clone()).await?;
+        if let (Some(hello), Some(tls)) = (left, &self.tls) {
+            let mut stream = self.shake_hands(tls, Rewound::new(hello, stream)).await?;
             session.secured(served.service.access().certificate(&tls::names(stream.get_ref().1)));
             session::run(&mut stream, &mut session, &self.limits, draining).await?;
         }
@@ -345,7 +346,11 @@ impl Front {
         let id = self.connected.fetch_add(1, Ordering::Relaxed) + 1;
         match protocol {
             Protocol::Http => {
-                let (guard, busy) = Guard::new(stream, &self.limits);
+                // What it does not serve itself, hyper does from there on.
+                let mut plain = Plain::new(&served.service, peer.caller.clone(), &self.limits);
+                let left = session::run(&mut stream, &mut plain, &self.limits, others).await?;
+                let Some(left) = left else { return Ok(()) };
+                let (guard, busy) = Guard::new(Rewound::new(left, stream), &self.limits);
                 let service = Introduced { router: TowerToHyperService::new(served.router), peer };
                 let service = busy.around(service);
                 let builder = self.builder();
@@ -371,7 +376,7 @@ impl Front {
             // One has been served by now, and the other comes but once.
             Protocol::Mysql | Protocol::Tls => {
                 self.metrics.unknown_protocols.inc();
-                Err(io::Error::other(format!("a client wants {}, which is not served here", protocol.name())))
+                Err(io::Error::other(format!("a client wants {protocol:?}, which is not served here")))
             }
         }
     }

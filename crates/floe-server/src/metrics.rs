@@ -22,6 +22,10 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+mod durations;
+
+use durations::Durations;
+
 type Seconds = Counter<f64, AtomicU64>;
 
 /// The label of the names that have none of their own.
@@ -38,7 +42,7 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter>,
     request_seconds: Family<RouteLabel, Histogram>,
     commands: Family<CommandLabels, Counter>,
-    command_seconds: Family<ProtocolLabel, Histogram>,
+    command_seconds: Family<ProtocolLabel, Durations>,
     /// Requests whose answer has not begun.
     pub(crate) in_flight: Gauge,
     /// Connections that are open.
@@ -100,6 +104,12 @@ pub(crate) struct WireMetrics {
     protocol: &'static str,
     answered: Counter,
     commands: Family<CommandLabels, Counter>,
+    seconds: Durations,
+}
+
+/// The counters of one route of HTTP, for one connection.
+pub(crate) struct RouteMetrics {
+    answered: Counter,
     seconds: Histogram,
 }
 
@@ -147,9 +157,7 @@ impl Metrics {
         let commands = Family::default();
         let help = "Commands of the protocols beside HTTP, by what they came to";
         registry.register("commands", help, commands.clone());
-        // 10 us to 5 s.
-        let command_seconds: Family<ProtocolLabel, Histogram> =
-            Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.00001, 2.0, 20)));
+        let command_seconds = Family::default();
         let help = "Time until the commands that came together, a pipeline, were answered";
         registry.register_with_unit("pipeline_duration", help, Unit::Seconds, command_seconds.clone());
         let in_flight = Gauge::default();
@@ -227,6 +235,14 @@ impl Metrics {
         self.request_seconds.get_or_create(&RouteLabel { route }).observe(took.as_secs_f64());
     }
 
+    /// The counters of a route, for requests that are answered with 200.
+    pub(crate) fn route(&self, route: &'static str) -> RouteMetrics {
+        RouteMetrics {
+            answered: self.requests.get_or_create(&RequestLabels { route, status: 200 }).clone(),
+            seconds: self.request_seconds.get_or_create(&RouteLabel { route }).clone(),
+        }
+    }
+
     /// The counters of a protocol.
     pub(crate) fn wire(&self, protocol: &'static str) -> WireMetrics {
         let label = CommandLabels { protocol, outcome: "ok" };
@@ -262,6 +278,18 @@ impl WireMetrics {
     }
 
     /// The commands that came together were answered.
+    pub(crate) fn took(&self, time: Duration) {
+        self.seconds.observe(time);
+    }
+}
+
+impl RouteMetrics {
+    /// A request was answered.
+    pub(crate) fn answered(&self) {
+        self.answered.inc();
+    }
+
+    /// How long one of them took.
     pub(crate) fn took(&self, time: Duration) {
         self.seconds.observe(time.as_secs_f64());
     }

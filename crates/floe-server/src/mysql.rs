@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use floe_wire::mysql::sql::{self, Item, Statement, Table};
 use floe_wire::mysql::{
     Capabilities, Command, Done, Error, Execute, Greeting, Login, Opening, Packet, Plugin, Replies, Salt,
     Status as Standing, packet,
 };
-use tokio::time::Instant;
 
 use crate::access::{Caller, MysqlProof};
 use crate::config::Limits;
@@ -193,7 +193,8 @@ impl Mysql {
         let mut replies = Replies::new(output, packet.sequence, self.capabilities);
         match self.phase {
             Phase::Opening => match Opening::read(packet, self.offered(), self.tls == Tls::Begun)? {
-                Opening::Tls => Ok(Next::Tls),
+                // What follows is TLS.
+                Opening::Tls => Ok(Next::HandOver),
                 Opening::Login(_) if self.tls == Tls::Required => {
                     self.metrics.refused(Status::BadRequest);
                     let text = "this port takes TLS: connect with it (--ssl, sslmode, ssl-mode=REQUIRED)";
@@ -516,7 +517,6 @@ impl Session for Mysql {
     }
 
     async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
-        let since = Instant::now();
         let mut consumed = 0;
         let next = loop {
             if output.len() >= FULL {
@@ -548,8 +548,11 @@ impl Session for Mysql {
                 }
             }
         };
-        self.metrics.took(since.elapsed());
         Served { consumed, next }
+    }
+
+    fn took(&mut self, time: Duration) {
+        self.metrics.took(time);
     }
 }
 

@@ -5,15 +5,15 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use floe::Minted;
 use floe_wire::resp::{Decoder, Encoder, Limits as WireLimits, Request, Version};
-use tokio::time::Instant;
 
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::metrics::WireMetrics;
-use crate::service::{Service, Wire};
+use crate::service::{OpenName, Service, Wire};
 use crate::session::{FULL, Next, Served, Session};
 use crate::status::{Refusal, Status};
 
@@ -43,6 +43,8 @@ struct State {
     request_bytes: usize,
     /// `INCR`s of one name that nothing has been minted for yet.
     run: Run,
+    /// The name that the client counted under last: most clients stay with one.
+    recent: Option<Arc<OpenName>>,
     /// A batch that is being written.
     writing: Option<Minted>,
     queue: Option<Queue>,
@@ -83,6 +85,7 @@ impl Resp {
                 name: String::new(),
                 request_bytes,
                 run: Run::default(),
+                recent: None,
                 writing: None,
                 queue: None,
                 replay: Vec::new(),
@@ -94,8 +97,7 @@ impl Resp {
 impl Session for Resp {
     async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
         let Self { decoder, state } = self;
-        let since = Instant::now();
-        let served = loop {
+        loop {
             let served = match state.replay.is_empty() {
                 true => state.serve(decoder, input, output).await,
                 false => {
@@ -112,9 +114,11 @@ impl Session for Resp {
                 }
             };
             break served;
-        };
-        state.metrics.took(since.elapsed());
-        served
+        }
+    }
+
+    fn took(&mut self, time: Duration) {
+        self.state.metrics.took(time);
     }
 }
 
@@ -217,18 +221,20 @@ impl State {
 
     /// Numbers under the name of the run.
     async fn mint_numbers(
-        &self,
+        &mut self,
         wire: Wire,
         count: u64,
     ) -> Result<impl Iterator<Item = i64> + use<>, Refusal> {
-        let name = text(&self.run.name)?;
-        let minted = self.service.mint(&self.caller, wire, name, count).await?;
+        let Self { service, caller, run, recent, .. } = self;
+        let name = text(&run.name)?;
+        let minted = service.mint_again(caller, recent, wire, name, count).await?;
         numbers(name, minted)
     }
 
+    /// Remembers the last number under the name of the run, for `GET`.
     fn note(&self, last: Option<i64>) {
-        if let (Ok(name), Some(last)) = (text(&self.run.name), last) {
-            self.service.note_last(name, last);
+        if let (Some(open), Some(last)) = (&self.recent, last) {
+            open.note_last(last);
         }
     }
 
@@ -386,7 +392,8 @@ impl State {
         let name = argument_text(request, 1)?;
         let many = request.get(2).map(text).transpose()?;
         let count = many.map_or(Ok(1), |many| self.service.count(many))?;
-        let minted = self.service.mint(&self.caller, Wire::Native, name, count).await?;
+        let Self { service, caller, recent, .. } = self;
+        let minted = service.mint_again(caller, recent, Wire::Native, name, count).await?;
         if many.is_some() {
             Encoder::new(output, self.version).array(usize::try_from(count).unwrap_or(usize::MAX));
         }

@@ -63,9 +63,10 @@ enum Known {
     Mismatch(Arc<str>),
 }
 
-struct OpenName {
+/// A name that is open. It stays so, and the same, for as long as the process runs.
+pub(crate) struct OpenName {
     handle: Handle,
-    /// The last value that [`Service::note_last`] was told of; 0 is none.
+    /// The last value that [`OpenName::note_last`] was told of; 0 is none.
     last: AtomicU64,
     /// The least that a segment of it has.
     min_step: u64,
@@ -153,11 +154,30 @@ impl Service {
         name: &str,
         n: u64,
     ) -> Result<Minted, Refusal> {
+        self.mint_again(caller, &mut None, wire, name, n).await
+    }
+
+    /// [`mint`](Self::mint) for a connection that may have minted under the name before: it is not looked up where it is
+    /// the `recent` one, which it is from now on.
+    ///
+    /// # Errors
+    /// A [`Refusal`] of any status. Nothing is handed out then.
+    pub(crate) async fn mint_again(
+        self: &Arc<Self>,
+        caller: &Caller,
+        recent: &mut Option<Arc<OpenName>>,
+        wire: Wire,
+        name: &str,
+        n: u64,
+    ) -> Result<Minted, Refusal> {
         caller.check_name(name)?;
         if n == 0 || n > self.max_batch {
             self.count(&n.to_string())?;
         }
-        let open = self.opened(wire, name).await?;
+        let open = match recent {
+            Some(open) if open.name() == name => open,
+            _ => recent.insert(self.opened(wire, name).await?),
+        };
         wire.admits(name, open.handle.definition().kind())?;
         let minted = match open.handle.try_mint_many(n) {
             Ok(Some(minted)) => Ok(minted),
@@ -173,7 +193,7 @@ impl Service {
             }
             Err(error) => Err(error),
         };
-        let minted = minted.map_err(|error| self.refuse(&open, error))?;
+        let minted = minted.map_err(|error| self.refuse(open, error))?;
         if open.stop_logged.load(Ordering::Relaxed) && open.stop_logged.swap(false, Ordering::AcqRel) {
             tracing::info!(name, "the name is minted from again");
         }
@@ -190,13 +210,6 @@ impl Service {
     /// The most IDs in one call.
     pub(crate) fn max_batch(&self) -> u64 {
         self.max_batch
-    }
-
-    /// Remembers the last value that was minted under a name, for [`last`](Self::last).
-    pub(crate) fn note_last(&self, name: &str, last: i64) {
-        if let (Some(Known::Open(open)), Ok(last)) = (self.find(name), u64::try_from(last)) {
-            open.last.fetch_max(last, Ordering::AcqRel);
-        }
     }
 
     /// The last value that was minted under a name, as far as this server knows: one of its own, else the mark of a
@@ -483,6 +496,20 @@ impl Service {
                 self.stopped.notify_one();
                 Refusal::new(Status::Stopped, detail)
             }
+        }
+    }
+}
+
+impl OpenName {
+    /// The name.
+    pub(crate) fn name(&self) -> &str {
+        self.handle.name().as_str()
+    }
+
+    /// Remembers the last value that was minted, for [`Service::last`].
+    pub(crate) fn note_last(&self, last: i64) {
+        if let Ok(last) = u64::try_from(last) {
+            self.last.fetch_max(last, Ordering::AcqRel);
         }
     }
 }

@@ -8,13 +8,19 @@
 //! whole within `limits.header_timeout`, whatever trickles in; a client that stops reading is cut off after
 //! `limits.stall_timeout`.
 
+use std::future::poll_fn;
 use std::io;
+use std::mem::MaybeUninit;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use futures_util::FutureExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::task::coop::has_budget_remaining;
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 
 use crate::config::Limits;
 
@@ -24,6 +30,9 @@ pub(crate) const FULL: usize = 64 << 10;
 /// How much is read at once.
 const READ: usize = 16 << 10;
 
+/// How large a connection's buffers stay: most connections wait most of the time, and there may be many.
+const KEPT: usize = 4 << 10;
+
 /// How long, and how many bytes, a client may go on sending after the last answer: closing on unread bytes would take the
 /// answer back.
 const FAREWELL: (Duration, usize) = (Duration::from_secs(1), 1 << 20);
@@ -32,6 +41,9 @@ const FAREWELL: (Duration, usize) = (Duration::from_secs(1), 1 << 20);
 pub(crate) trait Session: Send {
     /// Serves the whole requests at the front of `input` and appends the answers to `output`.
     fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> impl Future<Output = Served> + Send;
+
+    /// Is told how long the last call of [`serve`](Self::serve) took.
+    fn took(&mut self, time: Duration);
 
     /// What is said before the client says anything.
     fn greet(&mut self, output: &mut Vec<u8>) {
@@ -59,27 +71,21 @@ pub(crate) enum Next {
     Read,
     /// There may be whole requests left.
     Again,
+    /// What is left is for somebody else to serve, and all that follows.
+    HandOver,
     /// The client has said goodbye, or what it says makes no sense any more.
     Close,
-    /// TLS begins, with what is left of the input.
-    Tls,
 }
 
-/// How a connection ended.
-pub(crate) enum Ended {
-    Closed,
-    /// TLS begins on it, and this is the beginning.
-    Tls(BytesMut),
-}
-
-/// Serves a connection to its end. `draining` turns true when the server stops: a request that is whole is answered, and
-/// then the connection is closed.
+/// Serves a connection to its end, or until the session has handed it over: then what was read of the next request is
+/// returned. `draining` changes when the server stops: a request that is whole is answered, and then the connection is
+/// closed.
 pub(crate) async fn run<S, P>(
     stream: &mut S,
     session: &mut P,
     limits: &Limits,
-    mut draining: watch::Receiver<bool>,
-) -> io::Result<Ended>
+    draining: watch::Receiver<bool>,
+) -> io::Result<Option<Vec<u8>>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     P: Session,
@@ -90,36 +96,50 @@ where
     write(stream, &mut output, limits.stall_timeout).await?;
     let limit = |idle: bool| if idle { limits.idle_timeout } else { limits.header_timeout };
     let mut idle = session.may_idle();
-    let mut deadline = Instant::now() + limit(idle);
+    let deadline = Instant::now() + limit(idle);
+    let mut told = draining.clone();
+    let mut waits = Waits {
+        deadline,
+        sleep: pin!(sleep_until(deadline)),
+        // A sender that is gone has stopped, too.
+        told: pin!(async move { drop(told.changed().await) }.fuse()),
+        draining,
+        set: false,
+    };
     loop {
-        match read(stream, &mut input, deadline, &mut draining).await? {
+        match read(stream, &mut input, &mut waits).await? {
             Read::Some => {}
             Read::End => {
                 farewell(stream).await;
-                return Ok(Ended::Closed);
+                return Ok(None);
             }
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
-        let served = loop {
+        let (served, now) = loop {
+            let since = Instant::now();
             let served = session.serve(&input, &mut output).await;
+            let mut now = Instant::now();
+            session.took(now - since);
             input.advance(served.consumed.min(input.len()));
-            write(stream, &mut output, limits.stall_timeout).await?;
+            if write(stream, &mut output, limits.stall_timeout).await? {
+                now = Instant::now();
+            }
             match served.next {
                 Next::Again => {}
                 Next::Close => {
                     farewell(stream).await;
-                    return Ok(Ended::Closed);
+                    return Ok(None);
                 }
-                Next::Tls => return Ok(Ended::Tls(input)),
-                Next::Read => break served,
+                Next::HandOver => return Ok(Some(input.to_vec())),
+                Next::Read => break (served, now),
             }
         };
         let was_idle = std::mem::replace(&mut idle, input.is_empty() && session.may_idle());
         // A request's time begins with its first byte, and does not begin anew with each.
         if idle || was_idle || served.consumed > 0 {
-            deadline = Instant::now() + limit(idle);
+            waits.deadline = now + limit(idle);
         }
-        if input.is_empty() && input.capacity() > 2 * READ {
+        if input.is_empty() && input.capacity() > KEPT {
             input = BytesMut::new();
         }
     }
@@ -131,44 +151,114 @@ enum Read {
     Late,
 }
 
-/// Reads on, unless the time is over, or the server stops and no request has begun.
-async fn read<S: AsyncRead + Unpin>(
-    stream: &mut S,
-    input: &mut BytesMut,
+/// What ends the wait for a request: its deadline, and the end of the server.
+///
+/// Setting a timer and a listener for each request would cost more than most requests do. A connection is one task, whose
+/// waker stays the same, so both are set once: the listener for good, and the timer until it goes off, which is when it
+/// is set to what the deadline has become meanwhile.
+struct Waits<'a, T> {
     deadline: Instant,
-    draining: &mut watch::Receiver<bool>,
-) -> io::Result<Read> {
-    let begun = !input.is_empty();
-    input.reserve(READ);
-    tokio::select! {
-        count = stream.read_buf(input) => Ok(if count? == 0 { Read::End } else { Read::Some }),
-        // A sender that is gone has stopped, too.
-        _ = draining.wait_for(|draining| *draining), if !begun => Ok(Read::End),
-        () = sleep_until(deadline) => Ok(Read::Late),
+    /// Never set to later than the deadline.
+    sleep: Pin<&'a mut Sleep>,
+    told: Pin<&'a mut T>,
+    draining: watch::Receiver<bool>,
+    /// Whether both wake this task.
+    set: bool,
+}
+
+impl<T: Future<Output = ()>> Waits<'_, T> {
+    /// Whether the wait is over, where nothing came; `begun` where a request has, which the server's end lets come whole.
+    fn poll(&mut self, context: &mut Context<'_>, begun: bool) -> Poll<Read> {
+        // A task that has had its share is run again in any case, and would set nothing now.
+        if !has_budget_remaining() {
+            return Poll::Pending;
+        }
+        if self.deadline < self.sleep.deadline() {
+            self.sleep.as_mut().reset(self.deadline);
+            self.set = false;
+        }
+        if !self.set {
+            // What is over by now is found below.
+            let _ = self.told.as_mut().poll(context);
+            let _ = self.sleep.as_mut().poll(context);
+            self.set = true;
+        }
+        if !begun && self.draining.has_changed().unwrap_or(true) {
+            return Poll::Ready(Read::End);
+        }
+        while self.sleep.is_elapsed() {
+            if self.deadline <= self.sleep.deadline() {
+                return Poll::Ready(Read::Late);
+            }
+            self.sleep.as_mut().reset(self.deadline);
+            let _ = self.sleep.as_mut().poll(context);
+        }
+        Poll::Pending
     }
 }
 
-/// Writes everything, as long as the client takes something every now and then.
+/// Reads on, unless the time is over, or the server stops and no request has begun.
+async fn read<S: AsyncRead + Unpin, T: Future<Output = ()>>(
+    stream: &mut S,
+    input: &mut BytesMut,
+    waits: &mut Waits<'_, T>,
+) -> io::Result<Read> {
+    let begun = !input.is_empty();
+    poll_fn(|context| {
+        // On the stack, so that a connection which waits holds no room for what may come.
+        let mut room = [const { MaybeUninit::uninit() }; READ];
+        let mut come = ReadBuf::uninit(&mut room);
+        match Pin::new(&mut *stream).poll_read(context, &mut come) {
+            Poll::Ready(Ok(())) if come.filled().is_empty() => Poll::Ready(Ok(Read::End)),
+            Poll::Ready(Ok(())) => {
+                input.extend_from_slice(come.filled());
+                Poll::Ready(Ok(Read::Some))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => waits.poll(context, begun).map(Ok),
+        }
+    })
+    .await
+}
+
+/// Writes everything, as long as the client takes something every now and then; whether it had to be waited for.
 async fn write<S: AsyncWrite + Unpin>(
     stream: &mut S,
     output: &mut Vec<u8>,
     stall: Duration,
-) -> io::Result<()> {
-    let mut left = output.as_slice();
-    while !left.is_empty() {
-        let stopped = |_| io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading");
-        let count = timeout(stall, stream.write(left)).await.map_err(stopped)??;
-        if count == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
+) -> io::Result<bool> {
+    if output.is_empty() {
+        return Ok(false);
+    }
+    let (mut left, mut waited) = (output.as_slice(), false);
+    let mut stalled: Option<Pin<Box<Sleep>>> = None;
+    poll_fn(|context| {
+        loop {
+            let progress = match left {
+                [] => Pin::new(&mut *stream).poll_flush(context).map_ok(|()| 0),
+                _ => Pin::new(&mut *stream).poll_write(context, left),
+            };
+            match progress {
+                Poll::Ready(Ok(0)) if left.is_empty() => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(count)) => {
+                    left = left.get(count..).unwrap_or_default();
+                    stalled = None;
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    waited = true;
+                    let sleep = stalled.get_or_insert_with(|| Box::pin(sleep(stall)));
+                    let late = || Err(io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading"));
+                    return sleep.as_mut().poll(context).map(|()| late());
+                }
+            }
         }
-        left = left.get(count..).unwrap_or_default();
-    }
-    if !output.is_empty() {
-        timeout(stall, stream.flush()).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    }
+    })
+    .await?;
     output.clear();
-    output.shrink_to(2 * FULL);
-    Ok(())
+    output.shrink_to(KEPT);
+    Ok(waited)
 }
 
 /// Closes, and lets the client read what it was told.

@@ -4,13 +4,13 @@
 //! TApplicationException. A oneway call is not answered, and nothing is minted for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use floe::layout::Part;
 use floe::{Definition, Minted};
 use floe_wire::thrift::{
     Arguments, Decoder, Exception, Header, Kind, Limits as WireLimits, exception, is_useragent, reply_i64,
 };
-use tokio::time::Instant;
 
 use crate::access::Caller;
 use crate::metrics::WireMetrics;
@@ -43,7 +43,6 @@ impl Thrift {
 impl Session for Thrift {
     async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
         let Self { decoder, service, caller, metrics } = self;
-        let since = Instant::now();
         let mut consumed = 0;
         let next = loop {
             if output.len() >= FULL {
@@ -83,8 +82,11 @@ impl Session for Thrift {
                 }
             }
         };
-        metrics.took(since.elapsed());
         Served { consumed, next }
+    }
+
+    fn took(&mut self, time: Duration) {
+        self.metrics.took(time);
     }
 }
 

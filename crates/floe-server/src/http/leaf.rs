@@ -109,7 +109,7 @@ async fn get(
 }
 
 /// The one ID of a batch, as the number that a Java client reads into a `long`.
-fn number(minted: Minted) -> Result<String, Refusal> {
+pub(super) fn number(minted: Minted) -> Result<String, Refusal> {
     let id = match minted {
         Minted::Numbers(mut ids) => ids.next().map(|id| id.to_string()),
         Minted::Wide(mut ids) => ids.next().map(|id| id.to_string()),

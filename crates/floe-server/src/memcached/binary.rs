@@ -5,11 +5,11 @@
 //! the answers to the rest unread, and would take them for the answers to what they ask next.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use floe_wire::memcached::binary::{
     Decoder, Limits as WireLimits, Operation, Request, Status as WireStatus, reply,
 };
-use tokio::time::Instant;
 
 use super::{Figures, Minter, Run, SERVED, VERSION};
 use crate::access::Caller;
@@ -62,7 +62,6 @@ impl Binary {
 impl Session for Binary {
     async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
         let Self { decoder, state } = self;
-        let since = Instant::now();
         let mut consumed = 0;
         let next = loop {
             if output.len() >= FULL {
@@ -86,8 +85,11 @@ impl Session for Binary {
             }
         };
         state.flush(output).await;
-        state.minter.metrics.took(since.elapsed());
         Served { consumed, next: if state.broken { Next::Close } else { next } }
+    }
+
+    fn took(&mut self, time: Duration) {
+        self.state.minter.metrics.took(time);
     }
 }
 

@@ -1,9 +1,9 @@
 //! The form of lines.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use floe_wire::memcached::text::{Decoder, Keys, Limits as WireLimits, Request, reply};
-use tokio::time::Instant;
 
 use super::{Figures, Minter, Run, SERVED, VERSION};
 use crate::access::Caller;
@@ -43,7 +43,6 @@ impl Text {
 impl Session for Text {
     async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
         let Self { decoder, state } = self;
-        let since = Instant::now();
         let mut consumed = 0;
         let next = loop {
             if output.len() >= FULL {
@@ -67,8 +66,11 @@ impl Session for Text {
             }
         };
         state.flush(output).await;
-        state.minter.metrics.took(since.elapsed());
         Served { consumed, next }
+    }
+
+    fn took(&mut self, time: Duration) {
+        self.state.minter.metrics.took(time);
     }
 }
 

@@ -1,6 +1,9 @@
 //! The end of a server.
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use crate::harness::{Server, directory, file, until};
+use crate::hostile::{connect, rest};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_fails_first_and_minting_goes_on_until_the_listeners_close() {
@@ -39,6 +42,26 @@ async fn a_request_under_way_is_answered() {
     assert_eq!(response.status(), 200);
     let ids: serde_json::Value = response.json().await.unwrap();
     assert_eq!(ids["ids"].as_array().unwrap().len(), 1600);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_under_way_is_answered_and_its_connection_closed_at_once() {
+    // 400 ms of IDs, and a server that would wait longer for its clients than this test does.
+    let mut server = Server::of(
+        "limits = { drain_timeout = \"60s\" }\n[[name]]\nname = \"slow\"\nkind = \"snowflake\"\nlayout = \"time:41 worker:10 sequence:2\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"\n",
+    )
+    .await;
+    let mut stream = connect(&server).await;
+    let mint = |n| format!("*3\r\n$4\r\nMINT\r\n$4\r\nslow\r\n$4\r\n{n}\r\n");
+    // The first answer is too long to wait for the second one.
+    stream.write_all((mint(2200) + &mint(1600)).as_bytes()).await.unwrap();
+    let mut head = [0; 7];
+    stream.read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"*2200\r\n");
+    server.tell_to_stop();
+    let said = rest(&mut stream).await;
+    assert_eq!(said.iter().filter(|byte| **byte == b':').count(), 2200 + 1600);
+    server.ended().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

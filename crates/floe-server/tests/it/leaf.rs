@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
+use tokio::io::AsyncWriteExt;
+
 use crate::harness::Server;
+use crate::hostile::{connect, rest};
 
 const NAMES: &str = r#"
 [[name]]
@@ -114,6 +117,46 @@ async fn the_pages_for_people_show_names_as_text() {
         let page = response.text().await.unwrap();
         assert!(page.contains("&lt;b&gt;bold&lt;script&gt;&amp;&#39;&quot;"), "{page}");
         assert!(!page.contains("<script>"), "{page}");
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_requests_are_no_longer_plain_goes_on() {
+    let server = Server::of(NAMES).await;
+    let mut stream = connect(&server).await;
+    let of = |path: &str, header: &str| format!("GET {path} HTTP/1.1\r\nhost: x\r\n{header}\r\n");
+    // Two that are answered at once, one that the router answers, an error, and again one like the first.
+    let pipeline = [
+        of("/api/segment/get/leaf-segment-test", ""),
+        of("/api/segment/get/leaf-segment-test", "accept: */*\r\n"),
+        of("/api/segment/get/leaf-segment-test", "x-unheard-of: 1\r\n"),
+        of("/api/segment/get/orders", ""),
+        of("/api/segment/get/leaf-segment-test", "connection: close\r\n"),
+    ];
+    // In two pieces that part the third request.
+    let whole = pipeline.concat();
+    let (first, second) = whole.split_at(pipeline[..2].concat().len() + 9);
+    stream.write_all(first.as_bytes()).await.unwrap();
+    stream.write_all(second.as_bytes()).await.unwrap();
+    let said = String::from_utf8(rest(&mut stream).await).unwrap();
+    let answers: Vec<&str> = said.split("HTTP/1.1 ").skip(1).collect();
+    assert_eq!(answers.len(), 5, "{said}");
+    let numbered = |number: &str| {
+        format!(
+            "200 OK\r\ncontent-type: text/plain;charset=UTF-8\r\ncache-control: no-store\r\ncontent-length: 1\r\n\r\n{number}"
+        )
+    };
+    assert_eq!(answers[..3], ["1", "2", "3"].map(numbered), "all in one form");
+    assert!(answers[3].starts_with("500 ") && answers[3].contains("\"status\":500"), "{said}");
+    assert!(answers[4].starts_with("200 ") && answers[4].ends_with("\r\n\r\n4"), "{said}");
+    let metrics = server.text("/metrics").await;
+    for line in [
+        "floe_http_requests_total{route=\"/api/segment/get/{key}\",status=\"200\"} 4\n",
+        "floe_http_requests_total{route=\"/api/segment/get/{key}\",status=\"500\"} 1\n",
+        "floe_http_request_duration_seconds_count{route=\"/api/segment/get/{key}\"} 5\n",
+    ] {
+        assert!(metrics.contains(line), "{line}{metrics}");
     }
     server.stop().await.unwrap();
 }

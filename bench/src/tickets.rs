@@ -1,0 +1,185 @@
+//! Flickr's tickets, by one client, on a real MariaDB and on floe's MySQL port in turn.
+
+use std::io::{BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use floe_testbed::Mariadb;
+
+use crate::Result;
+use crate::measure::now;
+use crate::serve::Subject;
+
+const ROUNDS: usize = 3;
+const CLIENTS: usize = 16;
+const TIME: Duration = Duration::from_secs(3);
+
+const TABLE: &str = "CREATE TABLE floe.Tickets64 (id bigint unsigned NOT NULL auto_increment, stub char(1) NOT NULL default '', PRIMARY KEY (id), UNIQUE KEY stub (stub))";
+const MINT: &[u8] = b"REPLACE INTO Tickets64 (stub) VALUES ('a')";
+/// Error 1213, with which InnoDB asks a client to try again.
+const DEADLOCK: &[u8] = b"\xff\xbd\x04";
+const READ: &[u8] = b"SELECT LAST_INSERT_ID()";
+const BOTH: &[u8] = b"REPLACE INTO Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID()";
+
+/// Measures MariaDB with Flickr's table (MyISAM), the same on InnoDB, and floe, and prints medians and ratios. Whether no
+/// ticket came twice.
+pub(crate) fn report(binary: &Path) -> Result<bool> {
+    let floe = Subject::start(binary, "")?;
+    let servers = ["MyISAM", "InnoDB"].map(|engine| {
+        let server = Mariadb::start(&[]);
+        server.sql(&format!("{TABLE} ENGINE={engine}"));
+        server
+    });
+    let subjects = [
+        ("MariaDB, MyISAM as Flickr's", servers[0].port()),
+        ("MariaDB, InnoDB", servers[1].port()),
+        ("floe, segment", floe.mysql),
+    ];
+    for (way, together) in [("the two statements in one query", true), ("each in a query of its own", false)]
+    {
+        let mut rows = subjects.map(|(name, port)| (name, port, Vec::new()));
+        for _ in 0..ROUNDS {
+            for (_, port, rates) in &mut rows {
+                rates.push(measure(*port, together)?);
+            }
+        }
+        println!("{CLIENTS} clients, {way:<36} {:>12} {:>8}", "tickets/s", "ratio");
+        let mut first = None;
+        for (name, _, rates) in &mut rows {
+            rates.sort_by(f64::total_cmp);
+            let median = rates[rates.len() / 2];
+            println!("{name:<48} {median:>12.0} {:>8.2}", median / *first.get_or_insert(median));
+        }
+    }
+    Ok(true)
+}
+
+/// Tickets a second of all clients together, none of which may be like another.
+fn measure(port: u16, together: bool) -> Result<f64> {
+    let stop = AtomicBool::new(false);
+    let clients = (0..CLIENTS).map(|_| Client::connect(port)).collect::<Result<Vec<_>>>()?;
+    let start = now();
+    let tickets: Vec<Result<Vec<u64>>> = thread::scope(|scope| {
+        let clients: Vec<_> = clients
+            .into_iter()
+            .map(|mut client| {
+                let stop = &stop;
+                scope.spawn(move || {
+                    let mut tickets = Vec::new();
+                    while !stop.load(Ordering::Relaxed) {
+                        tickets.push(client.ticket(together)?);
+                    }
+                    Ok(tickets)
+                })
+            })
+            .collect();
+        while let Some(left) = (start + TIME).checked_duration_since(now()) {
+            thread::park_timeout(left);
+        }
+        stop.store(true, Ordering::Relaxed);
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap_or_else(|_| Err("a client panicked".into())))
+            .collect()
+    });
+    let elapsed = start.elapsed().as_secs_f64();
+    let mut all: Vec<u64> = tickets.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    match all.len() == count {
+        true => Ok(f64::from(u32::try_from(count)?) / elapsed),
+        false => Err(format!("{} tickets came twice", count - all.len()).into()),
+    }
+}
+
+/// As much of a MySQL client as tickets need: a user without a password, and answers in text.
+struct Client {
+    stream: BufReader<TcpStream>,
+    packet: Vec<u8>,
+}
+
+impl Client {
+    fn connect(port: u16) -> Result<Self> {
+        /// PROTOCOL_41, SECURE_CONNECTION, CONNECT_WITH_DB, PLUGIN_AUTH, TRANSACTIONS, MULTI_STATEMENTS and
+        /// MULTI_RESULTS.
+        const CAPABILITIES: u32 = 0x200 | 0x8000 | 0x8 | 0x8_0000 | 0x2000 | 0x1_0000 | 0x2_0000;
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        let mut client = Self { stream: BufReader::new(stream), packet: Vec::new() };
+        client.read()?;
+        let mut login = CAPABILITIES.to_le_bytes().to_vec();
+        login.extend((1_u32 << 24).to_le_bytes());
+        login.push(45);
+        login.extend([0; 23]);
+        login.extend(b"root\0\0floe\0mysql_native_password\0");
+        client.write(1, &login)?;
+        let mut number = 3;
+        while client.read()? == Some(0xfe) {
+            // Another way to log in is asked for: without a password all of them send nothing.
+            client.write(number, &[])?;
+            number += 2;
+        }
+        client.fine()?;
+        Ok(client)
+    }
+
+    /// One ticket, as Flickr's clients take it.
+    fn ticket(&mut self, together: bool) -> Result<u64> {
+        loop {
+            self.query(if together { BOTH } else { MINT })?;
+            self.read()?;
+            if !self.packet.starts_with(DEADLOCK) {
+                break;
+            }
+        }
+        self.fine()?;
+        if !together {
+            self.query(READ)?;
+        }
+        // One column, its description, the end of these, one row, and the end of the rows.
+        self.read()?;
+        self.fine()?;
+        self.read()?;
+        self.read()?;
+        self.read()?;
+        let text = self.packet.get(1..).unwrap_or_default();
+        let ticket = std::str::from_utf8(text)?.parse();
+        let ticket = ticket.map_err(|error| format!("{}: {error}", text.escape_ascii()))?;
+        self.read()?;
+        Ok(ticket)
+    }
+
+    fn query(&mut self, sql: &[u8]) -> Result<()> {
+        self.write(0, &[b"\x03", sql].concat())
+    }
+
+    fn write(&mut self, number: u8, body: &[u8]) -> Result<()> {
+        let mut packet = u32::try_from(body.len())?.to_le_bytes().to_vec();
+        packet[3] = number;
+        packet.extend_from_slice(body);
+        Ok(self.stream.get_mut().write_all(&packet)?)
+    }
+
+    /// The next packet's first byte.
+    fn read(&mut self) -> Result<Option<u8>> {
+        let mut head = [0; 4];
+        self.stream.read_exact(&mut head)?;
+        head[3] = 0;
+        self.packet.resize(usize::try_from(u32::from_le_bytes(head))?, 0);
+        self.stream.read_exact(&mut self.packet)?;
+        Ok(self.packet.first().copied())
+    }
+
+    /// The last packet is no error.
+    fn fine(&self) -> Result<()> {
+        match self.packet.first() {
+            Some(0xff) => Err(format!("the server says {}", self.packet.escape_ascii()).into()),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Leaf's two calls, answered straight from what was read.
+//!
+//! A `GET` of one ID by a client that stays is most of what a service like this is asked over HTTP, and costs hyper and
+//! the router several times what minting costs. So a connection begins here, and is handed over to them, with the request
+//! at which it stands, as soon as one of its requests is anything but plain: another route, a character that would have to
+//! be decoded, a header that could change the answer, a mint that was refused. Then nothing has been minted for it yet,
+//! and nothing said: errors, and whatever else HTTP knows, have one home.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::leaf;
+use crate::access::Caller;
+use crate::config::Limits;
+use crate::metrics::{Counted, RouteMetrics};
+use crate::service::{OpenName, Service, Wire};
+use crate::session::{FULL, Next, Served, Session};
+
+/// A longer request is not plain.
+const LONGEST: usize = 1024;
+
+/// Headers that say nothing that an answer would depend on.
+const PASSED_OVER: [&str; 9] = [
+    "host",
+    "user-agent",
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "pragma",
+    "referer",
+    "x-request-id",
+];
+
+const CALLS: [(&str, Wire); 2] =
+    [("/api/snowflake/get/", Wire::LeafSnowflake), ("/api/segment/get/", Wire::LeafSegment)];
+
+/// One client's connection, for as long as its requests are plain.
+pub(crate) struct Plain {
+    service: Arc<Service>,
+    caller: Caller,
+    limits: Limits,
+    recent: Option<Arc<OpenName>>,
+    /// By the call: its counters, and how many were answered since time was last taken.
+    calls: [(RouteMetrics, u64); CALLS.len()],
+}
+
+/// A request that can be answered here.
+#[derive(Debug, PartialEq, Eq)]
+struct Request<'a> {
+    /// Its place among the calls.
+    call: usize,
+    name: &'a str,
+    bytes: usize,
+}
+
+/// What stands at the front of what was read.
+#[derive(Debug, PartialEq, Eq)]
+enum Front<'a> {
+    Plain(Request<'a>),
+    /// It may become a plain request.
+    Part,
+    Other,
+}
+
+impl Plain {
+    pub(crate) fn new(service: &Arc<Service>, caller: Caller, limits: &Limits) -> Self {
+        let metrics = service.metrics();
+        Self {
+            service: Arc::clone(service),
+            caller,
+            limits: limits.clone(),
+            recent: None,
+            calls: [
+                (metrics.route("/api/snowflake/get/{key}"), 0),
+                (metrics.route("/api/segment/get/{key}"), 0),
+            ],
+        }
+    }
+}
+
+impl Session for Plain {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+        let mut consumed = 0;
+        let next = loop {
+            if output.len() >= FULL {
+                break Next::Again;
+            }
+            let rest = input.get(consumed..).unwrap_or_default();
+            let request = match front(rest, &self.limits) {
+                Front::Plain(request) => request,
+                Front::Part => break Next::Read,
+                Front::Other => break Next::HandOver,
+            };
+            let (Some((metrics, answered)), Some((_, wire))) =
+                (self.calls.get_mut(request.call), CALLS.get(request.call))
+            else {
+                break Next::HandOver;
+            };
+            let in_flight = Counted::new(&self.service.metrics().in_flight);
+            let minted =
+                self.service.mint_again(&self.caller, &mut self.recent, *wire, request.name, 1).await;
+            let Ok(Ok(id)) = minted.map(leaf::number) else { break Next::HandOver };
+            drop(in_flight);
+            metrics.answered();
+            *answered += 1;
+            tracing::debug!(method = "GET", name = request.name, status = 200, "request");
+            answer(output, &id);
+            consumed += request.bytes;
+        };
+        Served { consumed, next }
+    }
+
+    fn took(&mut self, time: Duration) {
+        for (metrics, answered) in &mut self.calls {
+            (0..std::mem::take(answered)).for_each(|_| metrics.took(time));
+        }
+    }
+}
+
+/// The answer as the router gives it.
+fn answer(output: &mut Vec<u8>, id: &str) {
+    output.extend_from_slice(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/plain;charset=UTF-8\r\ncache-control: no-store\r\ncontent-length: ",
+    );
+    output.extend_from_slice(itoa::Buffer::new().format(id.len()).as_bytes());
+    output.extend_from_slice(b"\r\n\r\n");
+    output.extend_from_slice(id.as_bytes());
+}
+
+/// Reads a request line and its headers.
+fn front<'a>(bytes: &'a [u8], limits: &Limits) -> Front<'a> {
+    match plain(bytes, limits) {
+        Some(request) => request.map_or(Front::Part, Front::Plain),
+        None => Front::Other,
+    }
+}
+
+/// Outside `None` where it is not plain, inside `None` where it has not come whole.
+fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
+    const METHOD: &[u8] = b"GET ";
+    let short = bytes.len().min(METHOD.len());
+    if bytes.get(..short) != METHOD.get(..short) {
+        return None;
+    }
+    let target = bytes.get(METHOD.len()..).unwrap_or_default();
+    let begins = |call: &str| {
+        let short = target.len().min(call.len());
+        target.get(..short) == call.as_bytes().get(..short)
+    };
+    let call = CALLS.iter().position(|(call, _)| begins(call))?;
+    let within = bytes.get(..LONGEST).unwrap_or(bytes);
+    let Some(head) = within.windows(4).position(|four| four == b"\r\n\r\n") else {
+        return (bytes.len() < LONGEST).then_some(None);
+    };
+    // Everything is ASCII that can be seen, or a space: so no line is continued, and nothing is hidden in one.
+    let text = std::str::from_utf8(bytes.get(..head)?).ok()?;
+    let mut lines = text.split("\r\n");
+    let path = lines.next()?.strip_prefix("GET ")?.strip_suffix(" HTTP/1.1")?;
+    let name = path.strip_prefix(CALLS.get(call)?.0)?;
+    let literal = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte);
+    if name.is_empty() || !name.bytes().all(literal) || path.len() > limits.uri_bytes {
+        return None;
+    }
+    let (mut host, mut count) = (false, 0);
+    for line in lines {
+        let (header, value) = line.split_once(':')?;
+        if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return None;
+        }
+        let is = |known: &&str| header.eq_ignore_ascii_case(known);
+        host |= is(&"host");
+        count += 1;
+        let stays = is(&"connection") && value.trim().eq_ignore_ascii_case("keep-alive");
+        if !stays && !PASSED_OVER.iter().any(is) {
+            return None;
+        }
+    }
+    let bytes = head + 4;
+    let small = bytes <= limits.header_bytes && count <= limits.header_count;
+    (host && small).then_some(Some(Request { call, name, bytes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Front<'_> {
+        front(text.as_bytes(), &Limits::default())
+    }
+
+    #[test]
+    fn a_plain_request_is_read_at_whatever_byte_it_is_cut() {
+        let text = "GET /api/segment/get/a-1 HTTP/1.1\r\nHost: x\r\nUser-Agent: wrk\r\nConnection: Keep-Alive\r\n\r\n";
+        let whole = Front::Plain(Request { call: 1, name: "a-1", bytes: text.len() });
+        assert_eq!(read(text), whole);
+        assert_eq!(read(&format!("{text}GET /")), whole);
+        for cut in 0..text.len() {
+            assert_eq!(read(&text[..cut]), Front::Part, "{cut}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_not_plain_is_left_to_others() {
+        let of = |line: &str, headers: &str| format!("{line}\r\nhost: x\r\n{headers}\r\n");
+        let plain = "GET /api/snowflake/get/a HTTP/1.1";
+        assert!(matches!(read(&of(plain, "")), Front::Plain(_)));
+        for line in [
+            "GET /api/snowflake/get/a HTTP/1.0",
+            "GET /api/snowflake/get/a  HTTP/1.1",
+            "GET /api/snowflake/get/ HTTP/1.1",
+            "GET /api/snowflake/get/a%62 HTTP/1.1",
+            "GET /api/snowflake/get/a?b HTTP/1.1",
+            "GET /api/snowflake/get/a/b HTTP/1.1",
+            "GET /api/snowflake/set/a HTTP/1.1",
+            "GET  /api/snowflake/get/a HTTP/1.1",
+            "get /api/snowflake/get/a HTTP/1.1",
+            "HEAD /api/snowflake/get/a HTTP/1.1",
+            "POST /api/snowflake/get/a HTTP/1.1",
+            "PRI * HTTP/2.0",
+        ] {
+            assert_eq!(read(&of(line, "")), Front::Other, "{line}");
+        }
+        for header in [
+            "connection: close\r\n",
+            "connection: upgrade\r\n",
+            "authorization: Bearer x\r\n",
+            "content-length: 0\r\n",
+            "content-length: 5\r\n",
+            "transfer-encoding: chunked\r\n",
+            "expect: 100-continue\r\n",
+            "upgrade: h2c\r\n",
+            "accept : a\r\n",
+            "accept: a\r\n b\r\n",
+            "accept: a\u{1}\r\n",
+            "accept: a\nb: c\r\n",
+            "accept: \u{fc}\r\n",
+            "accept\r\n",
+            ": a\r\n",
+        ] {
+            assert_eq!(read(&of(plain, header)), Front::Other, "{header:?}");
+        }
+        assert_eq!(read(&format!("{plain}\r\n\r\n")), Front::Other, "no host");
+        assert_eq!(read(&of(plain, &format!("accept: {}\r\n", "a".repeat(LONGEST)))), Front::Other);
+        let crowd = "accept: a\r\n".repeat(Limits::default().header_count);
+        assert_eq!(read(&of(plain, &crowd)), Front::Other);
+    }
+}
