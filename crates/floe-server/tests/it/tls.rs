@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::harness::{Server, say, until};
+use crate::harness::{Server, say, tcp, until};
 
 const NAMES: &str =
     "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n";
@@ -122,6 +122,18 @@ async fn plain_and_tls_are_refused_where_they_are_not_served() {
     assert_eq!(say(connect(&server).await, &[0x80, 0x01, 0x00, 0x01, 0, 0, 0, 1]).await, "");
     let stream = authority.connect(&server, None, &[]).await;
     assert!(say(stream, b"GET /livez HTTP/1.0\r\n\r\n").await.starts_with("HTTP/1.0 200"));
+
+    // MySQL's clients ask for TLS after the greeting. This one logs in without, as `a`, with no password.
+    let mysql = "mysql = ['0.0.0.0:0']\n";
+    let text = format!("{mysql}{}{NAMES}{}", authority.settings(""), token.toml());
+    let tickets = Server::of(&text).await;
+    let (_, endpoint) = &tickets.started.ports[0];
+    let mut login = b"\x22\0\0\x01\x00\x82\0\0\0\0\0\x01\x21".to_vec();
+    login.extend([0; 23]);
+    login.extend(b"a\0\0");
+    login[0] = u8::try_from(login.len() - 4).unwrap();
+    let said = say(TcpStream::connect(tcp(endpoint)).await.unwrap(), &login).await;
+    assert!(said.contains("#HY000this port takes TLS"), "{said}");
 
     let text = format!("{exposed}{}{NAMES}{}", authority.settings(", plain = true"), token.toml());
     let open = Server::of(&text).await;
