@@ -45,8 +45,17 @@ impl Skip {
     }
 
     /// Goes on as far as `bytes` reach, which begin where the struct does. `true` at its end, which is then inside
-    /// `bytes`.
+    /// `bytes`, and within the room for it. What lies behind the room is not looked at, so that it does not matter how
+    /// much of that has come.
     pub(super) fn go_on(&mut self, bytes: &[u8], room: usize, depth: usize) -> Result<bool, Fault> {
+        let within = bytes.get(..room).unwrap_or(bytes);
+        match self.pass_over(within, room, depth)? {
+            false if within.len() == room => Err(Fault::TooLong(room)),
+            ended => Ok(ended),
+        }
+    }
+
+    fn pass_over(&mut self, bytes: &[u8], room: usize, depth: usize) -> Result<bool, Fault> {
         while let Some(innermost) = self.open.last_mut() {
             if self.at >= room {
                 // The end of the outermost struct, at least, is still to come.

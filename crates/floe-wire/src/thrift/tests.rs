@@ -188,6 +188,20 @@ fn a_message_may_be_as_long_as_the_limit_and_no_longer() {
 }
 
 #[test]
+fn nothing_is_waited_for_behind_the_limit() {
+    // A map whose beginning lies across the limit, or ends at it.
+    for length in 227..=236_u8 {
+        let text = vec![b'a'; length.into()];
+        let fields = [&[11, 0, 1, 0, 0, 0, length], &text[..], b"\x0d\0\x02\x07\x07\0\0\0\x01"].concat();
+        let bytes = call(false, true, 1, "x", 0, &fields);
+        for ends in [&[][..], &[256], &[255, 256, 257]] {
+            assert_eq!(read(&bytes, ends).2, Some(Fault::TooLong(256)), "{length}");
+        }
+        assert_eq!(read(&bytes[..LIMITS.message], &[]).2, Some(Fault::TooLong(256)), "{length}");
+    }
+}
+
+#[test]
 fn an_error_keeps_what_was_read_for_the_reply() {
     let bytes = b"\x80\x01\0\x01\0\0\0\x06get_id\0\0\0\x09\x07\0\x01";
     let error = Decoder::new(LIMITS).decode(bytes).unwrap_err();
