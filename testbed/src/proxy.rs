@@ -1,7 +1,8 @@
-//! A proxy on loopback that can lose what the server answers, and cut the network between.
+//! A proxy on loopback that can lose what the server answers, cut the network between, and count round trips.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
@@ -15,6 +16,7 @@ pub struct Proxy {
 struct Road {
     state: Mutex<State>,
     healed: Condvar,
+    round_trips: AtomicU64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -37,8 +39,20 @@ impl Proxy {
                     let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { return };
                     let (asks, answers) = (client.try_clone().unwrap(), server.try_clone().unwrap());
                     let there = Arc::clone(&road);
-                    thread::spawn(move || there.pass(asks, server, false));
-                    road.pass(answers, client, true);
+                    let answered = Arc::new(AtomicBool::new(true));
+                    let by_server = Arc::clone(&answered);
+                    thread::spawn(move || {
+                        there.pass(asks, server, |_| {
+                            if answered.swap(false, Ordering::SeqCst) {
+                                there.round_trips.fetch_add(1, Ordering::SeqCst);
+                            }
+                            true
+                        });
+                    });
+                    road.pass(answers, client, |state| {
+                        by_server.store(true, Ordering::SeqCst);
+                        !state.loses_replies
+                    });
                 });
             }
         });
@@ -53,6 +67,12 @@ impl Proxy {
     /// Whether every reply from now on is lost; requests go on reaching the server.
     pub fn lose_replies(&self, lose: bool) {
         self.road.state.lock().unwrap().loses_replies = lose;
+    }
+
+    /// How often a client has spoken first, or after the server had: once for each round trip, where one connection
+    /// carries one call at a time and neither side speaks unasked.
+    pub fn round_trips(&self) -> u64 {
+        self.road.round_trips.load(Ordering::SeqCst)
     }
 
     /// Whether nothing passes, in either direction: nobody is told, and what was sent arrives when it is healed, as
@@ -70,11 +90,11 @@ impl Road {
         *self.healed.wait_while(state, |state| state.is_cut).unwrap()
     }
 
-    fn pass(&self, mut from: TcpStream, mut to: TcpStream, replies: bool) {
+    /// Passes on what `passes` says it may.
+    fn pass(&self, mut from: TcpStream, mut to: TcpStream, passes: impl Fn(State) -> bool) {
         let mut buffer = [0; 16 << 10];
         while let Ok(bytes @ 1..) = from.read(&mut buffer) {
-            let lost = self.wait().loses_replies && replies;
-            if !lost && to.write_all(&buffer[..bytes]).is_err() {
+            if passes(self.wait()) && to.write_all(&buffer[..bytes]).is_err() {
                 break;
             }
         }

@@ -103,10 +103,8 @@ impl<C: Connect> Pool<C> {
                 Ok(connected.link)
             }
             Err(trouble) => {
-                let pause = (FIRST_PAUSE * (1 << pace.failures.min(5))).min(LONGEST_PAUSE);
-                // Between half and the whole, so that the nodes of a fleet do not come back together.
-                let part = getrandom::u32().unwrap_or(0) % 1024;
-                pace.not_before = Some(Instant::now() + pause / 2 + pause / 2048 * part);
+                let pause = pause(pace.failures, getrandom::u32().unwrap_or(0));
+                pace.not_before = Some(Instant::now() + pause);
                 pace.failures = pace.failures.saturating_add(1);
                 Err(trouble)
             }
@@ -149,6 +147,31 @@ impl<C: Connect> Drop for Lease<'_, C> {
     fn drop(&mut self) {
         if self.link.is_some() {
             self.pool.idle().clear();
+        }
+    }
+}
+
+/// How long to wait after so many failures before the last one: between half and the whole of a span that grows, so that
+/// the nodes of a fleet do not come back together. `random` says where between.
+fn pause(failures: u32, random: u32) -> Duration {
+    let most = (FIRST_PAUSE * (1 << failures.min(5))).min(LONGEST_PAUSE);
+    most / 2 + most / 2048 * (random % 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_half_a_second_and_differ_by_up_to_half() {
+        let spans = [20, 40, 80, 160, 320, 500, 500].map(Duration::from_millis);
+        for (failures, most) in (0..).zip(spans).chain([(u32::MAX, LONGEST_PAUSE)]) {
+            let all = (0..1024).map(|random| pause(failures, random));
+            assert!(all.clone().is_sorted_by(|a, b| a < b), "{failures}");
+            assert_eq!(all.clone().next(), Some(most / 2));
+            let last = all.last().unwrap();
+            assert!(last <= most && last > most / 100 * 99, "{failures}: {last:?} of {most:?}");
+            assert_eq!(pause(failures, u32::MAX), last);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use floe::ledger::{Ledger, LedgerError, Reply, Reserve};
+use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
 use floe_testbed::{Proxy, Server};
 
 use crate::{ask, got, orders, says};
@@ -138,6 +138,50 @@ pub(crate) fn thirty_two_callers_with_connections_of_their_own<S: Deref<Target =
     });
     assert_eq!(ranges.len(), 800);
     assert_eq!(disjoint(ranges), 5600, "nothing is wasted either");
+}
+
+/// Whatever becomes of a reservation: it is made, asked for again, refused, or makes the record.
+pub(crate) fn a_reserve_is_one_round_trip<S: Deref<Target = Server>>(rig: &Rig<S>) {
+    let proxy = Proxy::before(rig.server.port());
+    let ledger = open(&(rig.url)(proxy.port(), ""));
+    let (request, slot) = (ask(5), Key::slot(10, 7));
+    assert_eq!(got(&*ledger, &request), (0, 5));
+    let costs = |call: &dyn Fn()| {
+        let before = proxy.round_trips();
+        call();
+        proxy.round_trips() - before
+    };
+    assert_eq!(costs(&|| assert_eq!(got(&*ledger, &request), (0, 5))), 1);
+    assert_eq!(costs(&|| assert_eq!(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) }), (0, 5))), 1);
+    let probe = || {
+        let refused = ledger.reserve(&Reserve { key: slot.clone(), max_mark: 4, ..ask(5) });
+        assert_eq!(refused, Ok(Reply::Refused { mark: 5, note: None }));
+    };
+    assert_eq!(costs(&probe), 1);
+    assert_eq!(costs(&|| (0..100).for_each(|_| drop(got(&*ledger, &ask(5))))), 100);
+}
+
+/// For ledgers where those who write one mark at once all lose but one: nobody loses much more often than the others.
+pub(crate) fn callers_of_one_key_share_it_fairly<S: Deref<Target = Server> + Sync>(rig: &Rig<S>) {
+    const CALLERS: usize = 8;
+    const ALL: usize = 800;
+    let done = AtomicUsize::new(0);
+    let mut shares: Vec<usize> = thread::scope(|scope| {
+        let caller = || {
+            let ledger = rig.open("max_wait=30s");
+            let mut share = 0;
+            while done.fetch_add(1, Ordering::Relaxed) < ALL {
+                got(&*ledger, &ask(1));
+                share += 1;
+            }
+            share
+        };
+        let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(caller)).collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect()
+    });
+    shares.sort_unstable();
+    println!("{shares:?} of {ALL}");
+    assert!(shares[0] >= ALL / CALLERS / 4, "{shares:?} of {ALL}");
 }
 
 pub(crate) fn a_server_that_is_killed_in_mid_call_loses_nothing<S: Deref<Target = Server> + Sync>(

@@ -7,7 +7,8 @@ use std::thread;
 use floe::ledger::{Key, Ledger, Reply, Reserve};
 
 use super::restored::revision;
-use super::{Etcd, open};
+use super::{Etcd, open, rig};
+use crate::real_servers::faults;
 use crate::{ask, got};
 
 /// How many calls of KV the server has answered.
@@ -74,4 +75,9 @@ fn calls_of_one_process_wait_their_turn_instead_of_racing() {
         });
     });
     assert_eq!(got(&*ledger, &ask(1)), (320, 321));
+}
+
+#[test]
+fn processes_that_race_for_one_key_share_it_fairly() {
+    faults::callers_of_one_key_share_it_fairly(&rig());
 }

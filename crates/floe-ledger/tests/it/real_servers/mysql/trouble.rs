@@ -7,9 +7,14 @@ use floe::Name;
 use floe::ledger::{Key, LedgerError, Reserve, conformance};
 use floe_testbed::Mariadb;
 
-use super::open;
-use crate::real_servers::faults::timed;
+use super::{open, rig};
+use crate::real_servers::faults::{self, timed};
 use crate::{ask, got, says};
+
+#[test]
+fn a_reserve_is_one_round_trip() {
+    faults::a_reserve_is_one_round_trip(&rig());
+}
 
 #[test]
 fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_bound() {

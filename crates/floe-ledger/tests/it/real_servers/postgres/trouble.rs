@@ -8,9 +8,14 @@ use floe::Name;
 use floe::ledger::{Key, LedgerError, Reply, Reserve, conformance};
 use floe_testbed::Postgres;
 
-use super::{open, schema};
-use crate::real_servers::faults::{at_last, disjoint, timed};
+use super::{open, rig, schema};
+use crate::real_servers::faults::{self, at_last, disjoint, timed};
 use crate::{ask, got, says};
+
+#[test]
+fn a_reserve_is_one_round_trip() {
+    faults::a_reserve_is_one_round_trip(&rig());
+}
 
 /// What was reserved ahead for a counter is gone with a crash, and its numbers with it; none comes again, and each
 /// caller's grow.

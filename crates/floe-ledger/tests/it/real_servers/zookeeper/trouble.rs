@@ -8,7 +8,8 @@ use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
 use floe_testbed::Zookeeper;
 
 use super::checks::only_child;
-use super::{fresh_url, open};
+use super::{fresh_url, open, rig};
+use crate::real_servers::faults;
 use crate::{ask, got, orders, says};
 
 /// What a ledger says that stops.
@@ -163,6 +164,11 @@ fn an_uncontended_reserve_is_one_transaction_and_one_round_trip() {
     let before = server.counts("Zxid");
     got(&*ledger, &Reserve { key: Key::slot(10, 1), ..ask(1) });
     assert!(server.counts("Zxid") - before <= 3);
+}
+
+#[test]
+fn processes_that_race_for_one_key_share_it_fairly() {
+    faults::callers_of_one_key_share_it_fairly(&rig());
 }
 
 #[test]
