@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::harness::{PATIENCE, Server};
-use crate::hostile::{connect, is_well, rest};
+use crate::hostile::connect;
 
 const CALL: u8 = 1;
 const ONEWAY: u8 = 4;
@@ -173,51 +173,5 @@ async fn a_oneway_call_has_no_reply_and_mints_nothing() {
     // The next reply is the next call's.
     call(&mut stream, "get_timestamp", b"\0").await.unwrap();
     assert_eq!(server.json("/v1/names/snowflake").await["minted"], 1);
-    server.stop().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn hostile_lengths_are_answered_and_closed() {
-    let server = Server::of(
-        "limits = { header_timeout = \"300ms\", stall_timeout = \"300ms\" }\n[[name]]\nname = \"snowflake\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n",
-    )
-    .await;
-    let word = |length: u32| length.to_be_bytes();
-    let strict = [0x80, 1, 0, 1];
-    let cases = [
-        // A frame of nothing, and one over the limit. (A negative one is an unframed call of another version.)
-        word(0).to_vec(),
-        word(0x00ff_ffff).to_vec(),
-        // A frame too short for what it says is in it.
-        [&word(5)[..], &strict, &[0]].concat(),
-        // Names.
-        [&strict[..], &word(0x7f)].concat(),
-        [&strict[..], &word(0x8000_0000)].concat(),
-        [&strict[..], &word(0xffff_ffff)].concat(),
-        // Strings, lists and maps, unframed.
-        message(false, true, CALL, "get_id", 1, &[&[11, 0, 1][..], &word(0x7fff_ffff)].concat()),
-        message(false, true, CALL, "get_id", 1, &[&[11, 0, 1][..], &word(0x8000_0000)].concat()),
-        message(false, true, CALL, "get_id", 1, &[&[15, 0, 1, 12][..], &word(0x7fff_ffff)].concat()),
-        message(false, true, CALL, "get_id", 1, &[&[13, 0, 1, 11, 11][..], &word(0xffff_ffff)].concat()),
-        message(false, true, CALL, "get_id", 1, &[&[12, 0, 1][..]; 5000].concat()),
-        message(true, true, CALL, "get_id", 1, APP)[..9].to_vec(),
-    ];
-    for case in cases {
-        let mut stream = connect(&server).await;
-        // The server may refuse before it has read all.
-        let _ = stream.write_all(&case).await;
-        let said = rest(&mut stream).await;
-        assert!(!said.windows(3).any(|part| part == [10, 0, 0]), "{}", case.escape_ascii());
-    }
-    let mut stream = connect(&server).await;
-    for byte in message(true, true, CALL, "get_id", 3, APP) {
-        stream.write_all(&[byte]).await.unwrap();
-    }
-    assert!(reply(&mut stream, true, true, "get_id", 3).await.is_ok());
-    // A client that never reads.
-    let flood = message(true, true, CALL, "no_such_method", 1, b"\0").repeat(1000);
-    let sending = async { while stream.write_all(&flood).await.is_ok() {} };
-    timeout(PATIENCE, sending).await.expect("the server reads on for ever");
-    is_well(&server).await;
     server.stop().await.unwrap();
 }

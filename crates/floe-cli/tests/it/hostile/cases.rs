@@ -273,6 +273,7 @@ fn memcached_text() -> Vec<Case> {
         case("keys without end", &[b"get ", &b"k ".repeat(1 << 20)[..]].concat(), Ends(b"SERVER_ERROR ")),
         case("a key without end", &[b"get ", &b"k".repeat(1 << 20)[..]].concat(), Ends(b"_ERROR ")),
         case("an unknown word", b"brew coffee\r\n", Says(b"ERROR\r\n")),
+        case("a block over the limit", b"set visits 0 0 99999\r\n", Ends(b"SERVER_ERROR ")),
         case("half a line", b"get vis", Waits(b"")),
         case("half a block", b"set visits 0 0 10\r\n12345", Waits(b"")),
     ];
@@ -352,6 +353,12 @@ fn thrift_calls() -> Vec<Case> {
             "Thrift framed",
             "a frame within which a call ends too late",
             framed(&thrift("get_id", APP)[..9]),
+            Ends(b""),
+        ),
+        after(
+            "Thrift framed",
+            "a frame that ends in the method's name",
+            framed(b"\x80\x01\0\x01\0"),
             Ends(b""),
         ),
         after("Thrift framed", "half a frame", framed(&thrift("get_id", APP))[..20].to_vec(), Waits(b"")),
