@@ -123,7 +123,11 @@ impl Remote {
         let problem: Value = serde_json::from_str(&answer.body).unwrap_or_default();
         let text = |key: &str| problem.get(key).and_then(Value::as_str);
         if answer.status == 401 {
-            return Failure::new(format_args!("{} wants to know who calls", self.base))
+            let why = match self.authorization {
+                None => "wants to know who calls",
+                Some(_) => "knows no such token",
+            };
+            return Failure::new(format_args!("{} {why}", self.base))
                 .hint(format_args!("put a token of that server into the variable {TOKEN}"));
         }
         match text("detail").or_else(|| text("title")) {

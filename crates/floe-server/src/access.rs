@@ -17,7 +17,7 @@ use floe_wire::mysql::{Salt, caching_sha2, native_password};
 use prometheus_client::metrics::counter::Counter;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use crate::config::{TokenHash, TokenSettings};
+use crate::config::{NameRule, TokenHash, TokenSettings};
 use crate::metrics::Metrics;
 use crate::status::{Refusal, Status};
 
@@ -185,6 +185,41 @@ impl Caller {
         ))
     }
 
+    /// Refuses who may not know of every name.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), and `Forbidden`.
+    pub(crate) fn check_all_names(&self) -> Result<(), Refusal> {
+        self.check()?;
+        let all = |rule: &NameRule| matches!(rule, NameRule::Pattern(prefix) if prefix.is_empty());
+        match &self.0 {
+            Who::Bearer(bearer) if !bearer.settings.names.iter().any(all) => Err(Refusal::new(
+                Status::Forbidden,
+                format!(
+                    "this shows every name, and the token `{self}` is not for all: use one with names = [\"*\"]"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses who may not move `name` on.
+    ///
+    /// # Errors
+    /// As [`check_name`](Self::check_name).
+    pub(crate) fn check_raise(&self, name: &str) -> Result<(), Refusal> {
+        self.check_name(name)?;
+        match &self.0 {
+            Who::Bearer(bearer) if !bearer.settings.raise => Err(Refusal::new(
+                Status::Forbidden,
+                format!(
+                    "the token `{self}` may not move names on, which nothing takes back: set `raise = true` in its [[token]], or use floe marks raise"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether the caller may know of `name`.
     pub(crate) fn sees(&self, name: &str) -> bool {
         match &self.0 {
@@ -242,7 +277,7 @@ mod tests {
             (NewToken::random("shop", "orders, user-*").unwrap(), NewToken::random("other", "*").unwrap());
         let text = format!(
             "realm = 'r'\n{}{}",
-            shop.toml().replace("# mysql", "mysql"),
+            shop.toml().replace("# mysql", "mysql").replace("# raise", "raise"),
             other.toml().replace("name =", "certificate = 'cache.example'\nname =")
         );
         let config = Config::parse(&text, "floe.toml".as_ref()).unwrap();
@@ -277,6 +312,19 @@ mod tests {
         assert_eq!(status(&access.token(&hash.0), "orders"), Some(Status::WrongToken));
         assert_eq!(status(&access.unknown(), "orders"), Some(Status::Unauthenticated));
         assert_eq!(access.token(shop.secret().as_bytes()).to_string(), "shop");
+    }
+
+    #[test]
+    fn what_shows_all_names_and_what_moves_one_on_is_for_those_who_may() {
+        let (access, shop, other) = access();
+        let (shop, other) = (access.token(shop.secret().as_bytes()), access.token(other.secret().as_bytes()));
+        let of = |checked: Result<(), Refusal>| checked.err().map(|refusal| refusal.status);
+        assert_eq!(of(shop.check_all_names()), Some(Status::Forbidden));
+        assert_eq!(of(other.check_all_names()), None);
+        assert_eq!(of(access.unknown().check_all_names()), Some(Status::Unauthenticated));
+        assert_eq!(of(shop.check_raise("orders")), None);
+        assert_eq!(of(shop.check_raise("orders2")), Some(Status::Forbidden));
+        assert_eq!(of(other.check_raise("orders")), Some(Status::Forbidden));
     }
 
     #[test]

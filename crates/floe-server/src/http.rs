@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -38,7 +38,7 @@ mod query;
 mod tinyid;
 mod v1;
 
-use bounded::Bounded;
+use bounded::{Bounded, Holding};
 pub(crate) use plain::Plain;
 use problem::{HttpProblem, Problem};
 
@@ -47,6 +47,7 @@ use problem::{HttpProblem, Problem};
 pub(crate) struct Shared {
     service: Arc<Service>,
     limits: Arc<Limits>,
+    holding: Holding,
 }
 
 #[derive(OpenApi)]
@@ -69,7 +70,7 @@ struct Api;
 
 /// The application on a service.
 pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
-    let shared = Shared { service, limits: Arc::new(limits.clone()) };
+    let shared = Shared { service, limits: Arc::new(limits.clone()), holding: Holding::default() };
     let (router, api) = OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(v1::mint_get, v1::mint_post))
         .routes(routes!(v1::inspect))
@@ -124,7 +125,7 @@ async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) ->
     // Also where the client goes away meanwhile.
     let _in_flight = Counted::new(&shared.service.metrics().in_flight);
     let call = grpc::is_call(request.headers());
-    let mut response = match admit(&shared.limits, request, call).await {
+    let mut response = match admit(&shared, request, call).await {
         Ok(request) => match timeout(shared.limits.request_timeout, next.run(request)).await {
             Ok(response) => response,
             Err(_) => HttpProblem::Timeout(shared.limits.request_timeout).into_response(),
@@ -208,7 +209,8 @@ fn route_of(request: &Request) -> &'static str {
 /// Refuses what is too large before anything reads it. A gRPC call's messages are read by its service, within the same
 /// limit, and tinyid's calls take a form; no other call takes a body: what a client puts there would be ignored, so it is
 /// refused too.
-async fn admit(limits: &Limits, request: Request, call: bool) -> Result<Request, HttpProblem> {
+async fn admit(shared: &Shared, request: Request, call: bool) -> Result<Request, HttpProblem> {
+    let limits = &shared.limits;
     let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     if uri > limits.uri_bytes {
         return Err(HttpProblem::UriTooLong { found: uri, limit: limits.uri_bytes });
@@ -225,20 +227,22 @@ async fn admit(limits: &Limits, request: Request, call: bool) -> Result<Request,
         return Err(too_large());
     }
     if call {
-        let body = Bounded::new(body, limits.body_bytes, limits.idle_timeout);
+        let body = Bounded::new(body, limits.body_bytes, limits.idle_timeout, &shared.holding);
         return Ok(Request::from_parts(parts, Body::new(body)));
     }
     if announced.exact() == Some(0) {
         return Ok(Request::from_parts(parts, Body::empty()));
     }
-    let read = Limited::new(body, limits.body_bytes).collect();
+    // Where none is taken, its first byte is refused.
+    let longest = if takes_form(&parts) { limits.body_bytes } else { 0 };
+    let read = Bounded::new(body, longest, limits.header_timeout, &shared.holding).collect();
     match timeout(limits.header_timeout, read).await {
-        Ok(Ok(body)) => match body.to_bytes() {
-            form if form.is_empty() || takes_form(&parts) => Ok(Request::from_parts(parts, Body::from(form))),
-            _ => Err(HttpProblem::BodyNotTaken),
+        Ok(Ok(form)) => Ok(Request::from_parts(parts, Body::from(form.to_bytes()))),
+        Ok(Err(error)) if error.code() == tonic::Code::ResourceExhausted => match longest {
+            0 => Err(HttpProblem::BodyNotTaken),
+            _ => Err(too_large()),
         },
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(error)) => Err(HttpProblem::BodyUnreadable(error.to_string())),
+        Ok(Err(error)) => Err(HttpProblem::BodyUnreadable(error.message().to_owned())),
         Err(_) => Err(HttpProblem::BodyTimeout(limits.header_timeout)),
     }
 }

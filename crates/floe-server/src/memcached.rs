@@ -115,11 +115,15 @@ impl Minter {
     }
 
     /// What `stats` tells, as katsubushi names it.
-    fn stats(&self) -> [(&'static str, String); 9] {
+    ///
+    /// # Errors
+    /// A [`Refusal`] of who has to say who he is, and does not.
+    fn stats(&self) -> Result<[(&'static str, String); 9], Refusal> {
+        self.caller.check()?;
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed).to_string();
         let metrics = self.service.metrics();
         let seconds = self.service.status().clock.steady.get().div_euclid(1000);
-        [
+        Ok([
             ("pid", std::process::id().to_string()),
             ("uptime", self.figures.since.elapsed().as_secs().to_string()),
             ("time", seconds.to_string()),
@@ -129,7 +133,7 @@ impl Minter {
             ("cmd_get", count(&self.figures.gets)),
             ("get_hits", count(&self.figures.hits)),
             ("get_misses", count(&self.figures.misses)),
-        ]
+        ])
     }
 }
 

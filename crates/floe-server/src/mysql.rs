@@ -13,12 +13,13 @@ use floe_wire::mysql::{
     Capabilities, Command, Done, Error, Execute, Greeting, Login, Opening, Packet, Plugin, Replies, Salt,
     Status as Standing, packet,
 };
+use tokio::time::Instant;
 
 use crate::access::{Caller, MysqlProof};
 use crate::config::Limits;
 use crate::metrics::WireMetrics;
 use crate::service::{Service, Wire};
-use crate::session::{FULL, Next, Served, Session};
+use crate::session::{Next, Served, Session, is_due};
 use crate::status::{Refusal, Status};
 
 mod about;
@@ -516,10 +517,10 @@ impl Session for Mysql {
         matches!(self.phase, Phase::Commands)
     }
 
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
         let mut consumed = 0;
         let next = loop {
-            if output.len() >= FULL {
+            if is_due(output, since) {
                 break Next::Again;
             }
             let rest = input.get(consumed..).unwrap_or_default();

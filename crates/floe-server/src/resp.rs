@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use floe::Minted;
 use floe_wire::resp::{Decoder, Encoder, Limits as WireLimits, Request, Version};
+use tokio::time::Instant;
 
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::metrics::WireMetrics;
 use crate::service::{OpenName, Service, Wire};
-use crate::session::{FULL, Next, Served, Session};
+use crate::session::{FULL, Next, Served, Session, is_due};
 use crate::status::{Refusal, Status};
 
 mod about;
@@ -95,14 +96,14 @@ impl Resp {
 }
 
 impl Session for Resp {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
         let Self { decoder, state } = self;
         loop {
             let served = match state.replay.is_empty() {
-                true => state.serve(decoder, input, output).await,
+                true => state.serve(decoder, input, output, since).await,
                 false => {
                     let replay = std::mem::take(&mut state.replay);
-                    let served = state.serve(decoder, &replay, output).await;
+                    let served = state.serve(decoder, &replay, output, since).await;
                     if let Some(left) = replay.get(served.consumed..).filter(|left| !left.is_empty()) {
                         state.replay = left.to_vec();
                         break Served { consumed: 0, ..served };
@@ -124,10 +125,16 @@ impl Session for Resp {
 
 impl State {
     /// Serves the commands at the front of `input`, of the client or of `EXEC`.
-    async fn serve(&mut self, decoder: &mut Decoder, input: &[u8], output: &mut Vec<u8>) -> Served {
+    async fn serve(
+        &mut self,
+        decoder: &mut Decoder,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        since: Instant,
+    ) -> Served {
         let mut consumed = 0;
         let next = loop {
-            if output.len() >= FULL || !self.write_on(output) {
+            if is_due(output, since) || !self.write_on(output) {
                 break Next::Again;
             }
             let rest = input.get(consumed..).unwrap_or_default();
@@ -157,6 +164,12 @@ impl State {
     /// Takes one command; `Read` where the next one may follow.
     async fn take(&mut self, request: &Request<'_>, raw: &[u8], output: &mut Vec<u8>) -> Next {
         let Some(command) = request.command() else { return Next::Read };
+        if [&b"POST"[..], b"Host:"].iter().any(|word| command.eq_ignore_ascii_case(word)) {
+            // A browser that a page has sent here, on a port of this protocol alone: what follows is no command.
+            self.flush(output).await;
+            self.refuse(&Refusal::bad("this is Redis' protocol, and no HTTP"), output);
+            return Next::Close;
+        }
         if let Some(name) = incremented(command, request).filter(|_| self.queue.is_none()) {
             if self.run.count > 0 && (self.run.name != name || self.run.count >= self.service.max_batch()) {
                 self.flush(output).await;

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+#[cfg(unix)]
+use std::task::Poll;
 use std::time::Duration;
 
 use floe::{Definition, Floe, OpenError};
@@ -328,27 +330,32 @@ fn greeting(config: &Config, started: &Started) -> String {
     lines.join("\n")
 }
 
-/// SIGTERM and SIGINT; where there are no signals, Ctrl-C.
+/// SIGTERM, SIGINT, SIGQUIT, and SIGHUP, which a terminal that is closed sends; where there are no signals, Ctrl-C.
 struct Signals {
     #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
+    signals: [tokio::signal::unix::Signal; 4],
 }
 
 impl Signals {
     #[cfg(unix)]
     fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        let signals = [
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::quit())?,
+            signal(SignalKind::hangup())?,
+        ];
+        Ok(Self { signals })
     }
 
     #[cfg(unix)]
     async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
+        std::future::poll_fn(|context| {
+            let come = |signal: &mut tokio::signal::unix::Signal| signal.poll_recv(context).is_ready();
+            if self.signals.iter_mut().any(come) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 
     #[cfg(not(unix))]

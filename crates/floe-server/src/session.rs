@@ -20,6 +20,7 @@ use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::watch;
 use tokio::task::coop::has_budget_remaining;
+use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 
 use crate::config::Limits;
@@ -37,10 +38,24 @@ const KEPT: usize = 4 << 10;
 /// answer back.
 const FAREWELL: (Duration, usize) = (Duration::from_secs(1), 1 << 20);
 
+/// How long an answer that is ready may wait for those of the next requests: each may have to wait for a ledger.
+const PROMPT: Duration = Duration::from_millis(5);
+
+/// Whether what has been answered since a session began to serve should be written before anything else is served.
+pub(crate) fn is_due(output: &[u8], since: Instant) -> bool {
+    output.len() >= FULL || (!output.is_empty() && since.elapsed() >= PROMPT)
+}
+
 /// A protocol on one connection.
 pub(crate) trait Session: Send {
-    /// Serves the whole requests at the front of `input` and appends the answers to `output`.
-    fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> impl Future<Output = Served> + Send;
+    /// Serves the whole requests at the front of `input`, which it began to do at `since`, and appends the answers to
+    /// `output`, until [`is_due`] says that they should be written.
+    fn serve(
+        &mut self,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        since: Instant,
+    ) -> impl Future<Output = Served> + Send;
 
     /// Is told how long the last call of [`serve`](Self::serve) took.
     fn took(&mut self, time: Duration);
@@ -117,7 +132,7 @@ where
         }
         let (served, now) = loop {
             let since = Instant::now();
-            let served = session.serve(&input, &mut output).await;
+            let served = session.serve(&input, &mut output, since).await;
             let mut now = Instant::now();
             session.took(now - since);
             input.advance(served.consumed.min(input.len()));
@@ -125,7 +140,8 @@ where
                 now = Instant::now();
             }
             match served.next {
-                Next::Again => {}
+                // After so much of one client, the others' turn.
+                Next::Again => yield_now().await,
                 Next::Close => {
                     farewell(stream).await;
                     return Ok(None);

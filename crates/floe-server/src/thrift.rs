@@ -11,11 +11,12 @@ use floe::{Definition, Minted};
 use floe_wire::thrift::{
     Arguments, Decoder, Exception, Header, Kind, Limits as WireLimits, exception, is_useragent, reply_i64,
 };
+use tokio::time::Instant;
 
 use crate::access::Caller;
 use crate::metrics::WireMetrics;
 use crate::service::{Service, Wire};
-use crate::session::{FULL, Next, Served, Session};
+use crate::session::{Next, Served, Session, is_due};
 use crate::status::{Refusal, Status};
 
 /// How long a word from a client may be in an error.
@@ -41,11 +42,11 @@ impl Thrift {
 }
 
 impl Session for Thrift {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
         let Self { decoder, service, caller, metrics } = self;
         let mut consumed = 0;
         let next = loop {
-            if output.len() >= FULL {
+            if is_due(output, since) {
                 break Next::Again;
             }
             match decoder.decode(input.get(consumed..).unwrap_or_default()) {
@@ -116,6 +117,7 @@ async fn call(
     header: &Header<'_>,
     arguments: &Arguments<'_>,
 ) -> Result<i64, Failure> {
+    caller.check()?;
     match header.name {
         b"get_id" => {
             let useragent = arguments.string(1).unwrap_or_default();

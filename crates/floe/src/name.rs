@@ -27,6 +27,9 @@ pub enum NameError {
         "the character {0:?} at byte {1} cannot be in a name: use printable ones, without white space, '/' or '*'"
     )]
     Character(char, usize),
+    /// `.` or `..`, which a URL's path loses.
+    #[error("\".\" and \"..\" cannot be names: what reads a URL takes them for steps in its path")]
+    Dots,
 }
 
 impl Name {
@@ -44,17 +47,30 @@ impl Name {
         if text.len() > Self::MAX_BYTES {
             return Err(NameError::TooLong(text.len()));
         }
-        match text.char_indices().find(|&(_, c)| c.is_control() || c.is_whitespace() || c == '/' || c == '*')
-        {
-            Some((at, c)) => Err(NameError::Character(c, at)),
-            None => Ok(Self(text.to_owned())),
+        let refused =
+            |c: char| c.is_control() || c.is_whitespace() || c == '/' || c == '*' || is_invisible(c);
+        if let Some((at, c)) = text.char_indices().find(|&(_, c)| refused(c)) {
+            return Err(NameError::Character(c, at));
         }
+        if matches!(text, "." | "..") {
+            return Err(NameError::Dots);
+        }
+        Ok(Self(text.to_owned()))
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether a character shows nothing, or turns the order of what follows: two names would look alike, and a line of a log
+/// would lie (Unicode's format characters and those that are ignored by default, as far as text has them).
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 impl fmt::Display for Name {
@@ -66,5 +82,35 @@ impl fmt::Display for Name {
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_can_be_read_and_stands_in_a_line_and_in_a_path() {
+        for name in ["orders", "user-7:eu.west_2", "Bestellungen-\u{fc}", "\u{8ba2}\u{5355}", "...", ".a"] {
+            assert_eq!(Name::new(name).unwrap().as_str(), name);
+        }
+        for (name, at) in [
+            ("a b", 1),
+            ("a/b", 1),
+            ("a*", 1),
+            ("a\u{202e}b", 1),
+            ("\u{feff}a", 0),
+            ("ab\u{200b}", 2),
+            ("a\u{7f}", 1),
+        ] {
+            assert!(
+                matches!(Name::new(name), Err(NameError::Character(_, found)) if found == at),
+                "{name:?}"
+            );
+        }
+        assert_eq!(Name::new("."), Err(NameError::Dots));
+        assert_eq!(Name::new(".."), Err(NameError::Dots));
+        assert_eq!(Name::new(&"a".repeat(129)), Err(NameError::TooLong(129)));
+        assert_eq!(Name::new(""), Err(NameError::Empty));
     }
 }

@@ -82,7 +82,8 @@ for what, connect, error in (
     say("tickets", ticket(connection, "tickets"))
     refused(what, lambda: ticket(connection, "invoice"), error, "1142", "invoice")
     with connection.cursor() as cursor:
-        refused(what, lambda: cursor.execute("ALTER TABLE invoice AUTO_INCREMENT = 7"), error, "1142")
+        for name in ("invoice", "visits"):
+            refused(what, lambda: cursor.execute(f"ALTER TABLE {name} AUTO_INCREMENT = 7"), error, "1142")
     refused(what, lambda: connect(wrong), error, "1045")
     refused(what, lambda: connect(""), error, "1045")
 # Without TLS, on loopback, where that is served.

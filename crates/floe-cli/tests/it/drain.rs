@@ -10,7 +10,7 @@ use crate::process::{PATIENCE, configuration, now, until};
 
 #[test]
 fn a_terminated_server_answers_what_it_began_and_ends_well() {
-    for signal in [Signal::TERM, Signal::INT] {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT] {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let config = configuration(dir.path(), "realm = \"shop\"");
         let mut server = start(dir.path(), &config, &[]);

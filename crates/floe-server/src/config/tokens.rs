@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use toml::de::DeValue;
 
 use super::names::NameRule;
-use super::reader::{self, Document, Section, text};
+use super::reader::{self, Document, Section, boolean, text};
 
 /// How a token begins, so that people and scanners of repositories know one when they see it.
 const PREFIX: &str = "floe_";
@@ -28,6 +28,8 @@ pub struct TokenSettings {
     pub certificate: Option<String>,
     /// The names that the bearer may mint and read.
     pub names: Vec<NameRule>,
+    /// Whether the bearer may move those names on (`ALTER TABLE … AUTO_INCREMENT`), which nothing takes back.
+    pub raise: bool,
 }
 
 /// SHA-256, twice, of a secret. Once would not do: the proof of MySQL's caching_sha2_password can be made from that.
@@ -109,6 +111,7 @@ impl NewToken {
             mysql_native: Some(NativeHash::of(secret.as_bytes())),
             certificate: None,
             names,
+            raise: false,
         };
         Ok(Self { secret, settings })
     }
@@ -121,11 +124,14 @@ impl NewToken {
     /// What a configuration file holds: the hashes alone.
     pub fn toml(&self) -> String {
         let TokenSettings { name, hash, mysql_native, names, .. } = &self.settings;
-        let names: Vec<_> = names.iter().map(|rule| format!("\"{rule}\"")).collect();
+        // Names may hold quotes. What JSON makes of a text, TOML reads.
+        let quoted = |text: String| serde_json::Value::String(text).to_string();
+        let name = quoted(name.clone());
+        let names: Vec<_> = names.iter().map(|rule| quoted(rule.to_string())).collect();
         let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
         let native = mysql_native.map(|hash| hash.to_string()).unwrap_or_default();
         format!(
-            "[[token]]\nname = \"{name}\"\nnames = [{}]\nhash = \"{hash}\"\n# For MySQL clients that know mysql_native_password alone.\n# mysql_native = \"{native}\"\n",
+            "[[token]]\nname = {name}\nnames = [{}]\nhash = \"{hash}\"\n# For MySQL clients that know mysql_native_password alone.\n# mysql_native = \"{native}\"\n# To move these names on by ALTER TABLE … AUTO_INCREMENT, which nothing takes back.\n# raise = true\n",
             names.join(", ")
         )
     }
@@ -143,6 +149,7 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
         name => Ok(name),
     });
     let names = section.read("names", names);
+    let raise = section.read("raise", boolean).unwrap_or(false);
     if !section.has("name") {
         section.complain("name", "it is missing: say what logs and metrics are to call its bearer");
     }
@@ -152,7 +159,7 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
     if !["hash", "mysql_native", "certificate"].iter().any(|proof| section.has(proof)) {
         section.complain("hash", "it is missing: `floe token new` makes a token and prints its hash (or name a client's certificate)");
     }
-    let settings = TokenSettings { name: name?, hash, mysql_native, certificate, names: names? };
+    let settings = TokenSettings { name: name?, hash, mysql_native, certificate, names: names?, raise };
     Some((section.at_key("name"), settings))
 }
 

@@ -83,8 +83,12 @@ pub(super) async fn ids(
     tag = "katsubushi",
     responses((status = 200, description = "Since the server started", body = KatsubushiStats))
 )]
-pub(super) async fn stats(State(shared): State<Shared>) -> axum::Json<KatsubushiStats> {
-    axum::Json(shared.service.katsubushi_stats())
+pub(super) async fn stats(
+    State(shared): State<Shared>,
+    caller: Caller,
+) -> Result<axum::Json<KatsubushiStats>, Problem> {
+    caller.check()?;
+    Ok(axum::Json(shared.service.katsubushi_stats()))
 }
 
 fn shown(minted: Minted) -> Vec<String> {

@@ -68,7 +68,7 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response<Body> {
 
 /// Metrics in the OpenMetrics text format
 ///
-/// Where the server asks for tokens, any of them opens this; clients on the same machine need none.
+/// Where the server asks for tokens, one for every name (`"*"`) opens this; clients on the same machine need none.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -84,7 +84,7 @@ pub(super) async fn metrics(
     peer: Option<Extension<Peer>>,
 ) -> Result<Response<Body>, Problem> {
     if !peer.is_some_and(|Extension(peer)| peer.local) {
-        caller.check()?;
+        caller.check_all_names()?;
     }
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(match shared.service.metrics().encode() {

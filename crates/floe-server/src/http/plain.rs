@@ -10,11 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::leaf;
+use tokio::time::Instant;
+
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::metrics::{Counted, RouteMetrics};
 use crate::service::{OpenName, Service, Wire};
-use crate::session::{FULL, Next, Served, Session};
+use crate::session::{Next, Served, Session, is_due};
 
 /// A longer request is not plain.
 const LONGEST: usize = 1024;
@@ -80,10 +82,10 @@ impl Plain {
 }
 
 impl Session for Plain {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
         let mut consumed = 0;
         let next = loop {
-            if output.len() >= FULL {
+            if is_due(output, since) {
                 break Next::Again;
             }
             let rest = input.get(consumed..).unwrap_or_default();

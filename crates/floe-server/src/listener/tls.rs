@@ -47,6 +47,9 @@ impl Tls {
     pub(super) fn load(settings: &TlsSettings) -> Result<Self, String> {
         let files = Files::read(settings)?;
         let current = RwLock::new(Arc::new(files.config(settings)?));
+        if let Err(problem) = files.in_date(settings) {
+            tracing::warn!("{problem}; it is served all the same, and clients that check it leave");
+        }
         Ok(Self { settings: settings.clone(), current, files })
     }
 
@@ -76,7 +79,9 @@ impl Tls {
             if read == seen {
                 continue;
             }
-            match read.clone().and_then(|files| files.config(&self.settings)) {
+            let usable =
+                |files: Files| files.in_date(&self.settings).and_then(|()| files.config(&self.settings));
+            match read.clone().and_then(usable) {
                 Ok(config) => {
                     *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
                     tracing::info!("the files of tls have changed, and are used from now on");
@@ -107,6 +112,22 @@ impl Files {
             key: read("key", &settings.key)?,
             client_ca: settings.client_ca.as_ref().map(|file| read("client_ca", file)).transpose()?,
         })
+    }
+
+    /// Whether today lies within the dates of the server's certificate.
+    fn in_date(&self, settings: &TlsSettings) -> Result<(), String> {
+        let Ok(first) = CertificateDer::from_pem_slice(&self.certificate) else { return Ok(()) };
+        let Ok((_, certificate)) = X509Certificate::from_der(&first) else { return Ok(()) };
+        let validity = certificate.validity();
+        match validity.is_valid() {
+            true => Ok(()),
+            false => Err(format!(
+                "tls.certificate: {} is for {} to {}, and not for today: put a new certificate and its key there",
+                settings.certificate.display(),
+                validity.not_before,
+                validity.not_after
+            )),
+        }
     }
 
     fn config(&self, settings: &TlsSettings) -> Result<ServerConfig, String> {

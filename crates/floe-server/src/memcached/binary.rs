@@ -12,10 +12,12 @@ use floe_wire::memcached::binary::{
 };
 
 use super::{Figures, Minter, Run, SERVED, VERSION};
+use tokio::time::Instant;
+
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::service::Service;
-use crate::session::{FULL, Next, Served, Session};
+use crate::session::{Next, Served, Session, is_due};
 use crate::status::{Refusal, Status};
 
 /// One client's connection.
@@ -60,11 +62,11 @@ impl Binary {
 }
 
 impl Session for Binary {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
         let Self { decoder, state } = self;
         let mut consumed = 0;
         let next = loop {
-            if output.len() >= FULL {
+            if is_due(output, since) {
                 break Next::Again;
             }
             match decoder.decode(input.get(consumed..).unwrap_or_default()) {
@@ -116,15 +118,16 @@ impl State {
         match operation {
             Operation::Noop => reply::done(output, request),
             Operation::Version => reply::version(output, request, VERSION),
-            Operation::Stat => {
-                // There are no figures of any other sort.
-                if key.is_empty() {
-                    for (name, value) in self.minter.stats() {
-                        reply::stat(output, request, name, &value);
+            Operation::Stat => match self.minter.stats() {
+                Ok(stats) => {
+                    // There are no figures of any other sort.
+                    for (name, value) in stats.iter().filter(|_| key.is_empty()) {
+                        reply::stat(output, request, name, value);
                     }
+                    reply::done(output, request);
                 }
-                reply::done(output, request);
-            }
+                Err(refusal) => refuse(&self.minter, request, &refusal, output),
+            },
             Operation::Quit => {
                 reply::done(output, request);
                 return false;

@@ -6,10 +6,12 @@ use std::time::Duration;
 use floe_wire::memcached::text::{Decoder, Keys, Limits as WireLimits, Request, reply};
 
 use super::{Figures, Minter, Run, SERVED, VERSION};
+use tokio::time::Instant;
+
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::service::Service;
-use crate::session::{FULL, Next, Served, Session};
+use crate::session::{Next, Served, Session, is_due};
 use crate::status::{Refusal, Status};
 
 /// One client's connection.
@@ -41,11 +43,11 @@ impl Text {
 }
 
 impl Session for Text {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>) -> Served {
+    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
         let Self { decoder, state } = self;
         let mut consumed = 0;
         let next = loop {
-            if output.len() >= FULL {
+            if is_due(output, since) {
                 break Next::Again;
             }
             match decoder.decode(input.get(consumed..).unwrap_or_default()) {
@@ -89,16 +91,13 @@ impl State {
         self.flush(output).await;
         let said = match request {
             Request::Get { keys, cas } => self.get_all(&keys, cas, output).await,
-            Request::Stats(of) => {
+            Request::Stats(of) => self.minter.stats().map(|stats| {
                 // There are no figures of any other sort.
-                if of.is_none() {
-                    for (name, value) in self.minter.stats() {
-                        reply::stat(output, name, &value);
-                    }
+                for (name, value) in stats.iter().filter(|_| of.is_none()) {
+                    reply::stat(output, name, value);
                 }
                 reply::end(output);
-                Ok(())
-            }
+            }),
             Request::Version => {
                 reply::version(output, VERSION);
                 Ok(())

@@ -82,6 +82,8 @@ pub(super) struct Rules {
     settings: Vec<NameSettings>,
     file: Option<String>,
     on_first_use: bool,
+    /// Whether who asks for one name is to learn nothing of the others: there are tokens, each for some.
+    secret: bool,
 }
 
 impl Rules {
@@ -90,6 +92,7 @@ impl Rules {
             settings: config.names.clone(),
             file: config.file.as_ref().map(|file| file.display().to_string()),
             on_first_use: config.names_on_first_use(),
+            secret: !config.tokens.is_empty(),
         }
     }
 
@@ -143,6 +146,11 @@ impl Rules {
 
     fn unknown(&self, name: &Name) -> Refusal {
         const SHOWN: usize = 10;
+        if self.secret {
+            let text =
+                format!("there is no name `{name}`: add a [[name]] for it to the server's configuration");
+            return Refusal::new(Status::UnknownName, text);
+        }
         let mut rules: Vec<_> =
             self.settings.iter().take(SHOWN).map(|settings| format!("`{}`", settings.rule)).collect();
         if self.settings.len() > SHOWN {

@@ -24,11 +24,13 @@ impl Service {
         name: &str,
         next: u64,
     ) -> Result<(), Refusal> {
-        caller.check_name(name)?;
+        caller.check_raise(name)?;
         let open = self.opened(wire, name).await?;
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
+        let caller = caller.clone();
         let name = open.handle.name().clone();
-        let task = tokio::task::spawn_blocking(move || service.raise_blocking(&name, &definition, next));
+        let task =
+            tokio::task::spawn_blocking(move || service.raise_blocking(&caller, &name, &definition, next));
         let late = |_| {
             Refusal::for_now(
                 Status::Busy,
@@ -41,7 +43,13 @@ impl Service {
         })
     }
 
-    fn raise_blocking(&self, name: &Name, definition: &Definition, next: u64) -> Result<(), Refusal> {
+    fn raise_blocking(
+        &self,
+        caller: &Caller,
+        name: &Name,
+        definition: &Definition,
+        next: u64,
+    ) -> Result<(), Refusal> {
         if next > MAX_MARK {
             return Err(Refusal::new(
                 Status::Exhausted,
@@ -81,7 +89,7 @@ impl Service {
             // Somebody was faster.
             true => Err(held()),
             false => {
-                tracing::info!(%name, next, "a client raised the name");
+                tracing::warn!(%caller, %name, next, "a client moved the name on");
                 Ok(())
             }
         }

@@ -175,3 +175,32 @@ async fn connections_beyond_the_limit_are_told_so() {
     .await;
     server.stop().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_not_taken_is_refused_at_its_first_byte() {
+    let server = Server::standalone().await;
+    for path in ["/v1/mint/orders", "/tinyid/id/nextId"] {
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 60000\r\n\r\n");
+        // The rest never comes.
+        let said = answer(&server, format!("{head}x").as_bytes()).await;
+        assert!(said.starts_with("HTTP/1.1 400") && said.contains("takes no body"), "{said}");
+    }
+    is_well(&server).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_ready_does_not_wait_for_all_that_follow() {
+    const COUNTERS: usize = 400;
+    let server = Server::standalone().await;
+    let pipeline: String = (0..COUNTERS).map(|counter| format!("INCR c{counter}\r\n")).collect();
+    let mut stream = connect(&server).await;
+    stream.write_all(pipeline.as_bytes()).await.unwrap();
+    let mut first = vec![0; 4 * COUNTERS];
+    let read = timeout(PATIENCE, stream.read(&mut first)).await.unwrap().unwrap();
+    assert!((4..4 * COUNTERS).contains(&read), "each has a ledger's write of its own: {read} bytes at once");
+    timeout(PATIENCE, stream.read_exact(&mut first[read..])).await.unwrap().unwrap();
+    assert_eq!(first, b":1\r\n".repeat(COUNTERS));
+    server.stop().await.unwrap();
+}

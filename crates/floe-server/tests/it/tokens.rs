@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::{PATIENCE, Server, problem};
+use crate::hostile::{answer, connect};
 
 const NAMES: &str =
     "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n";
@@ -32,6 +33,7 @@ async fn every_call_over_http_needs_a_token_that_is_for_its_name() {
         "/v1/names",
         "/v1/names/orders",
         "/v1/slots",
+        "/stats",
         "/cache",
         "/db",
         "/decodeSnowflakeId?snowflakeId=7",
@@ -73,6 +75,30 @@ async fn every_call_over_http_needs_a_token_that_is_for_its_name() {
     let metrics = server.text("/metrics").await;
     assert!(metrics.contains("floe_minted_with_token_total{token=\"shop\"} 3"), "{metrics}");
     assert!(!metrics.contains(token.secret()));
+}
+
+#[tokio::test]
+async fn protocols_without_a_place_for_a_token_are_told_so() {
+    let (server, _) = server().await;
+    let said = answer(&server, b"stats\r\nget orders\r\nversion\r\nquit\r\n").await;
+    let heads: Vec<_> = said.lines().map(|line| line.split(':').next().unwrap()).collect();
+    assert_eq!(heads[..2], ["CLIENT_ERROR unauthenticated"; 2], "{said}");
+    assert!(heads[2].starts_with("VERSION ") && heads.len() == 3, "{said}");
+    let mut thrift = connect(&server).await;
+    thrift.write_all(b"\x80\x01\0\x01\0\0\0\x0dget_timestamp\0\0\0\x07\0").await.unwrap();
+    let mut kind = [0; 4];
+    thrift.read_exact(&mut kind).await.unwrap();
+    assert_eq!(kind, *b"\x80\x01\0\x03", "an exception");
+}
+
+#[tokio::test]
+async fn who_asks_for_a_name_that_is_not_there_learns_of_no_other() {
+    let token = NewToken::random("shop", "bils").unwrap();
+    let server = Server::of(&format!("{NAMES}{}", token.toml())).await;
+    let refused =
+        problem(server.with("/v1/mint/bils", &format!("Bearer {}", token.secret())).await, 404).await;
+    let text = refused.to_string();
+    assert!(text.contains("bils") && !text.contains("bills") && !text.contains("orders"), "{text}");
 }
 
 #[tokio::test]
