@@ -163,8 +163,8 @@ pub(crate) fn a_reserve_is_one_round_trip<S: Deref<Target = Server>>(rig: &Rig<S
 
 /// For ledgers where those who write one mark at once all lose but one: nobody loses much more often than the others.
 pub(crate) fn callers_of_one_key_share_it_fairly<S: Deref<Target = Server> + Sync>(rig: &Rig<S>) {
-    const CALLERS: usize = 8;
-    const ALL: usize = 800;
+    const CALLERS: usize = 16;
+    const ALL: usize = 960;
     let done = AtomicUsize::new(0);
     let mut shares: Vec<usize> = thread::scope(|scope| {
         let caller = || {
