@@ -7,6 +7,7 @@ mod clock;
 mod faults;
 mod fleet;
 mod outage;
+mod passwords;
 mod slots;
 
 use std::ops::Deref;

@@ -79,8 +79,10 @@ fn forty_nodes_on_thirty_two_slots(rig: Rig) {
         let (status, text) = node.terminate();
         assert!(status.success(), "{text}");
     }
+    let (stopped, window) = (now(), Duration::from_secs(3));
     for node in &refused {
-        ids.extend(minted(node, Duration::from_secs(3 + 2)));
+        let left = (window + Duration::from_secs(2)).saturating_sub(stopped.elapsed());
+        ids.extend(minted(node, left));
     }
     for node in &serving {
         ids.extend(minted(node, PATIENCE));
@@ -92,15 +94,19 @@ fn forty_nodes_on_thirty_two_slots(rig: Rig) {
 fn two_hundred_lives_never_wait(rig: Rig) {
     let dir = tempfile::tempdir().unwrap();
     let config = configuration(dir.path(), &rig, "", "layout = \"twitter\"");
-    let mut ids = Vec::new();
+    let (mut ids, mut slowest) = (Vec::new(), Duration::ZERO);
     for _ in 0..200 {
         let node = serve(&config, &[]);
+        let begun = now();
         let (status, body) = ask(&node).expect("an answer");
+        slowest = slowest.max(begun.elapsed());
         assert_eq!(status, 200, "{body}");
         ids.extend(numbers(&body));
         node.kill();
     }
     unique("orders", ids);
+    println!("the slowest first answer took {slowest:?}");
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
     let said = run(floe(["slots", "--config"]).arg(&config));
     assert!(said.lines().len() > 100, "a slot for each of most lives: {said:#?}");
 }
@@ -129,7 +135,19 @@ fn two_nodes_with_one_worker_id(rig: Rig) {
         (begun.elapsed() > Duration::from_secs(10)).then_some(())
     });
     let said = run(floe(["slots", "--config"]).arg(&config));
-    assert_eq!(said.lines().len(), 2, "one slot, and the heading: {said:#?}");
+    let lines = said.lines();
+    assert_eq!(lines.len(), 2, "one slot, and the heading: {said:#?}");
+    for heading in ["WORKER", "MARK", "FROM NOW", "LIVE", "HOST", "PID", "SINCE"] {
+        assert!(lines[0].contains(heading), "{said:#?}");
+    }
+    // The mark as a time, how far it is from now, and whose it is.
+    let cells: Vec<&str> = lines[1].split_whitespace().collect();
+    let pid = first.pid().to_string();
+    let [bits, worker, mark, _, _, side, live, owner, process, since] = cells[..] else {
+        panic!("{said:#?}")
+    };
+    assert_eq!([bits, worker, side, live, owner, process], ["10", "7", "ahead", "live", host.trim(), &pid]);
+    assert!(since < mark && mark.starts_with("20") && mark.ends_with('Z'), "{said:#?}");
     first.kill();
     // It was on this machine and runs no more: the second goes on from its mark, and nothing waits.
     ids.extend(minted(&second, Duration::from_secs(3)));
