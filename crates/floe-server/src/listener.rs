@@ -25,7 +25,7 @@ use tokio_util::either::Either;
 use crate::access::Peer;
 use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
 use crate::http::Plain;
-use crate::memcached::{Binary, Figures, Text};
+use crate::memcached::{Binary, Text};
 use crate::metrics::{Counted, Metrics};
 use crate::mysql::{self, Mysql};
 use crate::resp::Resp;
@@ -79,7 +79,6 @@ struct Front {
     places: Arc<Semaphore>,
     doorstep: Arc<Semaphore>,
     connected: AtomicU64,
-    memcached: Arc<Figures>,
     tls: Option<Tls>,
     /// When the log was last told of a client that came with TLS, or without it, where that is not served.
     told: Mutex<Option<Instant>>,
@@ -107,9 +106,8 @@ impl Listeners {
         let places = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
         let connected = AtomicU64::new(0);
-        let memcached = Arc::new(Figures::new());
         let (limits, told) = (limits.clone(), Mutex::default());
-        let front = Front { limits, metrics, places, doorstep, connected, memcached, tls, told };
+        let front = Front { limits, metrics, places, doorstep, connected, tls, told };
         Ok(Self { sockets, front: Arc::new(front) })
     }
 
@@ -362,11 +360,11 @@ impl Front {
                 session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedText => {
-                let mut session = Text::new(&served.service, peer.caller, &self.limits, &self.memcached);
+                let mut session = Text::new(&served.service, peer.caller, &self.limits);
                 session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedBinary => {
-                let mut session = Binary::new(&served.service, peer.caller, &self.limits, &self.memcached);
+                let mut session = Binary::new(&served.service, peer.caller, &self.limits);
                 session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::Thrift => {

@@ -6,9 +6,6 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use tokio::time::Instant;
 
 use crate::access::Caller;
 use crate::metrics::WireMetrics;
@@ -30,31 +27,11 @@ const VERSION: &str = concat!("1.6.0-floe-", env!("CARGO_PKG_VERSION"));
 /// The most `get`s of a pipeline that are minted in one step.
 const MOST_IN_A_RUN: usize = 1024;
 
-/// What all connections of the protocol have come to, for `stats`.
-pub(crate) struct Figures {
-    since: Instant,
-    gets: AtomicU64,
-    hits: AtomicU64,
-    misses: AtomicU64,
-}
-
-impl Figures {
-    pub(crate) fn new() -> Self {
-        Self {
-            since: Instant::now(),
-            gets: AtomicU64::new(0),
-            hits: AtomicU64::new(0),
-            misses: AtomicU64::new(0),
-        }
-    }
-}
-
 /// What both forms of the protocol mint and count with.
 struct Minter {
     service: Arc<Service>,
     caller: Caller,
     metrics: WireMetrics,
-    figures: Arc<Figures>,
 }
 
 /// `get`s of one key that nothing has been minted for yet, with what the answer to each needs.
@@ -64,13 +41,13 @@ struct Run<R> {
 }
 
 impl Minter {
-    fn new(service: &Arc<Service>, caller: Caller, figures: &Arc<Figures>) -> Self {
-        Self {
-            service: Arc::clone(service),
-            caller,
-            metrics: service.metrics().wire("memcached"),
-            figures: Arc::clone(figures),
-        }
+    fn new(service: &Arc<Service>, caller: Caller) -> Self {
+        Self { service: Arc::clone(service), caller, metrics: service.metrics().wire("memcached") }
+    }
+
+    /// Counts calls for IDs, which come to any number of them.
+    fn called(&self, calls: usize) {
+        self.service.katsubushi_called(u64::try_from(calls).unwrap_or(u64::MAX));
     }
 
     /// Hands `answer` an ID, or why there is none, `count` times.
@@ -81,7 +58,6 @@ impl Minter {
         mut answer: impl FnMut(Result<&str, &Refusal>) + Send,
     ) {
         let mut left = u64::try_from(count).unwrap_or(u64::MAX);
-        self.figures.gets.fetch_add(left, Ordering::Relaxed);
         let mut at_once = left.min(self.service.max_batch());
         let mut shown = String::new();
         while left > 0 {
@@ -89,7 +65,7 @@ impl Minter {
             match self.mint(key, step).await {
                 Ok(minted) => {
                     left -= step;
-                    self.figures.hits.fetch_add(step, Ordering::Relaxed);
+                    self.service.katsubushi_hit(step);
                     for id in minted {
                         shown.clear();
                         // Writing to memory does not fail.
@@ -100,7 +76,7 @@ impl Minter {
                 // Too many for one step are not too many for so many clients' calls.
                 Err(refusal) if step > 1 && refusal.status.may_be_of_the_count() => at_once = 1,
                 Err(refusal) => {
-                    self.figures.misses.fetch_add(left, Ordering::Relaxed);
+                    self.service.katsubushi_missed(left);
                     (0..left).for_each(|_| answer(Err(&refusal)));
                     left = 0;
                 }
@@ -114,25 +90,22 @@ impl Minter {
         self.service.mint(&self.caller, Wire::Katsubushi, name, count).await
     }
 
-    /// What `stats` tells, as katsubushi names it.
+    /// What `stats` tells, as katsubushi names it: of its calls over every wire, as `/stats` does.
     ///
     /// # Errors
     /// A [`Refusal`] of who has to say who he is, and does not.
     fn stats(&self) -> Result<[(&'static str, String); 9], Refusal> {
-        self.caller.check()?;
-        let count = |count: &AtomicU64| count.load(Ordering::Relaxed).to_string();
-        let metrics = self.service.metrics();
-        let seconds = self.service.status().clock.steady.get().div_euclid(1000);
+        let stats = self.service.katsubushi_stats(&self.caller)?;
         Ok([
-            ("pid", std::process::id().to_string()),
-            ("uptime", self.figures.since.elapsed().as_secs().to_string()),
-            ("time", seconds.to_string()),
+            ("pid", stats.pid.to_string()),
+            ("uptime", stats.uptime.to_string()),
+            ("time", stats.time.to_string()),
             ("version", VERSION.to_owned()),
-            ("curr_connections", metrics.connections.get().to_string()),
-            ("total_connections", metrics.accepted.get().to_string()),
-            ("cmd_get", count(&self.figures.gets)),
-            ("get_hits", count(&self.figures.hits)),
-            ("get_misses", count(&self.figures.misses)),
+            ("curr_connections", stats.curr_connections.to_string()),
+            ("total_connections", stats.total_connections.to_string()),
+            ("cmd_get", stats.cmd_get.to_string()),
+            ("get_hits", stats.get_hits.to_string()),
+            ("get_misses", stats.get_misses.to_string()),
         ])
     }
 }

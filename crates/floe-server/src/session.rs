@@ -130,12 +130,14 @@ where
             }
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
-        let (served, now) = loop {
+        let mut consumed = 0;
+        let now = loop {
             let since = Instant::now();
             let served = session.serve(&input, &mut output, since).await;
             let mut now = Instant::now();
             session.took(now - since);
             input.advance(served.consumed.min(input.len()));
+            consumed += served.consumed;
             if write(stream, &mut output, limits.stall_timeout).await? {
                 now = Instant::now();
             }
@@ -147,12 +149,12 @@ where
                     return Ok(None);
                 }
                 Next::HandOver => return Ok(Some(input.to_vec())),
-                Next::Read => break (served, now),
+                Next::Read => break now,
             }
         };
         let was_idle = std::mem::replace(&mut idle, input.is_empty() && session.may_idle());
         // A request's time begins with its first byte, and does not begin anew with each.
-        if idle || was_idle || served.consumed > 0 {
+        if idle || was_idle || consumed > 0 {
             waits.deadline = now + limit(idle);
         }
         if input.is_empty() && input.capacity() > KEPT {

@@ -27,9 +27,6 @@ pub enum NameError {
         "the character {0:?} at byte {1} cannot be in a name: use printable ones, without white space, '/' or '*'"
     )]
     Character(char, usize),
-    /// `.` or `..`, which a URL's path loses.
-    #[error("\".\" and \"..\" cannot be names: what reads a URL takes them for steps in its path")]
-    Dots,
 }
 
 impl Name {
@@ -51,9 +48,6 @@ impl Name {
             |c: char| c.is_control() || c.is_whitespace() || c == '/' || c == '*' || is_invisible(c);
         if let Some((at, c)) = text.char_indices().find(|&(_, c)| refused(c)) {
             return Err(NameError::Character(c, at));
-        }
-        if matches!(text, "." | "..") {
-            return Err(NameError::Dots);
         }
         Ok(Self(text.to_owned()))
     }
@@ -108,8 +102,6 @@ mod tests {
                 "{name:?}"
             );
         }
-        assert_eq!(Name::new("."), Err(NameError::Dots));
-        assert_eq!(Name::new(".."), Err(NameError::Dots));
         assert_eq!(Name::new(&"a".repeat(129)), Err(NameError::TooLong(129)));
         assert_eq!(Name::new(""), Err(NameError::Empty));
     }

@@ -60,8 +60,7 @@ impl generator_server::Generator for Katsubushi {
 #[tonic::async_trait]
 impl stats_server::Stats for Katsubushi {
     async fn get(&self, request: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
-        caller(&request).check().map_err(refused)?;
-        let stats = self.service.katsubushi_stats();
+        let stats = self.service.katsubushi_stats(&caller(&request)).map_err(refused)?;
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         Ok(Response::new(StatsResponse {
             pid: i32::try_from(stats.pid).unwrap_or(i32::MAX),

@@ -87,8 +87,7 @@ pub(super) async fn stats(
     State(shared): State<Shared>,
     caller: Caller,
 ) -> Result<axum::Json<KatsubushiStats>, Problem> {
-    caller.check()?;
-    Ok(axum::Json(shared.service.katsubushi_stats()))
+    Ok(axum::Json(shared.service.katsubushi_stats(&caller)?))
 }
 
 fn shown(minted: Minted) -> Vec<String> {

@@ -9,8 +9,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::leaf;
 use tokio::time::Instant;
+
+use super::leaf;
 
 use crate::access::Caller;
 use crate::config::Limits;

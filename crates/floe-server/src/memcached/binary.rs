@@ -10,10 +10,9 @@ use std::time::Duration;
 use floe_wire::memcached::binary::{
     Decoder, Limits as WireLimits, Operation, Request, Status as WireStatus, reply,
 };
-
-use super::{Figures, Minter, Run, SERVED, VERSION};
 use tokio::time::Instant;
 
+use super::{Minter, Run, SERVED, VERSION};
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::service::Service;
@@ -43,20 +42,10 @@ struct Get {
 }
 
 impl Binary {
-    pub(crate) fn new(
-        service: &Arc<Service>,
-        caller: Caller,
-        limits: &Limits,
-        figures: &Arc<Figures>,
-    ) -> Self {
+    pub(crate) fn new(service: &Arc<Service>, caller: Caller, limits: &Limits) -> Self {
         Self {
             decoder: Decoder::new(WireLimits { request_bytes: limits.request_bytes() }),
-            state: State {
-                minter: Minter::new(service, caller, figures),
-                run: Run::new(),
-                cas: 0,
-                broken: false,
-            },
+            state: State { minter: Minter::new(service, caller), run: Run::new(), cas: 0, broken: false },
         }
     }
 }
@@ -154,6 +143,7 @@ impl State {
         let Self { minter, run, cas, broken } = self;
         let mut waiting = run.waiting.drain(..);
         let count = waiting.len();
+        minter.called(count);
         minter
             .mint_each(&run.key, count, |minted| {
                 let Some(Get { operation, opcode, opaque }) = waiting.next() else { return };

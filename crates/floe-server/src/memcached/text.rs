@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe_wire::memcached::text::{Decoder, Keys, Limits as WireLimits, Request, reply};
-
-use super::{Figures, Minter, Run, SERVED, VERSION};
 use tokio::time::Instant;
 
+use super::{Minter, Run, SERVED, VERSION};
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::service::Service;
@@ -29,15 +28,10 @@ struct State {
 }
 
 impl Text {
-    pub(crate) fn new(
-        service: &Arc<Service>,
-        caller: Caller,
-        limits: &Limits,
-        figures: &Arc<Figures>,
-    ) -> Self {
+    pub(crate) fn new(service: &Arc<Service>, caller: Caller, limits: &Limits) -> Self {
         Self {
             decoder: Decoder::new(WireLimits { request_bytes: limits.request_bytes() }),
-            state: State { minter: Minter::new(service, caller, figures), run: Run::new(), cas: 0 },
+            state: State { minter: Minter::new(service, caller), run: Run::new(), cas: 0 },
         }
     }
 }
@@ -133,6 +127,7 @@ impl State {
         let Self { minter, run, cas } = self;
         let mut waiting = run.waiting.drain(..);
         let count = waiting.len();
+        minter.called(count);
         minter
             .mint_each(&run.key, count, |minted| {
                 let wants_cas = waiting.next().unwrap_or_default();
@@ -151,6 +146,7 @@ impl State {
     /// One ID for each key, or nothing but the error.
     async fn get_all(&mut self, keys: &Keys<'_>, cas: bool, output: &mut Vec<u8>) -> Result<(), Refusal> {
         self.minter.service.count(&keys.clone().count().to_string())?;
+        self.minter.called(1);
         let start = output.len();
         let mut keys = keys.clone().peekable();
         while let Some(key) = keys.next() {

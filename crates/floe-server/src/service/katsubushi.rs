@@ -42,7 +42,7 @@ pub(crate) struct KatsubushiStats {
     pub(crate) cmd_get: u64,
     /// The IDs that they got.
     pub(crate) get_hits: u64,
-    /// The calls that got none.
+    /// The IDs that they did not get.
     pub(crate) get_misses: u64,
 }
 
@@ -68,14 +68,28 @@ impl Service {
         caller: &Caller,
         n: u64,
     ) -> Result<Minted, Refusal> {
-        let katsubushi = &self.katsubushi;
-        katsubushi.calls.fetch_add(1, Ordering::Relaxed);
-        let minted = self.mint(caller, Wire::Katsubushi, &katsubushi.name, n).await;
+        self.katsubushi_called(1);
+        let minted = self.mint(caller, Wire::Katsubushi, &self.katsubushi.name, n).await;
         match &minted {
-            Ok(_) => katsubushi.hits.fetch_add(n, Ordering::Relaxed),
-            Err(_) => katsubushi.misses.fetch_add(1, Ordering::Relaxed),
-        };
+            Ok(_) => self.katsubushi_hit(n),
+            Err(_) => self.katsubushi_missed(1),
+        }
         minted
+    }
+
+    /// Counts calls for IDs, on whichever of katsubushi's wires.
+    pub(crate) fn katsubushi_called(&self, calls: u64) {
+        self.katsubushi.calls.fetch_add(calls, Ordering::Relaxed);
+    }
+
+    /// Counts IDs that such calls got.
+    pub(crate) fn katsubushi_hit(&self, ids: u64) {
+        self.katsubushi.hits.fetch_add(ids, Ordering::Relaxed);
+    }
+
+    /// Counts IDs that such calls did not get.
+    pub(crate) fn katsubushi_missed(&self, ids: u64) {
+        self.katsubushi.misses.fetch_add(ids, Ordering::Relaxed);
     }
 
     /// What the name is that serves katsubushi's calls.
@@ -89,11 +103,15 @@ impl Service {
         self.definition(caller, Wire::Katsubushi, &self.katsubushi.name).await
     }
 
-    /// How katsubushi's calls went since the start.
-    pub(crate) fn katsubushi_stats(&self) -> KatsubushiStats {
+    /// How katsubushi's calls went since the start, over all of its wires together, as the original counts them.
+    ///
+    /// # Errors
+    /// A [`Refusal`] of who has to say who calls, and does not.
+    pub(crate) fn katsubushi_stats(&self, caller: &Caller) -> Result<KatsubushiStats, Refusal> {
+        caller.check()?;
         let katsubushi = &self.katsubushi;
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        KatsubushiStats {
+        Ok(KatsubushiStats {
             pid: std::process::id(),
             uptime: katsubushi.since.elapsed().as_secs(),
             time: self.status().clock.steady.get().div_euclid(1000),
@@ -103,6 +121,6 @@ impl Service {
             cmd_get: count(&katsubushi.calls),
             get_hits: count(&katsubushi.hits),
             get_misses: count(&katsubushi.misses),
-        }
+        })
     }
 }

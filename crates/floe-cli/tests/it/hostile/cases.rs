@@ -118,6 +118,11 @@ fn http() -> Vec<Case> {
         case(
             "more chunks than a body may have",
             &[chunked("fffff"), vec![b'x'; 0xf_ffff]].concat(),
+            Ends(b"HTTP/1.1 400 "),
+        ),
+        case(
+            "a longer form than a body may be",
+            &[&b"POST /id/nextId HTTP/1.1\r\nhost: a\r\ncontent-type: application/x-www-form-urlencoded\r\ntransfer-encoding: chunked\r\n\r\nfffff\r\n"[..], &[b'x'; 0xf_ffff]].concat(),
             Ends(b"HTTP/1.1 413 "),
         ),
     ];
