@@ -1,10 +1,10 @@
 //! A `GET` of one ID, floe's own or one of Leaf's, answered straight from what was read.
 //!
 //! That, by a client that stays, is most of what a service like this is asked over HTTP; it costs hyper and the router
-//! several times what minting costs, and 17 KB for each client that waits. So a connection begins here, and is handed over to them, with the request
-//! at which it stands, as soon as one of its requests is anything but plain: another route, a character that would have to
-//! be decoded, a header that could change the answer, a mint that was refused. Then nothing has been minted for it yet,
-//! and nothing said: errors, and whatever else HTTP knows, have one home.
+//! several times what minting costs, and 17 KB for each client that waits. So a connection begins here, and is handed over
+//! to them, with the request at which it stands, as soon as one of its requests is anything but plain: another route, a
+//! character that would have to be decoded, a header that could change the answer, an ID that is not there at once (a
+//! counter's never is). Then nothing has been said to it yet: waits, errors, and whatever else HTTP knows, have one home.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,8 +98,8 @@ impl Session for Plain {
                 break Next::HandOver;
             };
             let in_flight = Counted::new(&self.service.metrics().in_flight);
-            let minted = self.service.mint_again(&mut self.recent, wire, request.name, 1).await;
-            let Ok(minted) = minted else { break Next::HandOver };
+            let minted = self.service.mint_at_once(&mut self.recent, wire, request.name);
+            let Some(minted) = minted else { break Next::HandOver };
             if wire == Wire::Native {
                 let body = ids::in_one_piece(request.name, minted, request.media, false);
                 answer(output, request.media.content_type(), &body);

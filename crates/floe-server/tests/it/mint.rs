@@ -268,7 +268,6 @@ async fn a_plain_request_is_answered_like_any_other() {
                 stream.write_all((plain + GOODBYE).as_bytes()).await.unwrap();
                 let answer = String::from_utf8(rest(&mut stream).await).unwrap();
                 assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-                // The numbers follow one another.
                 said.push(answer);
             }
             let shape = |answer: &str| answer.replace(|letter: char| letter.is_ascii_digit(), "9");
