@@ -13,12 +13,13 @@ const CONNECTIONS: u32 = 10_000;
 /// The most that the server may hold, in MB.
 const MOST: f64 = 200.0;
 
-/// What a client has said before it falls silent, and the last byte of the answer to it.
-const WAYS: [(&str, &[u8]); 4] = [
+/// What a client has said before it falls silent.
+const WAYS: [(&str, &[u8]); 5] = [
     ("nothing", b""),
     ("INCR over Redis' protocol", b"*2\r\n$4\r\nINCR\r\n$7\r\nsegment\r\n"),
     ("Leaf's GET", b"GET /api/segment/get/segment HTTP/1.1\r\nhost: x\r\n\r\n"),
     ("floe's GET", b"GET /v1/mint/segment HTTP/1.1\r\nhost: x\r\n\r\n"),
+    ("a GET that hyper serves", b"GET /v1/mint/segment?n=2 HTTP/1.1\r\nhost: x\r\n\r\n"),
 ];
 
 /// Opens the connections in each way on a server of its own, and prints what it holds. Whether that was little enough.

@@ -250,7 +250,7 @@ impl Front {
     }
 
     /// Serves a client of MySQL, which asks for TLS after the greeting, if at all.
-    async fn speak_mysql<S: AsyncRead + AsyncWrite + Unpin>(
+    async fn speak_mysql<S: AsyncRead + AsyncWrite + Unpin + Send>(
         &self,
         mut stream: S,
         offer: mysql::Tls,

@@ -202,6 +202,31 @@ impl Service {
         Ok(minted)
     }
 
+    /// One ID, where that needs no wait and no ledger; `None` for every other outcome, of which [`mint`](Self::mint) then
+    /// says what it is. `recent` as in [`mint_again`](Self::mint_again).
+    pub(crate) fn mint_at_once(
+        &self,
+        caller: &Caller,
+        recent: &mut Option<Arc<OpenName>>,
+        wire: Wire,
+        name: &str,
+    ) -> Option<Minted> {
+        caller.check_name(name).ok()?;
+        let open = match recent {
+            Some(open) if open.name() == name => open,
+            _ => recent.insert(self.find(name)?.open().ok()?),
+        };
+        wire.admits(name, open.handle.definition().kind()).ok()?;
+        // What the log was told of is taken back by `mint`.
+        if open.stop_logged.load(Ordering::Relaxed) {
+            return None;
+        }
+        let minted = open.handle.try_mint_many(1).ok()??;
+        open.metrics.minted(1);
+        caller.minted(1);
+        Some(minted)
+    }
+
     /// The name behind Twitter's `get_id`, which names none.
     pub(crate) fn thrift_name(&self) -> &str {
         &self.thrift_name

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::watch;
 use tokio::task::coop::has_budget_remaining;
@@ -95,7 +96,23 @@ pub(crate) enum Next {
 /// Serves a connection to its end, or until the session has handed it over: then what was read of the next request is
 /// returned. `draining` changes when the server stops: a request that is whole is answered, and then the connection is
 /// closed.
-pub(crate) async fn run<S, P>(
+///
+/// What that takes is allocated here, so that a connection which has not said anything yet does not hold the room for the
+/// most demanding protocol.
+pub(crate) fn run<'a, S, P>(
+    stream: &'a mut S,
+    session: &'a mut P,
+    limits: &'a Limits,
+    draining: watch::Receiver<bool>,
+) -> BoxFuture<'a, io::Result<Option<Vec<u8>>>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    P: Session,
+{
+    Box::pin(run_to_its_end(stream, session, limits, draining))
+}
+
+async fn run_to_its_end<S, P>(
     stream: &mut S,
     session: &mut P,
     limits: &Limits,

@@ -21,20 +21,21 @@ const CHUNK_BYTES: usize = 32 << 10;
 
 /// The IDs as a response.
 pub(super) fn response(name: &str, minted: Minted, media: Media, numbers: bool) -> Response<Body> {
-    let count = len(&minted);
-    let mut ids =
-        IdsBody { head: Some(head(name, media)), minted, media, numbers, first: true, ended: false };
-    let body = match (count <= IN_ONE_PIECE, media) {
-        (true, _) => {
-            let mut whole = BytesMut::with_capacity(64 + count * 24);
-            while ids.write(&mut whole, usize::MAX) {}
-            Body::from(whole.freeze())
-        }
-        (false, _) => Body::new(ids),
+    let body = match len(&minted) <= IN_ONE_PIECE {
+        true => Body::from(in_one_piece(name, minted, media, numbers).freeze()),
+        false => Body::new(IdsBody::new(name, minted, media, numbers)),
     };
     let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media.content_type()));
     response
+}
+
+/// The IDs as the whole body of a response.
+pub(super) fn in_one_piece(name: &str, minted: Minted, media: Media, numbers: bool) -> BytesMut {
+    let mut whole = BytesMut::with_capacity(64 + len(&minted) * 24);
+    let mut ids = IdsBody::new(name, minted, media, numbers);
+    while ids.write(&mut whole, usize::MAX) {}
+    whole
 }
 
 fn head(name: &str, media: Media) -> String {
@@ -63,6 +64,10 @@ struct IdsBody {
 }
 
 impl IdsBody {
+    fn new(name: &str, minted: Minted, media: Media, numbers: bool) -> Self {
+        Self { head: Some(head(name, media)), minted, media, numbers, first: true, ended: false }
+    }
+
     /// Writes on until `out` holds `enough` bytes; false when all is written.
     fn write(&mut self, out: &mut BytesMut, enough: usize) -> bool {
         if let Some(head) = self.head.take() {

@@ -23,6 +23,9 @@ use crate::access::Caller;
 use crate::service::{LeafParts, Wire};
 use crate::status::{Refusal, Status};
 
+/// How Leaf names its answers, which are IDs in decimal.
+pub(super) const CONTENT_TYPE: &str = "text/plain;charset=UTF-8";
+
 /// The most rows of a page for people.
 const MAX_ROWS: usize = 1000;
 
@@ -103,7 +106,7 @@ async fn get(
         Err(_) => Err(Refusal::bad("the key is not UTF-8 under its percent-encoding: encode it so")),
     };
     match minted.and_then(number) {
-        Ok(id) => text(StatusCode::OK, "text/plain;charset=UTF-8", id),
+        Ok(id) => text(StatusCode::OK, CONTENT_TYPE, id),
         Err(refusal) => error(shared, wire, path, &refusal),
     }
 }

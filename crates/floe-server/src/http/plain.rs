@@ -1,18 +1,18 @@
-//! Leaf's two calls, answered straight from what was read.
+//! A `GET` of one ID, floe's own or one of Leaf's, answered straight from what was read.
 //!
-//! A `GET` of one ID by a client that stays is most of what a service like this is asked over HTTP, and costs hyper and
-//! the router several times what minting costs. So a connection begins here, and is handed over to them, with the request
-//! at which it stands, as soon as one of its requests is anything but plain: another route, a character that would have to
-//! be decoded, a header that could change the answer, a mint that was refused. Then nothing has been minted for it yet,
-//! and nothing said: errors, and whatever else HTTP knows, have one home.
+//! That, by a client that stays, is most of what a service like this is asked over HTTP; it costs hyper and the router
+//! several times what minting costs, and 17 KB for each client that waits. So a connection begins here, and is handed over
+//! to them, with the request at which it stands, as soon as one of its requests is anything but plain: another route, a
+//! character that would have to be decoded, a header that could change the answer, an ID that is not there at once (a
+//! counter's never is). Then nothing has been said to it yet: waits, errors, and whatever else HTTP knows, have one home.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::leaf;
-
+use super::accept::Media;
+use super::{ids, leaf};
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::metrics::{Counted, RouteMetrics};
@@ -23,10 +23,9 @@ use crate::session::{Next, Served, Session, is_due};
 const LONGEST: usize = 1024;
 
 /// Headers that say nothing that an answer would depend on.
-const PASSED_OVER: [&str; 9] = [
+const PASSED_OVER: [&str; 8] = [
     "host",
     "user-agent",
-    "accept",
     "accept-encoding",
     "accept-language",
     "cache-control",
@@ -35,8 +34,12 @@ const PASSED_OVER: [&str; 9] = [
     "x-request-id",
 ];
 
-const CALLS: [(&str, Wire); 2] =
-    [("/api/snowflake/get/", Wire::LeafSnowflake), ("/api/segment/get/", Wire::LeafSegment)];
+/// The calls: how their paths begin, what they ask of the service, and their routes.
+const CALLS: [(&str, Wire, &str); 3] = [
+    ("/v1/mint/", Wire::Native, "/v1/mint/{name}"),
+    ("/api/snowflake/get/", Wire::LeafSnowflake, "/api/snowflake/get/{key}"),
+    ("/api/segment/get/", Wire::LeafSegment, "/api/segment/get/{key}"),
+];
 
 /// One client's connection, for as long as its requests are plain.
 pub(crate) struct Plain {
@@ -54,6 +57,8 @@ struct Request<'a> {
     /// Its place among the calls.
     call: usize,
     name: &'a str,
+    /// What floe's own call is to write.
+    media: Media,
     bytes: usize,
 }
 
@@ -74,10 +79,7 @@ impl Plain {
             caller,
             limits: limits.clone(),
             recent: None,
-            calls: [
-                (metrics.route("/api/snowflake/get/{key}"), 0),
-                (metrics.route("/api/segment/get/{key}"), 0),
-            ],
+            calls: CALLS.map(|(_, _, route)| (metrics.route(route), 0)),
         }
     }
 }
@@ -95,20 +97,25 @@ impl Session for Plain {
                 Front::Part => break Next::Read,
                 Front::Other => break Next::HandOver,
             };
-            let (Some((metrics, answered)), Some((_, wire))) =
+            let (Some((metrics, answered)), Some(&(_, wire, _))) =
                 (self.calls.get_mut(request.call), CALLS.get(request.call))
             else {
                 break Next::HandOver;
             };
             let in_flight = Counted::new(&self.service.metrics().in_flight);
-            let minted =
-                self.service.mint_again(&self.caller, &mut self.recent, *wire, request.name, 1).await;
-            let Ok(Ok(id)) = minted.map(leaf::number) else { break Next::HandOver };
+            let minted = self.service.mint_at_once(&self.caller, &mut self.recent, wire, request.name);
+            let Some(minted) = minted else { break Next::HandOver };
+            if wire == Wire::Native {
+                let body = ids::in_one_piece(request.name, minted, request.media, false);
+                answer(output, request.media.content_type(), &body);
+            } else {
+                let Ok(id) = leaf::number(minted) else { break Next::HandOver };
+                answer(output, leaf::CONTENT_TYPE, id.as_bytes());
+            }
             drop(in_flight);
             metrics.answered();
             *answered += 1;
             tracing::debug!(method = "GET", name = request.name, status = 200, "request");
-            answer(output, &id);
             consumed += request.bytes;
         };
         Served { consumed, next }
@@ -122,13 +129,13 @@ impl Session for Plain {
 }
 
 /// The answer as the router gives it.
-fn answer(output: &mut Vec<u8>, id: &str) {
-    output.extend_from_slice(
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/plain;charset=UTF-8\r\ncache-control: no-store\r\ncontent-length: ",
-    );
-    output.extend_from_slice(itoa::Buffer::new().format(id.len()).as_bytes());
+fn answer(output: &mut Vec<u8>, content_type: &str, body: &[u8]) {
+    output.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-type: ");
+    output.extend_from_slice(content_type.as_bytes());
+    output.extend_from_slice(b"\r\ncache-control: no-store\r\ncontent-length: ");
+    output.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
     output.extend_from_slice(b"\r\n\r\n");
-    output.extend_from_slice(id.as_bytes());
+    output.extend_from_slice(body);
 }
 
 /// Reads a request line and its headers.
@@ -151,7 +158,7 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
         let short = target.len().min(call.len());
         target.get(..short) == call.as_bytes().get(..short)
     };
-    let call = CALLS.iter().position(|(call, _)| begins(call))?;
+    let call = CALLS.iter().position(|(call, ..)| begins(call))?;
     let within = bytes.get(..LONGEST).unwrap_or(bytes);
     let Some(head) = within.windows(4).position(|four| four == b"\r\n\r\n") else {
         return (bytes.len() < LONGEST).then_some(None);
@@ -165,7 +172,7 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
     if name.is_empty() || !name.bytes().all(literal) || path.len() > limits.uri_bytes {
         return None;
     }
-    let (mut host, mut count) = (false, 0);
+    let (mut host, mut count, mut media) = (false, 0, None);
     for line in lines {
         let (header, value) = line.split_once(':')?;
         if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -174,6 +181,18 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
         let is = |known: &&str| header.eq_ignore_ascii_case(known);
         host |= is(&"host");
         count += 1;
+        if is(&"accept") {
+            // Weighing several is for those who do that.
+            let wanted = match value.trim() {
+                "*/*" | "application/json" => Media::Json,
+                "text/plain" => Media::Text,
+                _ => return None,
+            };
+            if media.replace(wanted).is_some() {
+                return None;
+            }
+            continue;
+        }
         let stays = is(&"connection") && value.trim().eq_ignore_ascii_case("keep-alive");
         if !stays && !PASSED_OVER.iter().any(is) {
             return None;
@@ -181,7 +200,8 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
     }
     let bytes = head + 4;
     let small = bytes <= limits.header_bytes && count <= limits.header_count;
-    (host && small).then_some(Some(Request { call, name, bytes }))
+    let media = media.unwrap_or(Media::Json);
+    (host && small).then_some(Some(Request { call, name, media, bytes }))
 }
 
 #[cfg(test)]
@@ -195,7 +215,7 @@ mod tests {
     #[test]
     fn a_plain_request_is_read_at_whatever_byte_it_is_cut() {
         let text = "GET /api/segment/get/a-1 HTTP/1.1\r\nHost: x\r\nUser-Agent: wrk\r\nConnection: Keep-Alive\r\n\r\n";
-        let whole = Front::Plain(Request { call: 1, name: "a-1", bytes: text.len() });
+        let whole = Front::Plain(Request { call: 2, name: "a-1", media: Media::Json, bytes: text.len() });
         assert_eq!(read(text), whole);
         assert_eq!(read(&format!("{text}GET /")), whole);
         for cut in 0..text.len() {
@@ -233,19 +253,22 @@ mod tests {
             "transfer-encoding: chunked\r\n",
             "expect: 100-continue\r\n",
             "upgrade: h2c\r\n",
-            "accept : a\r\n",
-            "accept: a\r\n b\r\n",
-            "accept: a\u{1}\r\n",
-            "accept: a\nb: c\r\n",
-            "accept: \u{fc}\r\n",
-            "accept\r\n",
+            "accept: application/octet-stream\r\n",
+            "accept: text/plain, */*\r\n",
+            "accept: text/plain\r\naccept: */*\r\n",
+            "referer : a\r\n",
+            "referer: a\r\n b\r\n",
+            "referer: a\u{1}\r\n",
+            "referer: a\nb: c\r\n",
+            "referer: \u{fc}\r\n",
+            "referer\r\n",
             ": a\r\n",
         ] {
             assert_eq!(read(&of(plain, header)), Front::Other, "{header:?}");
         }
         assert_eq!(read(&format!("{plain}\r\n\r\n")), Front::Other, "no host");
-        assert_eq!(read(&of(plain, &format!("accept: {}\r\n", "a".repeat(LONGEST)))), Front::Other);
-        let crowd = "accept: a\r\n".repeat(Limits::default().header_count);
+        assert_eq!(read(&of(plain, &format!("referer: {}\r\n", "a".repeat(LONGEST)))), Front::Other);
+        let crowd = "referer: a\r\n".repeat(Limits::default().header_count);
         assert_eq!(read(&of(plain, &crowd)), Front::Other);
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use tokio::io::AsyncWriteExt;
+
 use crate::harness::{Server, problem};
-use crate::hostile::answer;
+use crate::hostile::{answer, connect, rest};
 
 const NAMES: &str = r#"
 [[name]]
@@ -267,5 +269,35 @@ async fn a_pipeline_that_is_too_long_for_one_step_is_minted_one_by_one() {
         assert!(count == 9 || count == 18, "{said}");
         assert_eq!(said.matches(refused).count(), 30 - count, "{said}");
     }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plain_request_is_answered_like_any_other() {
+    const GOODBYE: &str = "GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let server = Server::of("[[name]]\nname = \"tickets\"\nkind = \"segment\"\n[[name]]\nname = \"days\"\nkind = \"dated\"\nprefix = \"D\"\ndigits = 4\nzone = \"UTC\"\n").await;
+    for name in ["tickets", "days"] {
+        for media in ["", "accept: */*\r\n", "accept: application/json\r\n", "accept: text/plain\r\n"] {
+            // The second has a header that is not known to say nothing, and goes by the router.
+            let mut said = Vec::new();
+            for other in ["", "x-unheard-of: 1\r\n"] {
+                let plain = format!("GET /v1/mint/{name} HTTP/1.1\r\nhost: x\r\n{media}{other}\r\n");
+                let mut stream = connect(&server).await;
+                stream.write_all((plain + GOODBYE).as_bytes()).await.unwrap();
+                let answer = String::from_utf8(rest(&mut stream).await).unwrap();
+                assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+                said.push(answer);
+            }
+            let shape = |answer: &str| answer.replace(|letter: char| letter.is_ascii_digit(), "9");
+            assert_eq!(shape(&said[0]), shape(&said[1]), "{media}");
+            assert_ne!(said[0], said[1]);
+        }
+    }
+    // What is refused says why, as ever.
+    let mut stream = connect(&server).await;
+    let unknown = "GET /v1/mint/unknown HTTP/1.1\r\nhost: x\r\n\r\n".to_owned();
+    stream.write_all((unknown + GOODBYE).as_bytes()).await.unwrap();
+    let answer = String::from_utf8(rest(&mut stream).await).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 404 ") && answer.contains("problem+json"), "{answer}");
     server.stop().await.unwrap();
 }
