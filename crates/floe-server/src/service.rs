@@ -10,7 +10,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use floe::{DefineError, Definition, Floe, Handle, MintError, Minted, Name};
-use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
@@ -189,18 +188,14 @@ impl Service {
     /// One ID, where that needs no wait and no ledger; `None` for every other outcome, of which [`mint`](Self::mint) then
     /// says what it is. `recent` as in [`mint_again`](Self::mint_again).
     pub(crate) fn mint_at_once(
-        self: &Arc<Self>,
+        &self,
         recent: &mut Option<Arc<OpenName>>,
         wire: Wire,
         name: &str,
     ) -> Option<Minted> {
         let open = match recent {
             Some(open) if open.name() == name => open,
-            _ => {
-                // Whoever may not know what the name is may not mint under it either.
-                self.definition(wire, name).now_or_never()?.ok()?;
-                recent.insert(self.find(name)?.open().ok()?)
-            }
+            _ => recent.insert(self.find(name)?.open().ok()?),
         };
         wire.admits(name, open.handle.definition().kind()).ok()?;
         // What the log was told of is taken back by `mint`.
