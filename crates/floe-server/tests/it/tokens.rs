@@ -8,8 +8,8 @@ use tokio::net::TcpStream;
 use crate::harness::{PATIENCE, Server, problem};
 use crate::hostile::{answer, connect};
 
-const NAMES: &str =
-    "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n";
+const NAMES: &str = "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n\
+                     [[name]]\nname = 'tickets'\nkind = 'segment'\n";
 
 async fn server() -> (Server, NewToken) {
     let token = NewToken::random("shop", "orders").unwrap();
@@ -75,6 +75,17 @@ async fn every_call_over_http_needs_a_token_that_is_for_its_name() {
     let metrics = server.text("/metrics").await;
     assert!(metrics.contains("floe_minted_with_token_total{token=\"shop\"} 3"), "{metrics}");
     assert!(!metrics.contains(token.secret()));
+}
+
+#[tokio::test]
+async fn a_request_that_is_answered_without_hyper_needs_a_token_as_well() {
+    let (server, _) = server().await;
+    let goodbye = "GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    for path in ["/v1/mint/tickets", "/api/segment/get/tickets"] {
+        let asked = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n{goodbye}");
+        let said = answer(&server, asked.as_bytes()).await;
+        assert!(said.starts_with("HTTP/1.1 401 "), "{said}");
+    }
 }
 
 #[tokio::test]
