@@ -1,10 +1,10 @@
 //! Where kinds get random bits: drawn from the operating system once, and stretched for many IDs.
 //!
 //! A thread has its own ChaCha12 (RFC 8439's function with twelve rounds), keyed by 32 bytes of the operating system's
-//! randomness, for [`WORDS_PER_SEED`] words. No state is shared, so no thread waits for another; and what a copy of the
+//! randomness, for 64 KiB. No state is shared, so no thread waits for another; and what a copy of the
 //! memory shows of IDs minted later ends with the seed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,20 +15,33 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use crate::error::MintError;
 use crate::sync::lock_std;
 
-/// So many words of 8 bytes are made of one seed: 64 KiB, as `rand`'s thread generator does it.
-const WORDS_PER_SEED: u64 = 1 << 13;
+/// So many words of 8 bytes are made at once.
+const WORDS: usize = 128;
+/// So many times are words made of one seed: 64 KiB, as `rand`'s thread generator does it.
+const REFILLS: u32 = 64;
 
 /// Counts the calls of [`invalidate`]: randomness that was drawn before the last one is dropped.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-struct Drawn {
-    stretched: ChaCha12Rng,
-    left: u64,
+/// Words that were made and not yet taken. It has no destructor, so that reaching it costs one addition.
+struct Ready {
+    words: [Cell<u64>; WORDS],
+    /// How many were taken.
+    taken: Cell<usize>,
+    generation: Cell<u64>,
+}
+
+struct Stretched {
+    stretch: ChaCha12Rng,
+    refills: u32,
     generation: u64,
 }
 
 thread_local! {
-    static DRAWN: RefCell<Option<Drawn>> = const { RefCell::new(None) };
+    static READY: Ready = const {
+        Ready { words: [const { Cell::new(0) }; WORDS], taken: Cell::new(WORDS), generation: Cell::new(0) }
+    };
+    static STRETCHED: RefCell<Option<Stretched>> = const { RefCell::new(None) };
 }
 
 /// A source of random words.
@@ -113,31 +126,77 @@ pub(crate) fn invalidate() {
 
 #[inline]
 fn system_words<const N: usize>() -> Result<[u64; N], MintError> {
-    let generation = GENERATION.load(Ordering::Relaxed);
-    let wanted = N as u64;
-    DRAWN
-        .try_with(|drawn| match &mut *drawn.borrow_mut() {
-            Some(drawn) if drawn.left >= wanted && drawn.generation == generation => {
-                drawn.left -= wanted;
-                Ok(std::array::from_fn(|_| drawn.stretched.next_u64()))
-            }
-            drawn => reseed(drawn.insert(seed(generation)?)),
-        })
-        // In a thread that is ending, whose own is gone.
-        .unwrap_or_else(|_| reseed(&mut seed(generation)?))
+    READY.with(|ready| {
+        let taken = ready.taken.get();
+        // Words of one seed, or of one generation, are not joined by those of another.
+        let Some(words) = ready.words.get(taken..taken + N).filter(|_| ready.is_current()) else {
+            return refilled(ready);
+        };
+        ready.taken.set(taken + N);
+        Ok(take(words))
+    })
 }
 
-fn reseed<const N: usize>(drawn: &mut Drawn) -> Result<[u64; N], MintError> {
-    drawn.left -= N as u64;
-    Ok(std::array::from_fn(|_| drawn.stretched.next_u64()))
+#[inline]
+fn take<const N: usize>(words: &[Cell<u64>]) -> [u64; N] {
+    let mut taken = [0; N];
+    for (taken, word) in taken.iter_mut().zip(words) {
+        // What was handed out is in no copy of this memory.
+        *taken = word.take();
+    }
+    taken
 }
 
 #[cold]
-fn seed(generation: u64) -> Result<Drawn, MintError> {
+#[inline(never)]
+fn refilled<const N: usize>(ready: &Ready) -> Result<[u64; N], MintError> {
+    const { assert!(N <= WORDS) };
+    ready.refill()?;
+    ready.taken.set(N);
+    Ok(take(&ready.words))
+}
+
+impl Ready {
+    #[inline]
+    fn is_current(&self) -> bool {
+        self.generation.get() == GENERATION.load(Ordering::Relaxed)
+    }
+
+    fn refill(&self) -> Result<(), MintError> {
+        let generation = GENERATION.load(Ordering::Relaxed);
+        let fill = |made: &mut Stretched| {
+            for word in &self.words {
+                word.set(made.stretch.next_u64());
+            }
+        };
+        let made = STRETCHED.try_with(|stretched| {
+            let mut stretched = stretched.borrow_mut();
+            let current =
+                stretched.as_ref().is_some_and(|made| made.refills > 0 && made.generation == generation);
+            if !current {
+                *stretched = Some(seed(generation)?);
+            }
+            if let Some(made) = stretched.as_mut() {
+                made.refills -= 1;
+                fill(made);
+            }
+            Ok::<_, MintError>(())
+        });
+        match made {
+            Ok(made) => made?,
+            // In a thread that is ending, whose own is gone.
+            Err(_) => fill(&mut seed(generation)?),
+        }
+        self.generation.set(generation);
+        Ok(())
+    }
+}
+
+fn seed(generation: u64) -> Result<Stretched, MintError> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)
         .map_err(|error| MintError::Stopped(format!("the operating system gives no randomness: {error}")))?;
-    Ok(Drawn { stretched: ChaCha12Rng::from_seed(seed), left: WORDS_PER_SEED, generation })
+    Ok(Stretched { stretch: ChaCha12Rng::from_seed(seed), refills: REFILLS, generation })
 }
 
 #[cfg(test)]
@@ -151,7 +210,7 @@ mod tests {
         let of_a_thread = || {
             let mut words = Vec::new();
             for round in 0..5 {
-                for _ in 0..WORDS_PER_SEED {
+                for _ in 0..u64::from(REFILLS) * 60 {
                     words.extend(Random::System.words::<3>().unwrap());
                 }
                 if round % 2 == 0 {
@@ -171,25 +230,92 @@ mod tests {
 
     #[test]
     fn an_invalidation_drops_what_was_drawn_ahead() {
-        // A copy of this thread's state, as a forked child would have it.
-        let copied = || {
-            DRAWN.with_borrow(|drawn| {
-                let drawn = drawn.as_ref().unwrap();
-                ChaCha12Rng::deserialize_state(&drawn.stretched.serialize_state())
-            })
-        };
-        Random::System.word().unwrap();
-        let mut copy = copied();
-        // The copy tells what comes next, until it is invalidated.
-        while Random::System.generation() != DRAWN.with_borrow(|drawn| drawn.as_ref().unwrap().generation) {
+        // What a forked child would have of this thread's: words that are ready, and what is to be stretched.
+        let ahead: HashSet<u64> = loop {
             Random::System.word().unwrap();
-            copy = copied();
-        }
-        let ahead: HashSet<u64> = (0..1_000).map(|_| copy.next_u64()).collect();
+            let generation = Random::System.generation();
+            let copy: HashSet<u64> = READY.with(|ready| ready.words.iter().map(Cell::get).collect());
+            let stretched = STRETCHED.with_borrow(|stretched| {
+                let stretched = stretched.as_ref().unwrap();
+                let mut copy = ChaCha12Rng::deserialize_state(&stretched.stretch.serialize_state());
+                (stretched.generation == generation).then(|| (0..1_000).map(move |_| copy.next_u64()))
+            });
+            // Another test may have invalidated meanwhile.
+            if let Some(stretched) = stretched {
+                break copy.into_iter().filter(|word| *word != 0).chain(stretched).collect();
+            }
+        };
+        assert!(ahead.len() >= 1_000 + WORDS - 1);
         invalidate();
         for _ in 0..1_000 {
             assert!(!ahead.contains(&Random::System.word().unwrap()));
         }
+    }
+
+    #[test]
+    fn a_word_that_was_taken_is_wiped() {
+        let word = Random::System.word().unwrap();
+        READY.with(|ready| assert!(ready.words.iter().all(|ready| ready.get() != word)));
+    }
+
+    #[test]
+    fn a_seed_is_for_64_kib() {
+        std::thread::spawn(|| {
+            let state = || {
+                STRETCHED.with_borrow(|stretched| {
+                    let stretched = stretched.as_ref().unwrap();
+                    (stretched.refills, stretched.generation)
+                })
+            };
+            Random::System.word().unwrap();
+            let (mut words, (_, generation)) = (1, state());
+            while state() != (0, generation) && state().1 == generation {
+                Random::System.word().unwrap();
+                words += 1;
+            }
+            assert!(words <= (64 * 1024 - WORDS * 8) / 8 + 1, "{words}");
+            for _ in 0..WORDS {
+                Random::System.word().unwrap();
+            }
+            assert_eq!(state().0, REFILLS - 1, "a new seed");
+        })
+        .join()
+        .unwrap();
+    }
+
+    /// A thread's words may be asked for where its own are gone already, by what is dropped at its end.
+    #[test]
+    fn there_is_randomness_at_the_end_of_a_thread() {
+        use std::sync::mpsc;
+
+        struct AtTheEnd(mpsc::Sender<Vec<u64>>);
+
+        impl Drop for AtTheEnd {
+            fn drop(&mut self) {
+                let words = (0..WORDS * 3).map(|_| Random::System.word().unwrap()).collect();
+                self.0.send(words).unwrap();
+            }
+        }
+
+        thread_local! {
+            static END: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
+        }
+
+        let (to, from) = mpsc::channel();
+        for early in [true, false] {
+            let to = to.clone();
+            std::thread::spawn(move || {
+                if early {
+                    Random::System.word().unwrap();
+                }
+                END.set(Some(AtTheEnd(to)));
+                Random::System.word().unwrap();
+            })
+            .join()
+            .unwrap();
+        }
+        let words: Vec<u64> = from.recv().unwrap().into_iter().chain(from.recv().unwrap()).collect();
+        assert_eq!(words.iter().collect::<HashSet<_>>().len(), words.len());
     }
 
     #[test]

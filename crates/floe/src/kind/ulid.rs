@@ -189,6 +189,11 @@ impl UlidGenerator {
         Self::of(Origin::system())
     }
 
+    /// A view of this generator for one thread, which mints several times as fast.
+    pub fn minter(&self) -> UlidMinter {
+        UlidMinter { generator: self.clone(), next: Ulid(0), left: 0, millis: 0, generation: 0 }
+    }
+
     pub(super) fn of(origin: Arc<Origin>) -> Self {
         let state = State { last: Ulid(0), generation: origin.random.generation() };
         Self { origin, state: Arc::new(Mutex::new(state)) }
@@ -247,6 +252,65 @@ impl UlidGenerator {
         let [high, low] = self.origin.random.words()?;
         let random = u128::from(high >> 48) << 64 | u128::from(low);
         Ok(Ulid(u128::from(millis) << RANDOM_BITS | random))
+    }
+}
+
+/// One thread's own view of a [`UlidGenerator`], which mints several times as fast.
+///
+/// It takes 32 places in the generator's order at once, for as long as the millisecond lasts. Its own IDs are strictly
+/// increasing, and none is the generator's or another minter's; but an ID that the generator mints in between is larger
+/// than those of this millisecond that the minter has yet to mint.
+///
+/// ```
+/// use floe::kind::UlidGenerator;
+/// let ids = UlidGenerator::new();
+/// let mut mine = ids.minter();
+/// assert!(mine.mint()? < mine.mint()?);
+/// # Ok::<(), floe::MintError>(())
+/// ```
+#[derive(Debug)]
+pub struct UlidMinter {
+    generator: UlidGenerator,
+    next: Ulid,
+    left: u64,
+    /// When they were drawn.
+    millis: u64,
+    generation: u64,
+}
+
+/// The IDs that a minter draws at once.
+const CHUNK: u64 = 32;
+
+impl UlidMinter {
+    /// Mints one ID.
+    ///
+    /// # Errors
+    /// As [`Mint::mint`] of the generator.
+    #[inline]
+    pub fn mint(&mut self) -> Result<Ulid, MintError> {
+        let millis = self.generator.origin.millis()?;
+        let generation = self.generator.origin.random.generation();
+        if self.left == 0 || self.millis != millis || self.generation != generation {
+            return self.draw(millis, generation);
+        }
+        self.left -= 1;
+        // The last of a draw is at most the largest of its millisecond.
+        self.next = Ulid(self.next.0 + 1);
+        Ok(self.next)
+    }
+
+    #[inline(never)]
+    fn draw(&mut self, millis: u64, generation: u64) -> Result<Ulid, MintError> {
+        // Where so many do not fit the millisecond any more, one still may.
+        let (first, count) = match self.generator.draw(CHUNK) {
+            Ok(first) => (first, CHUNK),
+            Err(_) => (self.generator.draw(1)?, 1),
+        };
+        self.next = first;
+        self.left = count - 1;
+        self.millis = millis;
+        self.generation = generation;
+        Ok(first)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::origin::Origin;
 use super::run::{PastLimit, Run};
-use super::{Mint, MintError, Uuid, check_count};
+use super::{Mint, MintError, Uuid, check_count, with_room};
 
 /// The bits that are random in every ID.
 const RANDOM_BITS: u32 = 54;
@@ -58,6 +58,11 @@ impl UuidV7Generator {
         Self::of(Origin::system(), true)
     }
 
+    /// A view of this generator for one thread, which mints faster.
+    pub fn minter(&self) -> UuidV7Minter {
+        UuidV7Minter { generator: self.clone(), next: 0, end: 0, millis: 0 }
+    }
+
     pub(super) fn of(origin: Arc<Origin>, precise: bool) -> Self {
         Self { origin, run: Arc::new(Run::after(0)), precise }
     }
@@ -108,6 +113,59 @@ impl UuidV7Generator {
     }
 }
 
+/// One thread's own view of a [`UuidV7Generator`], which mints faster.
+///
+/// It takes 32 places in the generator's order at once, for as long as the millisecond lasts. Its own IDs are strictly
+/// increasing, and none is the generator's or another minter's; but an ID that the generator mints in between is larger
+/// than those of this millisecond that the minter has yet to mint.
+///
+/// ```
+/// use floe::kind::UuidV7Generator;
+/// let ids = UuidV7Generator::new();
+/// let mut mine = ids.minter();
+/// assert!(mine.mint()? < mine.mint()?);
+/// # Ok::<(), floe::MintError>(())
+/// ```
+#[derive(Debug)]
+pub struct UuidV7Minter {
+    generator: UuidV7Generator,
+    next: u64,
+    end: u64,
+    /// When they were drawn.
+    millis: u64,
+}
+
+/// The positions that a minter draws at once.
+const CHUNK: u64 = 32;
+
+impl UuidV7Minter {
+    /// Mints one ID.
+    ///
+    /// # Errors
+    /// As [`Mint::mint`] of the generator.
+    #[inline]
+    pub fn mint(&mut self) -> Result<Uuid, MintError> {
+        let random = self.generator.origin.random.word()?;
+        let millis = self.generator.origin.millis()?;
+        if self.next == self.end || self.millis != millis {
+            self.draw(millis)?;
+        }
+        let position = self.next;
+        self.next += 1;
+        Ok(place(position, random))
+    }
+
+    #[inline(never)]
+    fn draw(&mut self, millis: u64) -> Result<(), MintError> {
+        // A precise time is another one for each ID.
+        let count = if self.generator.precise { 1 } else { CHUNK };
+        self.next = self.generator.draw(count)?;
+        self.end = self.next + count;
+        self.millis = millis;
+        Ok(())
+    }
+}
+
 /// The UUID of a position, and 54 of the random bits.
 #[inline]
 fn place(position: u64, random: u64) -> Uuid {
@@ -138,6 +196,10 @@ impl Mint for UuidV7Generator {
 
     fn mint_many(&self, count: u64) -> Result<Vec<Uuid>, MintError> {
         let first = self.draw(check_count(count)?)?;
-        (first..first + count).map(|position| Ok(place(position, self.origin.random.word()?))).collect()
+        let mut ids = with_room(count);
+        for position in first..first + count {
+            ids.push(place(position, self.origin.random.word()?));
+        }
+        Ok(ids)
     }
 }

@@ -203,6 +203,35 @@ fn a_ulid_whose_random_part_overflows_is_an_error_until_the_millisecond_is_over(
 }
 
 #[test]
+fn minters_keep_to_the_clock_and_to_what_is_left_of_a_millisecond() {
+    let hands = Hands::at(START);
+    let ids = UuidV7Generator::of(hands.origin(seeded(21)), false);
+    let mut minter = ids.minter();
+    let mut last = minter.mint().unwrap();
+    for millis in 1..100 {
+        hands.run(1);
+        for _ in 0..40 {
+            let next = minter.mint().unwrap();
+            assert_eq!(
+                next.time(),
+                Some(UnixMillis::new(START + millis)),
+                "a new millisecond is noticed at once"
+            );
+            assert!(next > last);
+            last = next;
+        }
+    }
+    let mut words = [u64::MAX, u64::MAX - 3].into_iter().cycle();
+    let ids = UlidGenerator::of(hands.origin(Random::given(move || words.next().unwrap())));
+    let mut minter = ids.minter();
+    let four: Vec<_> = (0..4).map(|_| minter.mint().unwrap()).collect();
+    assert!(four.is_sorted_by(|one, next| one < next));
+    assert_eq!(minter.mint(), Err(MintError::Busy { retry: Duration::from_millis(1) }));
+    hands.run(1);
+    assert!(minter.mint().unwrap() > four[3]);
+}
+
+#[test]
 fn object_ids_do_not_repeat_past_2_to_the_24_in_a_second() {
     let hands = Hands::at(START);
     let ids = ObjectIdGenerator::of(hands.origin(constant(u64::MAX)));
@@ -258,6 +287,11 @@ fn an_invalidation_changes_what_a_copy_would_repeat() {
     origin.invalidate();
     let (other, next) = (objects.mint().unwrap(), ulids.mint().unwrap());
     assert_ne!(object.random(), other.random());
+    let mut minter = UlidGenerator::of(Arc::clone(&origin)).minter();
+    let before = minter.mint().unwrap();
+    origin.invalidate();
+    let after = minter.mint().unwrap();
+    assert!(after.time() > before.time() && after.random() != before.random() + 1, "a minter as well");
     assert!(next.time() > ulid.time() && next.random() != ulid.random() + 1);
     // As far as ten milliseconds ahead, and not further.
     let mut refused = None;

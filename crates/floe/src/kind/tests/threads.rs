@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use crate::kind::{
-    KsuidGenerator, Mint, NanoIdGenerator, ObjectIdGenerator, UlidGenerator, UuidV4Generator, UuidV7Generator,
+    KsuidGenerator, Mint, NanoIdGenerator, ObjectIdGenerator, UlidGenerator, Uuid, UuidV4Generator,
+    UuidV7Generator,
 };
 
 const THREADS: usize = 4;
@@ -58,6 +59,59 @@ fn ordered_kinds_do_not_repeat_and_keep_each_threads_order() {
     race(&UuidV7Generator::precise(), true);
     race(&UlidGenerator::new(), true);
     race(&ObjectIdGenerator::new(), true);
+}
+
+/// Minters on several threads beside the generator itself, whose IDs come between theirs: no place in the order is taken
+/// twice, and each thread's minter is in order.
+fn race_minters<M>(minter: impl Fn() -> M + Sync, shared: impl Fn() -> u128 + Sync)
+where
+    M: FnMut() -> u128,
+{
+    let all: Vec<(Vec<u128>, Vec<u128>)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|_| {
+                scope.spawn(|| {
+                    let (mut minter, mut mine, mut others) = (minter(), Vec::new(), Vec::new());
+                    for round in 0..ROUNDS {
+                        mine.push(minter());
+                        if round % 7 == 0 {
+                            others.push(shared());
+                        }
+                    }
+                    (mine, others)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let mut seen = HashSet::new();
+    for (mine, others) in all {
+        for places in [mine, others] {
+            assert!(places.is_sorted_by(|one, next| one < next));
+            for place in places {
+                assert!(seen.insert(place), "{place:x} came twice");
+            }
+        }
+    }
+}
+
+#[test]
+fn minters_do_not_repeat_and_keep_their_order() {
+    // Without their random bits, which would hide a place that is taken twice.
+    let place = |id: Uuid| id.get() >> 54;
+    for ids in [UuidV7Generator::new(), UuidV7Generator::precise()] {
+        let minter = || {
+            let mut minter = ids.minter();
+            move || place(minter.mint().unwrap())
+        };
+        race_minters(minter, || place(ids.mint().unwrap()));
+    }
+    let ids = UlidGenerator::new();
+    let minter = || {
+        let mut minter = ids.minter();
+        move || minter.mint().unwrap().get()
+    };
+    race_minters(minter, || ids.mint().unwrap().get());
 }
 
 /// One thread mints, tells another by a channel, and that one's next ID is larger.
