@@ -21,6 +21,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+mod kinds;
 mod ledgers;
 mod load;
 mod measure;
@@ -86,6 +87,7 @@ fn run() -> Result<bool> {
 
 fn table(wanted: &[String]) -> Result<bool> {
     let mut rows = rows::all();
+    rows.extend(kinds::all());
     rows.retain(|row| wanted.is_empty() || wanted.iter().any(|part| row.name.contains(part)));
     let mut results: Vec<Vec<measure::Outcome>> = rows.iter().map(|_| Vec::new()).collect();
     for round in 1..=ROUNDS {
