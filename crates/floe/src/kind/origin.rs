@@ -62,7 +62,22 @@ impl Origin {
     /// [`MintError::Stopped`] where the wall clock is outside 1970 to 2500.
     #[inline]
     pub(crate) fn millis(&self) -> Result<u64, MintError> {
+        self.stamp().map(Stamp::millis)
+    }
+
+    /// [`Origin::millis`] with the clock's era, which every invalidation ends.
+    ///
+    /// # Errors
+    /// As [`Origin::millis`].
+    #[inline]
+    pub(crate) fn stamp(&self) -> Result<Stamp, MintError> {
         self.clock.stamp().map_err(MintError::Stopped).map(|stamp| self.notice(stamp))
+    }
+
+    /// The stamp if it is at hand, unnoticed: to be compared with one that was noticed.
+    #[inline]
+    pub(crate) fn at_hand(&self) -> Option<Stamp> {
+        self.clock.at_hand()
     }
 
     /// [`Origin::millis`] by a look at the clocks themselves: for those who would otherwise give up, since the thread
@@ -70,7 +85,7 @@ impl Origin {
     #[cold]
     pub(crate) fn look(&self) -> Result<u64, MintError> {
         let now = self.clock.look();
-        now.refusal().map_or_else(|| Ok(self.notice(now.stamp)), |why| Err(MintError::Stopped(why)))
+        now.refusal().map_or_else(|| Ok(self.notice(now.stamp).millis()), |why| Err(MintError::Stopped(why)))
     }
 
     /// Time in parts of a millisecond, 4096 to each: the wall clock's where the steady clock agrees with it, and else
@@ -89,11 +104,11 @@ impl Origin {
     }
 
     #[inline]
-    fn notice(&self, stamp: Stamp) -> u64 {
+    fn notice(&self, stamp: Stamp) -> Stamp {
         if self.era.load(Ordering::Relaxed) != stamp.era() {
             self.new_era(stamp.era());
         }
-        stamp.millis()
+        stamp
     }
 
     #[cold]

@@ -7,6 +7,7 @@ use super::convert::{ascii, conversions};
 use super::origin::Origin;
 use super::read::{ReadError, Rule};
 use super::{Mint, MintError, Uuid, check_count};
+use crate::clock::Stamp;
 use crate::sync::lock_std;
 use crate::time::UnixMillis;
 
@@ -83,6 +84,11 @@ impl Ulid {
     fn millis(self) -> u64 {
         let [a, b, c, d, e, f, ..] = self.to_bytes();
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
+
+    fn words(self) -> [u64; 2] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.to_bytes();
+        [u64::from_be_bytes([a, b, c, d, e, f, g, h]), u64::from_be_bytes([i, j, k, l, m, n, o, p])]
     }
 
     /// The text, written into `buffer`.
@@ -191,7 +197,7 @@ impl UlidGenerator {
 
     /// A view of this generator for one thread, which mints several times as fast.
     pub fn minter(&self) -> UlidMinter {
-        UlidMinter { generator: self.clone(), next: Ulid(0), left: 0, millis: 0, generation: 0 }
+        UlidMinter { generator: self.clone(), high: 0, low: 0, left: 0, stamp: Stamp::default() }
     }
 
     pub(super) fn of(origin: Arc<Origin>) -> Self {
@@ -271,11 +277,12 @@ impl UlidGenerator {
 #[derive(Debug)]
 pub struct UlidMinter {
     generator: UlidGenerator,
-    next: Ulid,
+    /// The last ID's words: a sum of 128 bits costs several times as much, in being stored by halves and read as a whole.
+    high: u64,
+    low: u64,
     left: u64,
-    /// When they were drawn.
-    millis: u64,
-    generation: u64,
+    /// When they were drawn: in another millisecond, or after an invalidation, they are no longer used.
+    stamp: Stamp,
 }
 
 /// The IDs that a minter draws at once.
@@ -288,28 +295,38 @@ impl UlidMinter {
     /// As [`Mint::mint`] of the generator.
     #[inline]
     pub fn mint(&mut self) -> Result<Ulid, MintError> {
-        let millis = self.generator.origin.millis()?;
-        let generation = self.generator.origin.random.generation();
-        if self.left == 0 || self.millis != millis || self.generation != generation {
-            return self.draw(millis, generation);
+        match self.left > 0 && self.generator.origin.at_hand() == Some(self.stamp) {
+            true => Ok(self.take()),
+            false => self.draw(),
         }
+    }
+
+    #[inline]
+    fn take(&mut self) -> Ulid {
         self.left -= 1;
+        let (low, carry) = self.low.overflowing_add(1);
+        self.low = low;
         // The last of a draw is at most the largest of its millisecond.
-        self.next = Ulid(self.next.0 + 1);
-        Ok(self.next)
+        self.high += u64::from(carry);
+        Ulid(u128::from(self.high) << 64 | u128::from(low))
     }
 
     #[inline(never)]
-    fn draw(&mut self, millis: u64, generation: u64) -> Result<Ulid, MintError> {
+    fn draw(&mut self) -> Result<Ulid, MintError> {
+        let stamp = self.generator.origin.stamp()?;
+        if self.left > 0 && self.stamp == stamp {
+            return Ok(self.take());
+        }
         // Where so many do not fit the millisecond any more, one still may.
         let (first, count) = match self.generator.draw(CHUNK) {
             Ok(first) => (first, CHUNK),
             Err(_) => (self.generator.draw(1)?, 1),
         };
-        self.next = first;
+        let [high, low] = first.words();
+        self.high = high;
+        self.low = low;
         self.left = count - 1;
-        self.millis = millis;
-        self.generation = generation;
+        self.stamp = stamp;
         Ok(first)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::origin::Origin;
 use super::run::{PastLimit, Run};
 use super::{Mint, MintError, Uuid, check_count, with_room};
+use crate::clock::Stamp;
 
 /// The bits that are random in every ID.
 const RANDOM_BITS: u32 = 54;
@@ -60,7 +61,7 @@ impl UuidV7Generator {
 
     /// A view of this generator for one thread, which mints faster.
     pub fn minter(&self) -> UuidV7Minter {
-        UuidV7Minter { generator: self.clone(), next: 0, end: 0, millis: 0 }
+        UuidV7Minter { generator: self.clone(), next: 0, end: 0, stamp: Stamp::default() }
     }
 
     pub(super) fn of(origin: Arc<Origin>, precise: bool) -> Self {
@@ -131,8 +132,8 @@ pub struct UuidV7Minter {
     generator: UuidV7Generator,
     next: u64,
     end: u64,
-    /// When they were drawn.
-    millis: u64,
+    /// When they were drawn: in another millisecond, or after an invalidation, they are no longer used.
+    stamp: Stamp,
 }
 
 /// The positions that a minter draws at once.
@@ -146,9 +147,8 @@ impl UuidV7Minter {
     #[inline]
     pub fn mint(&mut self) -> Result<Uuid, MintError> {
         let random = self.generator.origin.random.word()?;
-        let millis = self.generator.origin.millis()?;
-        if self.next == self.end || self.millis != millis {
-            self.draw(millis)?;
+        if self.next == self.end || self.generator.origin.at_hand() != Some(self.stamp) {
+            self.draw()?;
         }
         let position = self.next;
         self.next += 1;
@@ -156,12 +156,16 @@ impl UuidV7Minter {
     }
 
     #[inline(never)]
-    fn draw(&mut self, millis: u64) -> Result<(), MintError> {
+    fn draw(&mut self) -> Result<(), MintError> {
+        let stamp = self.generator.origin.stamp()?;
+        if self.next < self.end && self.stamp == stamp {
+            return Ok(());
+        }
         // A precise time is another one for each ID.
         let count = if self.generator.precise { 1 } else { CHUNK };
         self.next = self.generator.draw(count)?;
         self.end = self.next + count;
-        self.millis = millis;
+        self.stamp = stamp;
         Ok(())
     }
 }

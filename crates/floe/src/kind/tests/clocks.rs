@@ -221,6 +221,14 @@ fn minters_keep_to_the_clock_and_to_what_is_left_of_a_millisecond() {
             last = next;
         }
     }
+    // A draw whose low word carries into the high one.
+    let mut words = [7 << 48, u64::MAX - 3].into_iter().cycle();
+    let mut minter = UlidGenerator::of(hands.origin(Random::given(move || words.next().unwrap()))).minter();
+    let first = minter.mint().unwrap();
+    for more in 1..100 {
+        assert_eq!(minter.mint().unwrap().get(), first.get() + more);
+    }
+    // What is left of a millisecond is less than a draw.
     let mut words = [u64::MAX, u64::MAX - 3].into_iter().cycle();
     let ids = UlidGenerator::of(hands.origin(Random::given(move || words.next().unwrap())));
     let mut minter = ids.minter();
