@@ -27,6 +27,7 @@ use std::process::ExitCode;
 
 mod bulk;
 mod idle;
+mod kinds;
 mod ledgers;
 mod load;
 mod measure;
@@ -98,6 +99,7 @@ fn run() -> Result<bool> {
 
 fn table(wanted: &[String]) -> Result<bool> {
     let mut rows = rows::all();
+    rows.extend(kinds::all());
     rows.retain(|row| wanted.is_empty() || wanted.iter().any(|part| row.name.contains(part)));
     let mut results: Vec<Vec<measure::Outcome>> = rows.iter().map(|_| Vec::new()).collect();
     for round in 1..=ROUNDS {

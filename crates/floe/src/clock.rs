@@ -497,10 +497,11 @@ impl Clock {
         self.cached.store(STALE, Ordering::Relaxed);
     }
 
-    /// Begins a new era: what was reserved before is not used again.
+    /// Begins a new era: what was reserved before is not used again. The stamp is put away until the ticker is heard of
+    /// again: in a forked child there is none, and it would stand.
     pub(crate) fn invalidate(&self) {
         lock(&self.steady).invalidate();
-        self.look();
+        self.put_away();
     }
 
     /// Takes in the ledger's answer to a question about its clock that was put at `asked` in `era`, and looks.

@@ -47,6 +47,7 @@ mod floe;
 mod generator;
 mod handle;
 mod id;
+pub mod kind;
 pub mod layout;
 pub mod ledger;
 mod line;

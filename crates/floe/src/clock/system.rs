@@ -32,6 +32,12 @@ impl TimeSource for System {
     }
 }
 
+/// The wall clock alone, in nanoseconds since 1970: it may step either way. `None` before 1970 and after 2554.
+#[expect(clippy::disallowed_methods, reason = "this file owns the clocks")]
+pub(crate) fn wall_nanos() -> Option<u64> {
+    u64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
+
 /// Times one call.
 pub(crate) struct Stopwatch(Instant);
 

@@ -549,11 +549,20 @@ fn the_stamp_is_at_hand_from_the_tickers_round_until_it_is_put_away() {
 }
 
 #[test]
-fn the_stamp_at_hand_learns_of_an_era_at_once() {
-    let (_, clock) = by_hand();
+fn an_era_ends_at_once_also_where_no_ticker_comes_by() {
+    let (source, clock) = by_hand();
     clock.tick();
     clock.invalidate();
-    assert_eq!(clock.at_hand().map(Stamp::era), Some(1), "before the ticker's next round");
+    assert_eq!(clock.at_hand(), None, "a forked child has no ticker, and its stamp would stand");
+    source.0.fetch_add(3, Ordering::Relaxed);
+    let stamp = clock.stamp().unwrap();
+    assert_eq!(
+        (stamp.era(), stamp.millis()),
+        (1, START.unsigned_abs() + 3),
+        "before the ticker's next round"
+    );
+    clock.tick();
+    assert_eq!(clock.at_hand(), Some(stamp));
 }
 
 #[test]

@@ -1,0 +1,136 @@
+//! Kinds of IDs that need no ledger: UUID v4 and v7, ULID, ObjectId, KSUID and NanoID, behind one face, [`Mint`].
+//!
+//! # What they guarantee
+//! | kind | bits | order | unique |
+//! |---|---|---|---|
+//! | [`UuidV4Generator`] | 122 random | none | to the probability of 122 random bits |
+//! | [`UuidV7Generator`] | ms, 20 of order, 54 random | strictly increasing per generator | certainly per generator, else 74 bits in a ms |
+//! | [`UlidGenerator`] | ms, 80 random | strictly increasing per generator | certainly per generator, else 80 bits in a ms |
+//! | [`ObjectIdGenerator`] | s, 40 random, 24 counted | strictly increasing per process | certainly per process, else 40 bits per process |
+//! | [`KsuidGenerator`] | s, 128 random | by second | 128 bits in a second |
+//! | [`NanoIdGenerator`] | the format's, 126 by default | none | [`NanoIdFormat::collision`] |
+//!
+//! A minter ([`UuidV7Minter`], [`UlidMinter`]) is one thread's own view of a generator: faster, and in an order of its own.
+//!
+//! "Strictly increasing" holds between calls of which one begins after the other has returned, on any threads, and
+//! whatever the clock does: time is floe's steady clock, which goes on at nineteen twentieths of the monotonic rate
+//! where the wall clock went back, and believes a jump ahead of over 10 s after 30 s. Where the wall clock says a time
+//! before 1970 or after 2500, nothing that contains a time is minted, and the error says so; what is minted afterwards is
+//! larger than what was minted before.
+//!
+//! # Where randomness comes from
+//! Each thread stretches 32 bytes of the operating system's randomness by ChaCha12 to 64 KiB, and then asks for 32 new
+//! ones. ChaCha12 is what Rust's `rand` uses as its standard generator; the best published attack reaches seven of its
+//! rounds. An identifier is not a secret all the same: use none of them as a password or a session's key.
+//!
+//! # What they do not do
+//! A process that is copied while it runs (a forked child, a clone of a live VM) has its randomness copied with it. It
+//! is to call [`invalidate`]; where the wall clock has moved over 1 s against the monotonic one, as it does for a machine
+//! that sleeps, kinds with a time in them notice by themselves. No kind but the snowflake, the segment, the counter and
+//! the dated number, which have a ledger, is unique without a probability over several processes.
+//!
+//! ```
+//! use floe::kind::{Mint, UuidV7Generator};
+//!
+//! let ids = UuidV7Generator::new();
+//! let (first, second) = (ids.mint()?, ids.mint()?);
+//! assert!(first < second && first.to_string() < second.to_string());
+//! # Ok::<(), floe::MintError>(())
+//! ```
+
+mod convert;
+mod ksuid;
+mod nano_id;
+mod object_id;
+mod origin;
+mod random;
+mod read;
+mod run;
+#[cfg(test)]
+mod tests;
+mod ulid;
+mod uuid;
+mod uuid4;
+mod uuid7;
+
+pub use ksuid::{Ksuid, KsuidGenerator};
+pub use nano_id::{NanoId, NanoIdFormat, NanoIdFormatError, NanoIdGenerator};
+pub use object_id::{ObjectId, ObjectIdGenerator};
+pub use read::ReadError;
+pub use ulid::{Ulid, UlidGenerator, UlidMinter};
+pub use uuid::Uuid;
+pub use uuid4::UuidV4Generator;
+pub use uuid7::{UuidV7Generator, UuidV7Minter};
+
+use crate::error::MintError;
+
+/// The most IDs that one [`Mint::mint_many`] of the kinds in this module makes: 2^20.
+pub const MAX_MANY: u64 = 1 << 20;
+
+/// Makes IDs of one kind, from any thread. A kind of one's own implements it:
+///
+/// ```
+/// use floe::kind::{Mint, Ulid, UlidGenerator};
+/// use floe::MintError;
+///
+/// /// ULIDs that say what they are of.
+/// struct Prefixed(&'static str, UlidGenerator);
+///
+/// impl Mint for Prefixed {
+///     type Id = String;
+///
+///     fn mint(&self) -> Result<String, MintError> {
+///         Ok(format!("{}_{}", self.0, self.1.mint()?))
+///     }
+/// }
+///
+/// let users: Box<dyn Mint<Id = String>> = Box::new(Prefixed("user", UlidGenerator::new()));
+/// let ids = users.mint_many(3)?;
+/// assert!(ids.is_sorted() && ids.iter().all(|id| id.starts_with("user_0")));
+/// # Ok::<(), MintError>(())
+/// ```
+pub trait Mint: Send + Sync {
+    /// What is minted.
+    type Id;
+
+    /// Mints one ID.
+    ///
+    /// # Errors
+    /// [`MintError`]; no ID is lost or repeated by any.
+    fn mint(&self) -> Result<Self::Id, MintError>;
+
+    /// Mints `count` IDs, 1 to [`MAX_MANY`], all or none of which are handed out.
+    ///
+    /// # Errors
+    /// [`MintError`]; `Count` names the most.
+    fn mint_many(&self, count: u64) -> Result<Vec<Self::Id>, MintError> {
+        let mut ids = with_room(check_count(count)?);
+        for _ in 0..count {
+            ids.push(self.mint()?);
+        }
+        Ok(ids)
+    }
+}
+
+/// Drops the randomness that this process has drawn ahead, before its next ID of any kind, and gives its ObjectIds five
+/// new random bytes. To be called where a process was copied and only the caller can know: in a forked child, in a clone
+/// of a live VM. It also reaches the time that a thread keeps at hand, and that thread is not in a forked child.
+///
+/// Generators go on from where they are, so what they mint is larger than what was minted before, save ObjectIds within
+/// the second.
+pub fn invalidate() {
+    random::invalidate();
+    origin::invalidate();
+}
+
+fn check_count(count: u64) -> Result<u64, MintError> {
+    match (1..=MAX_MANY).contains(&count) {
+        true => Ok(count),
+        false => Err(MintError::Count { asked: count, max: MAX_MANY }),
+    }
+}
+
+/// Room for `count` IDs, which [`check_count`] has seen: what is collected from a `Result` for each grows step by step.
+fn with_room<I>(count: u64) -> Vec<I> {
+    Vec::with_capacity(usize::try_from(count).unwrap_or_default())
+}

@@ -1,0 +1,106 @@
+//! What every kind of a fixed length can be made from and into, written once.
+
+/// For a kind with `to_bytes`, `from_bytes`, `encode` and `read`: `Display`, `Debug`, `FromStr`, bytes, and serde.
+macro_rules! conversions {
+    ($kind:ident, $bytes:literal, $characters:literal) => {
+        impl std::fmt::Display for $kind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.encode(&mut [0; $characters]))
+            }
+        }
+
+        impl std::fmt::Debug for $kind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl std::str::FromStr for $kind {
+            type Err = $crate::kind::ReadError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::read(text)
+            }
+        }
+
+        impl From<$kind> for [u8; $bytes] {
+            fn from(id: $kind) -> Self {
+                id.to_bytes()
+            }
+        }
+
+        impl From<[u8; $bytes]> for $kind {
+            fn from(bytes: [u8; $bytes]) -> Self {
+                Self::from_bytes(bytes)
+            }
+        }
+
+        impl TryFrom<&[u8]> for $kind {
+            type Error = $crate::kind::ReadError;
+
+            fn try_from(bytes: &[u8]) -> Result<Self, Self::Error> {
+                RULE.bytes(bytes).map(Self::from_bytes)
+            }
+        }
+
+        /// Text where the format is for people, bytes where it is not.
+        #[cfg(feature = "serde")]
+        impl serde::Serialize for $kind {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match serializer.is_human_readable() {
+                    true => serializer.serialize_str(self.encode(&mut [0; $characters])),
+                    false => serializer.serialize_bytes(&self.to_bytes()),
+                }
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl<'de> serde::Deserialize<'de> for $kind {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+
+                impl<'de> serde::de::Visitor<'de> for Visitor {
+                    type Value = $kind;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str(RULE.text)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$kind, E> {
+                        text.parse().map_err(E::custom)
+                    }
+
+                    fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<$kind, E> {
+                        $kind::try_from(bytes).map_err(E::custom)
+                    }
+
+                    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<$kind, A::Error> {
+                        let mut bytes = [0; $bytes];
+                        for (at, byte) in bytes.iter_mut().enumerate() {
+                            *byte = match seq.next_element()? {
+                                Some(byte) => byte,
+                                None => return Err(serde::de::Error::invalid_length(at, &self)),
+                            };
+                        }
+                        match seq.next_element::<serde::de::IgnoredAny>()? {
+                            None => Ok($kind::from_bytes(bytes)),
+                            Some(_) => Err(serde::de::Error::invalid_length($bytes + 1, &self)),
+                        }
+                    }
+                }
+
+                match deserializer.is_human_readable() {
+                    true => deserializer.deserialize_str(Visitor),
+                    false => deserializer.deserialize_bytes(Visitor),
+                }
+            }
+        }
+    };
+}
+
+pub(super) use conversions;
+
+/// The text of a buffer that holds ASCII alone.
+pub(super) fn ascii(text: &[u8]) -> &str {
+    std::str::from_utf8(text).unwrap_or_default()
+}

@@ -1,0 +1,251 @@
+//! MongoDB's ObjectIds: a second, five bytes of the process, and a counter.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::convert::{ascii, conversions};
+use super::origin::Origin;
+use super::random::Random;
+use super::read::{ReadError, Rule, hex, write_hex};
+use super::run::{PastLimit, Run};
+use super::{Mint, MintError, check_count};
+use crate::time::UnixMillis;
+
+const RULE: Rule = Rule {
+    kind: "ObjectId",
+    text: "an ObjectId is 24 hexadecimal digits",
+    bytes: "an ObjectId has 12 bytes",
+};
+
+/// The bits of the counter.
+const COUNTER_BITS: u32 = 24;
+const LARGEST_COUNTER: u64 = (1 << COUNTER_BITS) - 1;
+/// How far IDs may run ahead of the clock, where more than 2^24 are minted in a second.
+const AHEAD_SECONDS: u64 = 1;
+
+/// An ObjectId of BSON: 12 bytes.
+///
+/// ```text
+/// | seconds since 1970, 4 bytes | random, once per process, 5 | counter, 3 |
+/// | seconds since 1970, 4 bytes | machine, 3 | process id, 2  | counter, 3 |   MongoDB's drivers until 2018
+/// ```
+/// Its text is 24 hexadecimal digits in lower case; upper case is read as well. Order is that of the bytes and texts.
+///
+/// ```
+/// use floe::kind::ObjectId;
+/// let id: ObjectId = "507f1f77bcf86cd799439011".parse()?;
+/// assert_eq!(id.time().to_string(), "2012-10-17T21:13:27.000Z");
+/// assert_eq!((id.machine(), id.process(), id.counter()), (0xbcf86c, 0xd799, 0x439011));
+/// # Ok::<(), floe::kind::ReadError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId([u8; 12]);
+
+impl ObjectId {
+    /// From its 12 bytes.
+    pub const fn from_bytes(bytes: [u8; 12]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its 12 bytes.
+    pub const fn to_bytes(self) -> [u8; 12] {
+        self.0
+    }
+
+    /// When it was minted, to the second, by the clock of whoever did: from 1970 to 2106.
+    pub fn time(self) -> UnixMillis {
+        let [a, b, c, d, ..] = self.0;
+        UnixMillis::from_position(u64::from(u32::from_be_bytes([a, b, c, d])) * 1_000)
+    }
+
+    /// The five bytes between time and counter, as one number: random for each process.
+    pub const fn random(self) -> u64 {
+        let [_, _, _, _, a, b, c, d, e, ..] = self.0;
+        u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
+    }
+
+    /// The counter's three bytes.
+    pub const fn counter(self) -> u32 {
+        let [.., a, b, c] = self.0;
+        u32::from_be_bytes([0, a, b, c])
+    }
+
+    /// In the older form, which cannot be told from the newer: the three bytes of a hash of the machine's name.
+    pub const fn machine(self) -> u32 {
+        let [_, _, _, _, a, b, c, ..] = self.0;
+        u32::from_be_bytes([0, a, b, c])
+    }
+
+    /// In the older form: the lowest two bytes of the process id, as most drivers wrote them.
+    pub const fn process(self) -> u16 {
+        let [_, _, _, _, _, _, _, a, b, ..] = self.0;
+        u16::from_be_bytes([a, b])
+    }
+
+    /// The text, written into `buffer`.
+    pub fn encode(self, buffer: &mut [u8; 24]) -> &str {
+        write_hex(&self.0, buffer.iter_mut());
+        ascii(buffer)
+    }
+
+    fn read(text: &str) -> Result<Self, ReadError> {
+        let digits: [u8; 24] = RULE.digits(text, |_, byte| hex(byte))?;
+        let mut bytes = [0; 12];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = pair.iter().fold(0, |byte, digit| byte << 4 | digit);
+        }
+        Ok(Self(bytes))
+    }
+
+    /// `position` is the second and, in its lowest 24 bits, the counter; `random` has 40 bits.
+    #[inline]
+    fn compose(position: u64, random: u64) -> Self {
+        let [_, s0, s1, s2, s3, c0, c1, c2] = position.to_be_bytes();
+        let [_, _, _, r0, r1, r2, r3, r4] = random.to_be_bytes();
+        Self([s0, s1, s2, s3, r0, r1, r2, r3, r4, c0, c1, c2])
+    }
+}
+
+conversions!(ObjectId, 12, 24);
+
+/// What all ObjectIds of a process share.
+#[derive(Debug)]
+pub(super) struct Process {
+    /// The five bytes, or `UNDRAWN`.
+    random: AtomicU64,
+    /// The last second and, in its lowest 24 bits, counter.
+    run: Run,
+}
+
+const UNDRAWN: u64 = u64::MAX;
+
+impl Process {
+    pub(super) const fn new() -> Self {
+        Self { random: AtomicU64::new(UNDRAWN), run: Run::after(0) }
+    }
+
+    /// Other five bytes from the next ObjectId on.
+    pub(super) fn invalidate(&self) {
+        self.random.store(UNDRAWN, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn random(&self, source: &Random) -> Result<u64, MintError> {
+        match self.random.load(Ordering::Relaxed) {
+            UNDRAWN => self.draw_random(source),
+            random => Ok(random),
+        }
+    }
+
+    #[cold]
+    fn draw_random(&self, source: &Random) -> Result<u64, MintError> {
+        let drawn = source.word()? >> COUNTER_BITS;
+        match self.random.compare_exchange(UNDRAWN, drawn, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => Ok(drawn),
+            Err(other) => Ok(other),
+        }
+    }
+}
+
+/// Mints ObjectIds as MongoDB's drivers do (specifications, `source/bson-objectid`): five random bytes that the whole
+/// process has in common, and a counter that begins at random and is incremented by one with each ID.
+///
+/// Each is larger than the one before in the process, also where the clock goes back: the second then stays, and the
+/// counter goes on. Where the counter wraps within a second the next ID is of the next second, at most one ahead of the
+/// clock, and beyond that [`MintError::Busy`]; so no second has a counter twice, which 2^24 IDs in a second (one in 60 ns)
+/// have in MongoDB's own drivers.
+///
+/// The five bytes change by [`invalidate`](super::invalidate), and where the clock shows that the process was suspended;
+/// IDs of the same second are then in no order.
+///
+/// ```
+/// use floe::kind::{Mint, ObjectIdGenerator};
+/// let ids = ObjectIdGenerator::new();
+/// let (one, next) = (ids.mint()?, ids.mint()?);
+/// assert_eq!(one.random(), next.random());
+/// assert!(one < next);
+/// # Ok::<(), floe::MintError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ObjectIdGenerator {
+    origin: Arc<Origin>,
+}
+
+impl ObjectIdGenerator {
+    /// By the operating system's clock and randomness. All of a process share the counter.
+    pub fn new() -> Self {
+        Self::of(Origin::system())
+    }
+
+    pub(super) const fn of(origin: Arc<Origin>) -> Self {
+        Self { origin }
+    }
+
+    /// The five bytes, and the first of `count` consecutive positions.
+    #[inline]
+    fn draw(&self, count: u64) -> Result<(u64, u64), MintError> {
+        let seconds = self.origin.millis()? / 1_000;
+        let random = self.origin.process.random(&self.origin.random)?;
+        match self.draw_at(seconds, count)? {
+            Ok(first) => Ok((first, random)),
+            Err(_) => Ok((self.draw_late(count)?, random)),
+        }
+    }
+
+    /// [`ObjectIdGenerator::draw`] where by the time at hand too many have been minted.
+    #[cold]
+    fn draw_late(&self, count: u64) -> Result<u64, MintError> {
+        let millis = self.origin.look()?;
+        self.draw_at(millis / 1_000, count)?.map_err(|PastLimit { last }| {
+            // The second at which the last position is within reach, and the next one with it.
+            let due = ((last >> COUNTER_BITS) + 1).saturating_sub(AHEAD_SECONDS) * 1_000;
+            MintError::Busy { retry: Duration::from_millis(due.saturating_sub(millis).max(1)) }
+        })
+    }
+
+    #[inline]
+    fn draw_at(&self, seconds: u64, count: u64) -> Result<Result<u64, PastLimit>, MintError> {
+        let run = &self.origin.process.run;
+        let latest = seconds + AHEAD_SECONDS;
+        if latest > u64::from(u32::MAX) {
+            return Err(MintError::Exhausted(
+                "the 32 bits of an ObjectId's seconds end on 2106-02-07: take another kind".to_owned(),
+            ));
+        }
+        // The counter begins at random once, and then goes on over the seconds.
+        let start = match run.last() {
+            0 => Some(self.origin.random.word()? >> (u64::BITS - COUNTER_BITS)),
+            _ => None,
+        };
+        Ok(run.draw(count, latest << COUNTER_BITS | LARGEST_COUNTER, |last| match (last, start) {
+            (0, Some(start)) => seconds << COUNTER_BITS | start,
+            _ if seconds > last >> COUNTER_BITS => {
+                let counter = last & LARGEST_COUNTER;
+                seconds << COUNTER_BITS | if counter == LARGEST_COUNTER { 0 } else { counter + 1 }
+            }
+            _ => 0,
+        }))
+    }
+}
+
+impl Default for ObjectIdGenerator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Mint for ObjectIdGenerator {
+    type Id = ObjectId;
+
+    #[inline]
+    fn mint(&self) -> Result<ObjectId, MintError> {
+        let (position, random) = self.draw(1)?;
+        Ok(ObjectId::compose(position, random))
+    }
+
+    fn mint_many(&self, count: u64) -> Result<Vec<ObjectId>, MintError> {
+        let (first, random) = self.draw(check_count(count)?)?;
+        Ok((first..first + count).map(|position| ObjectId::compose(position, random)).collect())
+    }
+}

@@ -1,0 +1,141 @@
+//! What kinds with a time in them are made of: the steady clock, randomness, and what a process has once.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::object_id::Process;
+use super::random::Random;
+use crate::clock::{Clock, ClockPolicy, Stamp, system};
+use crate::error::MintError;
+
+/// Rollbacks are held through however large they are: uniqueness of these kinds does not hang on the time.
+const POLICY: ClockPolicy = ClockPolicy { wait_ms: 5, max_hold_ms: u64::MAX };
+
+/// One for the whole process, as ObjectIds need it: its clock has one thread, which is parked while nothing is minted.
+static SYSTEM: OnceLock<Arc<Origin>> = OnceLock::new();
+
+/// Reads nanoseconds since 1970, or `None` before it.
+type WallNanos = Box<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// Where time and randomness come from.
+pub(crate) struct Origin {
+    clock: Arc<Clock>,
+    /// The wall clock, for kinds that are finer than the steady clock.
+    wall_nanos: WallNanos,
+    pub(crate) random: Random,
+    /// The clock's era that was seen last: a new one means that the process slept or was copied.
+    era: AtomicU64,
+    pub(crate) process: Process,
+}
+
+impl Origin {
+    fn new(clock: Arc<Clock>, wall_nanos: WallNanos, random: Random) -> Self {
+        Self { clock, wall_nanos, random, era: AtomicU64::new(0), process: Process::new() }
+    }
+
+    /// The operating system's clocks and randomness.
+    pub(crate) fn system() -> Arc<Self> {
+        let new = || Self::new(system::clock(POLICY), Box::new(system::wall_nanos), Random::System);
+        Arc::clone(SYSTEM.get_or_init(|| Arc::new(new())))
+    }
+
+    /// An origin whose clock and randomness are arguments.
+    #[cfg(test)]
+    pub(crate) fn given(
+        time: impl crate::clock::TimeSource + 'static,
+        wall_nanos: impl Fn() -> Option<u64> + Send + Sync + 'static,
+        random: Random,
+    ) -> Arc<Self> {
+        Arc::new(Self::new(Arc::new(Clock::new(POLICY, Box::new(time))), Box::new(wall_nanos), random))
+    }
+
+    /// An origin whose clock is an argument, with its ticker.
+    #[cfg(test)]
+    pub(crate) fn with_clock(clock: Arc<Clock>, random: Random) -> Arc<Self> {
+        Arc::new(Self::new(clock, Box::new(|| None), random))
+    }
+
+    /// Milliseconds since 1970 by the steady clock, at most about a millisecond old.
+    ///
+    /// # Errors
+    /// [`MintError::Stopped`] where the wall clock is outside 1970 to 2500.
+    #[inline]
+    pub(crate) fn millis(&self) -> Result<u64, MintError> {
+        self.stamp().map(Stamp::millis)
+    }
+
+    /// [`Origin::millis`] with the clock's era, which every invalidation ends.
+    ///
+    /// # Errors
+    /// As [`Origin::millis`].
+    #[inline]
+    pub(crate) fn stamp(&self) -> Result<Stamp, MintError> {
+        self.clock.stamp().map_err(MintError::Stopped).map(|stamp| self.notice(stamp))
+    }
+
+    /// The stamp if it is at hand, unnoticed: to be compared with one that was noticed.
+    #[inline]
+    pub(crate) fn at_hand(&self) -> Option<Stamp> {
+        self.clock.at_hand()
+    }
+
+    /// [`Origin::millis`] by a look at the clocks themselves: for those who would otherwise give up, since the thread
+    /// that keeps the time at hand may be late, or missing in a forked child.
+    #[cold]
+    pub(crate) fn look(&self) -> Result<u64, MintError> {
+        let now = self.clock.look();
+        now.refusal().map_or_else(|| Ok(self.notice(now.stamp).millis()), |why| Err(MintError::Stopped(why)))
+    }
+
+    /// Time in parts of a millisecond, 4096 to each: the wall clock's where the steady clock agrees with it, and else
+    /// the steady clock's, whose milliseconds are whole.
+    ///
+    /// # Errors
+    /// As [`Origin::millis`].
+    pub(crate) fn parts(&self) -> Result<u64, MintError> {
+        /// The steady clock may be at hand and so a little old, by more where the machine is busy.
+        const NEAR_MS: u64 = 1_000;
+        const PER_MS: u64 = 1_000_000;
+        let steady = self.millis()?;
+        let agrees = |nanos: &u64| (nanos / PER_MS).checked_sub(steady).is_some_and(|by| by < NEAR_MS);
+        let fine = (self.wall_nanos)().filter(agrees);
+        Ok(fine.map_or(steady * 4096, |nanos| nanos / PER_MS * 4096 + nanos % PER_MS * 4096 / PER_MS))
+    }
+
+    #[inline]
+    fn notice(&self, stamp: Stamp) -> Stamp {
+        if self.era.load(Ordering::Relaxed) != stamp.era() {
+            self.new_era(stamp.era());
+        }
+        stamp
+    }
+
+    #[cold]
+    fn new_era(&self, era: u64) {
+        if self.era.swap(era, Ordering::Relaxed) != era {
+            self.random.invalidate();
+            self.process.invalidate();
+        }
+    }
+
+    /// Drops what was drawn ahead, here and by everything of this origin.
+    pub(crate) fn invalidate(&self) {
+        self.random.invalidate();
+        self.process.invalidate();
+        self.clock.invalidate();
+    }
+}
+
+/// [`Origin::invalidate`] of the system's, if there is one yet.
+pub(crate) fn invalidate() {
+    if let Some(origin) = SYSTEM.get() {
+        origin.invalidate();
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Origin").field("random", &self.random).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,333 @@
+//! Where kinds get random bits: drawn from the operating system once, and stretched for many IDs.
+//!
+//! A thread has its own ChaCha12 (RFC 8439's function with twelve rounds), keyed by 32 bytes of the operating system's
+//! randomness, for 64 KiB. No state is shared, so no thread waits for another; and what a copy of the
+//! memory shows of IDs minted later ends with the seed.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+
+use crate::error::MintError;
+use crate::sync::lock_std;
+
+/// So many words of 8 bytes are made at once.
+const WORDS: usize = 128;
+/// So many times are words made of one seed: 64 KiB, as `rand`'s thread generator does it.
+const REFILLS: u32 = 64;
+
+/// Counts the calls of [`invalidate`]: randomness that was drawn before the last one is dropped.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// Words that were made and not yet taken. It has no destructor, so that reaching it costs one addition.
+struct Ready {
+    words: [Cell<u64>; WORDS],
+    /// How many were taken.
+    taken: Cell<usize>,
+    generation: Cell<u64>,
+}
+
+struct Stretched {
+    stretch: ChaCha12Rng,
+    refills: u32,
+    generation: u64,
+}
+
+thread_local! {
+    static READY: Ready = const {
+        Ready { words: [const { Cell::new(0) }; WORDS], taken: Cell::new(WORDS), generation: Cell::new(0) }
+    };
+    static STRETCHED: RefCell<Option<Stretched>> = const { RefCell::new(None) };
+}
+
+/// A source of random words.
+#[derive(Clone)]
+pub(crate) enum Random {
+    /// Each thread's own, from the operating system.
+    System,
+    /// An argument: what a test says.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what ships draws from the system"))]
+    Given(Arc<Given>),
+}
+
+/// Random words as an argument.
+pub(crate) struct Given {
+    words: Mutex<Box<dyn FnMut() -> u64 + Send>>,
+    generation: AtomicU64,
+}
+
+impl Random {
+    #[cfg(test)]
+    pub(crate) fn given(words: impl FnMut() -> u64 + Send + 'static) -> Self {
+        Self::Given(Arc::new(Given { words: Mutex::new(Box::new(words)), generation: AtomicU64::new(0) }))
+    }
+
+    /// `N` times 64 random bits.
+    ///
+    /// # Errors
+    /// [`MintError::Stopped`] where the operating system gives none.
+    #[inline]
+    pub(crate) fn words<const N: usize>(&self) -> Result<[u64; N], MintError> {
+        match self {
+            Self::System => system_words(),
+            Self::Given(given) => {
+                let mut next = lock_std(&given.words);
+                Ok(std::array::from_fn(|_| next()))
+            }
+        }
+    }
+
+    /// 64 random bits.
+    ///
+    /// # Errors
+    /// As [`Random::words`].
+    #[inline]
+    pub(crate) fn word(&self) -> Result<u64, MintError> {
+        self.words().map(|[word]| word)
+    }
+
+    /// Changes with every [`Random::invalidate`].
+    #[inline]
+    pub(crate) fn generation(&self) -> u64 {
+        match self {
+            Self::System => GENERATION.load(Ordering::Relaxed),
+            Self::Given(given) => given.generation.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Drops what was drawn ahead; for the system's, on every thread.
+    pub(crate) fn invalidate(&self) {
+        match self {
+            Self::System => invalidate(),
+            Self::Given(given) => {
+                given.generation.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Random {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::System => "System",
+            Self::Given(_) => "Given",
+        })
+    }
+}
+
+/// Drops what every thread has drawn ahead of the operating system's randomness.
+pub(crate) fn invalidate() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+}
+
+#[inline]
+fn system_words<const N: usize>() -> Result<[u64; N], MintError> {
+    READY.with(|ready| {
+        let taken = ready.taken.get();
+        // Words of one seed, or of one generation, are not joined by those of another.
+        let Some(words) = ready.words.get(taken..taken + N).filter(|_| ready.is_current()) else {
+            return refilled(ready);
+        };
+        ready.taken.set(taken + N);
+        Ok(take(words))
+    })
+}
+
+#[inline]
+fn take<const N: usize>(words: &[Cell<u64>]) -> [u64; N] {
+    let mut taken = [0; N];
+    for (taken, word) in taken.iter_mut().zip(words) {
+        // What was handed out is in no copy of this memory.
+        *taken = word.take();
+    }
+    taken
+}
+
+#[cold]
+#[inline(never)]
+fn refilled<const N: usize>(ready: &Ready) -> Result<[u64; N], MintError> {
+    const { assert!(N <= WORDS) };
+    ready.refill()?;
+    ready.taken.set(N);
+    Ok(take(&ready.words))
+}
+
+impl Ready {
+    #[inline]
+    fn is_current(&self) -> bool {
+        self.generation.get() == GENERATION.load(Ordering::Relaxed)
+    }
+
+    fn refill(&self) -> Result<(), MintError> {
+        let generation = GENERATION.load(Ordering::Relaxed);
+        let fill = |made: &mut Stretched| {
+            for word in &self.words {
+                word.set(made.stretch.next_u64());
+            }
+        };
+        let made = STRETCHED.try_with(|stretched| {
+            let mut stretched = stretched.borrow_mut();
+            let current =
+                stretched.as_ref().is_some_and(|made| made.refills > 0 && made.generation == generation);
+            if !current {
+                *stretched = Some(seed(generation)?);
+            }
+            if let Some(made) = stretched.as_mut() {
+                made.refills -= 1;
+                fill(made);
+            }
+            Ok::<_, MintError>(())
+        });
+        match made {
+            Ok(made) => made?,
+            // In a thread that is ending, whose own is gone.
+            Err(_) => fill(&mut seed(generation)?),
+        }
+        self.generation.set(generation);
+        Ok(())
+    }
+}
+
+fn seed(generation: u64) -> Result<Stretched, MintError> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed)
+        .map_err(|error| MintError::Stopped(format!("the operating system gives no randomness: {error}")))?;
+    Ok(Stretched { stretch: ChaCha12Rng::from_seed(seed), refills: REFILLS, generation })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_word_comes_twice_over_seeds_threads_and_invalidations() {
+        let of_a_thread = || {
+            let mut words = Vec::new();
+            for round in 0..5 {
+                for _ in 0..u64::from(REFILLS) * 60 {
+                    words.extend(Random::System.words::<3>().unwrap());
+                }
+                if round % 2 == 0 {
+                    Random::System.invalidate();
+                }
+            }
+            words
+        };
+        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(of_a_thread)).collect();
+        let mut seen = HashSet::new();
+        for thread in threads {
+            for word in thread.join().unwrap() {
+                assert!(seen.insert(word), "{word:x} came twice");
+            }
+        }
+    }
+
+    #[test]
+    fn an_invalidation_drops_what_was_drawn_ahead() {
+        // What a forked child would have of this thread's: words that are ready, and what is to be stretched.
+        let ahead: HashSet<u64> = loop {
+            Random::System.word().unwrap();
+            let generation = Random::System.generation();
+            let copy: HashSet<u64> = READY.with(|ready| ready.words.iter().map(Cell::get).collect());
+            let stretched = STRETCHED.with_borrow(|stretched| {
+                let stretched = stretched.as_ref().unwrap();
+                let mut copy = ChaCha12Rng::deserialize_state(&stretched.stretch.serialize_state());
+                (stretched.generation == generation).then(|| (0..1_000).map(move |_| copy.next_u64()))
+            });
+            // Another test may have invalidated meanwhile.
+            if let Some(stretched) = stretched {
+                break copy.into_iter().filter(|word| *word != 0).chain(stretched).collect();
+            }
+        };
+        assert!(ahead.len() >= 1_000 + WORDS - 1);
+        invalidate();
+        for _ in 0..1_000 {
+            assert!(!ahead.contains(&Random::System.word().unwrap()));
+        }
+    }
+
+    #[test]
+    fn a_word_that_was_taken_is_wiped() {
+        let word = Random::System.word().unwrap();
+        READY.with(|ready| assert!(ready.words.iter().all(|ready| ready.get() != word)));
+    }
+
+    #[test]
+    fn a_seed_is_for_64_kib() {
+        std::thread::spawn(|| {
+            let state = || {
+                STRETCHED.with_borrow(|stretched| {
+                    let stretched = stretched.as_ref().unwrap();
+                    (stretched.refills, stretched.generation)
+                })
+            };
+            Random::System.word().unwrap();
+            let (mut words, (_, generation)) = (1, state());
+            while state() != (0, generation) && state().1 == generation {
+                Random::System.word().unwrap();
+                words += 1;
+            }
+            assert!(words <= (64 * 1024 - WORDS * 8) / 8 + 1, "{words}");
+            for _ in 0..WORDS {
+                Random::System.word().unwrap();
+            }
+            assert_eq!(state().0, REFILLS - 1, "a new seed");
+        })
+        .join()
+        .unwrap();
+    }
+
+    /// A thread's words may be asked for where its own are gone already, by what is dropped at its end.
+    #[test]
+    fn there_is_randomness_at_the_end_of_a_thread() {
+        use std::sync::mpsc;
+
+        struct AtTheEnd(mpsc::Sender<Vec<u64>>);
+
+        impl Drop for AtTheEnd {
+            fn drop(&mut self) {
+                let words = (0..WORDS * 3).map(|_| Random::System.word().unwrap()).collect();
+                self.0.send(words).unwrap();
+            }
+        }
+
+        thread_local! {
+            static END: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
+        }
+
+        let (to, from) = mpsc::channel();
+        for early in [true, false] {
+            let to = to.clone();
+            std::thread::spawn(move || {
+                if early {
+                    Random::System.word().unwrap();
+                }
+                END.set(Some(AtTheEnd(to)));
+                Random::System.word().unwrap();
+            })
+            .join()
+            .unwrap();
+        }
+        let words: Vec<u64> = from.recv().unwrap().into_iter().chain(from.recv().unwrap()).collect();
+        assert_eq!(words.iter().collect::<HashSet<_>>().len(), words.len());
+    }
+
+    #[test]
+    fn bits_are_as_often_set_as_not() {
+        let mut set = [0_u32; 64];
+        for _ in 0..100_000 {
+            let word = Random::System.word().unwrap();
+            for (bit, count) in set.iter_mut().enumerate() {
+                *count += u32::from(word >> bit & 1 == 1);
+            }
+        }
+        // Six standard deviations of 158 around the half.
+        assert!(set.iter().all(|count| (49_050..=50_950).contains(count)), "{set:?}");
+    }
+}

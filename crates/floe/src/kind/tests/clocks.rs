@@ -1,0 +1,382 @@
+//! Hostile clocks, counters that run out, and copies of a process.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::kind::{
+    KsuidGenerator, MAX_MANY, Mint, NanoIdFormat, NanoIdGenerator, ObjectIdGenerator, UlidGenerator, Uuid,
+    UuidV4Generator, UuidV7Generator,
+};
+use crate::{MintError, clock::Clock};
+
+const SECOND: i64 = 1_000;
+const DAY: i64 = 86_400 * SECOND;
+
+/// Mints through `steps` of the wall clock, and checks that every ID is larger than the one before, or that there was an
+/// error; returns how many IDs there were.
+fn mint_through<G: Mint>(hands: &Hands, ids: &G, steps: &[i64]) -> usize
+where
+    G::Id: Ord + std::fmt::Debug,
+{
+    let mut all = Vec::new();
+    for step in steps {
+        hands.step(*step);
+        for _ in 0..40 {
+            hands.run(1);
+            all.extend(ids.mint());
+            all.extend(ids.mint_many(3).into_iter().flatten());
+        }
+    }
+    assert!(all.is_sorted_by(|one, next| one < next), "{:?}", all.windows(2).find(|pair| pair[0] >= pair[1]));
+    all.len()
+}
+
+#[test]
+fn order_holds_through_steps_back_and_ahead() {
+    let steps =
+        [0, -1, -SECOND, 3, -SECOND, 9 * SECOND, -DAY, DAY, -40 * DAY, 41 * DAY, 400 * DAY, -400 * DAY];
+    let hands = Hands::at(START);
+    let all = steps.len() * 40 * 4;
+    assert_eq!(mint_through(&hands, &UuidV7Generator::of(hands.origin(seeded(1)), false), &steps), all);
+    assert_eq!(mint_through(&hands, &UuidV7Generator::of(hands.origin(seeded(2)), true), &steps), all);
+    assert_eq!(mint_through(&hands, &UlidGenerator::of(hands.origin(seeded(3))), &steps), all);
+}
+
+#[test]
+fn a_clock_at_or_before_the_epoch_is_an_error_and_order_holds_beyond_it() {
+    let steps = [0, -START, -SECOND, DAY, START - DAY + SECOND];
+    let hands = Hands::at(START);
+    let origin = hands.origin(seeded(1));
+    let minted = mint_through(&hands, &UuidV7Generator::of(Arc::clone(&origin), false), &steps);
+    assert_eq!(minted, 4 * 160, "a wall clock of 1970 is held through, one before it is not");
+    hands.step(-2 * START);
+    for error in [
+        UuidV7Generator::of(Arc::clone(&origin), false).mint().unwrap_err(),
+        UuidV7Generator::of(Arc::clone(&origin), true).mint().unwrap_err(),
+        UlidGenerator::of(Arc::clone(&origin)).mint().map(|_| ()).unwrap_err(),
+        ObjectIdGenerator::of(Arc::clone(&origin)).mint().map(|_| ()).unwrap_err(),
+        KsuidGenerator::of(Arc::clone(&origin)).mint().map(|_| ()).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("set the clock right"), "{error}");
+    }
+    assert!(UuidV4Generator::given(seeded(1)).mint().is_ok(), "it needs no clock");
+    assert!(NanoIdGenerator::of(NanoIdFormat::default(), seeded(1)).mint().is_ok(), "it needs no clock");
+}
+
+#[test]
+fn object_ids_and_ksuids_never_go_back_by_a_second() {
+    let hands = Hands::at(START);
+    let origin = hands.origin(seeded(5));
+    let (objects, ksuids) = (ObjectIdGenerator::of(Arc::clone(&origin)), KsuidGenerator::of(origin));
+    let mut last = (objects.mint().unwrap(), ksuids.mint().unwrap());
+    let random = last.0.random();
+    for step in [0, -1, -SECOND, 1, -60 * SECOND, 30 * SECOND, -DAY, DAY + SECOND] {
+        hands.step(step);
+        for _ in 0..30 {
+            hands.run(100);
+            let (object, ksuid) = (objects.mint().unwrap(), ksuids.mint().unwrap());
+            // A step over a second is what a copied process would see: other five bytes, and the counter goes on.
+            assert!(object.time() >= last.0.time() && ksuid.time() >= last.1.time());
+            assert_eq!(object.counter(), (last.0.counter() + 1) % (1 << 24));
+            assert!(object > last.0 || object.random() != last.0.random());
+            last = (object, ksuid);
+        }
+    }
+    assert_ne!(last.0.random(), random);
+}
+
+#[test]
+fn the_time_is_that_of_the_clock() {
+    let hands = Hands::at(START);
+    let origin = hands.origin(seeded(7));
+    let second = UnixMillis::new(START / 1_000 * 1_000);
+    assert_eq!(
+        UuidV7Generator::of(Arc::clone(&origin), false).mint().unwrap().time(),
+        Some(UnixMillis::new(START))
+    );
+    assert_eq!(
+        UuidV7Generator::of(Arc::clone(&origin), true).mint().unwrap().time(),
+        Some(UnixMillis::new(START))
+    );
+    assert_eq!(UlidGenerator::of(Arc::clone(&origin)).mint().unwrap().time(), UnixMillis::new(START));
+    assert_eq!(ObjectIdGenerator::of(Arc::clone(&origin)).mint().unwrap().time(), second);
+    assert_eq!(KsuidGenerator::of(origin).mint().unwrap().time(), second);
+}
+
+/// The counter, the fraction included, of a UUID v7.
+fn order_bits(id: Uuid) -> u128 {
+    assert_eq!(id.version(), Some(7));
+    (id.get() >> 64 & 0xfff) << 8 | id.get() >> 54 & 0xff
+}
+
+#[test]
+fn uuid_v7_counts_by_one_from_a_random_start_with_its_highest_bit_0() {
+    let hands = Hands::at(START);
+    let ids = UuidV7Generator::of(hands.origin(seeded(11)), false);
+    let mut starts = Vec::new();
+    for _ in 0..100 {
+        hands.run(1);
+        let start = ids.mint().unwrap();
+        starts.push(order_bits(start));
+        for more in 1..10 {
+            let next = ids.mint().unwrap();
+            assert_eq!((next.time(), order_bits(next)), (start.time(), order_bits(start) + more));
+        }
+    }
+    assert!(starts.iter().all(|start| *start < 1 << 19));
+    assert!(starts.iter().any(|start| *start > 1 << 18), "random in all 19 bits");
+    starts.sort_unstable();
+    starts.dedup();
+    assert!(starts.len() > 90, "random starts differ");
+}
+
+#[test]
+fn uuid_v7_takes_fresh_random_bits_for_each_id() {
+    let hands = Hands::at(START);
+    let ids = UuidV7Generator::of(hands.origin(seeded(12)), false);
+    let mut tails: Vec<u128> =
+        ids.mint_many(1_000).unwrap().iter().map(|id| id.get() & ((1 << 54) - 1)).collect();
+    // Every one of the 54 bits is set in some and not in others.
+    assert_eq!(tails.iter().fold(0, |all, tail| all | tail), (1 << 54) - 1);
+    assert_eq!(tails.iter().fold(u128::MAX, |all, tail| all & tail), 0);
+    tails.sort_unstable();
+    tails.dedup();
+    assert_eq!(tails.len(), 1_000);
+}
+
+#[test]
+fn uuid_v7_runs_ahead_by_ten_milliseconds_and_then_is_busy() {
+    let hands = Hands::at(START);
+    let ids = UuidV7Generator::of(hands.origin(constant(u64::MAX)), false);
+    let mut last = ids.mint().unwrap();
+    let error = loop {
+        match ids.mint_many(MAX_MANY / 4) {
+            Ok(more) => {
+                assert!(more[0] > last);
+                last = more[more.len() - 1];
+                assert!(last.time().unwrap().since(UnixMillis::new(START)) <= 10);
+            }
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, MintError::Busy { retry: Duration::from_millis(1) });
+    assert!(last.time().unwrap().since(UnixMillis::new(START)) >= 9, "{last}");
+    hands.run(1);
+    assert!(ids.mint_many(MAX_MANY / 4).unwrap()[0] > last, "after the time it said");
+}
+
+#[test]
+fn precise_uuid_v7_tells_a_quarter_of_a_microsecond() {
+    let hands = Hands::at(START);
+    let ids = UuidV7Generator::of(hands.origin(seeded(13)), true);
+    for quarter in 0..4_000_i64 {
+        let id = ids.mint().unwrap();
+        let part = (id.get() >> 64 & 0xfff).cast_signed();
+        let nanos = i128::from(quarter * 250);
+        assert_eq!(part, nanos * 4096 / 1_000_000);
+        assert_eq!(id.time(), Some(UnixMillis::new(START)));
+        hands.step_nanos(250);
+    }
+    // Where the wall clock has gone back the steady one has whole milliseconds, and order goes on.
+    let last = ids.mint().unwrap();
+    hands.step(-20);
+    assert!(ids.mint().unwrap() > last);
+}
+
+#[test]
+fn a_ulid_whose_random_part_overflows_is_an_error_until_the_millisecond_is_over() {
+    let hands = Hands::at(START);
+    // The first of a millisecond is three short of the largest.
+    let mut words = [u64::MAX, u64::MAX - 3].into_iter().cycle();
+    let ids = UlidGenerator::of(hands.origin(Random::given(move || words.next().unwrap())));
+    let first = ids.mint().unwrap();
+    assert!(first.to_string().ends_with("ZZZZZZZZZZZZZZZW"), "{first}");
+    assert_eq!(ids.mint_many(4), Err(MintError::Busy { retry: Duration::from_millis(1) }), "all or none");
+    assert!(ids.mint_many(3).unwrap().iter().map(ToString::to_string).is_sorted());
+    assert_eq!(ids.mint(), Err(MintError::Busy { retry: Duration::from_millis(1) }));
+    hands.step(-SECOND);
+    hands.run(1);
+    hands.run(1);
+    assert!(ids.mint().unwrap() > first, "the steady clock has gone on");
+}
+
+#[test]
+fn minters_keep_to_the_clock_and_to_what_is_left_of_a_millisecond() {
+    let hands = Hands::at(START);
+    let ids = UuidV7Generator::of(hands.origin(seeded(21)), false);
+    let mut minter = ids.minter();
+    let mut last = minter.mint().unwrap();
+    for millis in 1..100 {
+        hands.run(1);
+        for _ in 0..40 {
+            let next = minter.mint().unwrap();
+            assert_eq!(
+                next.time(),
+                Some(UnixMillis::new(START + millis)),
+                "a new millisecond is noticed at once"
+            );
+            assert!(next > last);
+            last = next;
+        }
+    }
+    // A draw whose low word carries into the high one.
+    let mut words = [7 << 48, u64::MAX - 3].into_iter().cycle();
+    let mut minter = UlidGenerator::of(hands.origin(Random::given(move || words.next().unwrap()))).minter();
+    let first = minter.mint().unwrap();
+    for more in 1..100 {
+        assert_eq!(minter.mint().unwrap().get(), first.get() + more);
+    }
+    // What is left of a millisecond is less than a draw.
+    let mut words = [u64::MAX, u64::MAX - 3].into_iter().cycle();
+    let ids = UlidGenerator::of(hands.origin(Random::given(move || words.next().unwrap())));
+    let mut minter = ids.minter();
+    let four: Vec<_> = (0..4).map(|_| minter.mint().unwrap()).collect();
+    assert!(four.is_sorted_by(|one, next| one < next));
+    assert_eq!(minter.mint(), Err(MintError::Busy { retry: Duration::from_millis(1) }));
+    hands.run(1);
+    assert!(minter.mint().unwrap() > four[3]);
+}
+
+#[test]
+fn object_ids_do_not_repeat_past_2_to_the_24_in_a_second() {
+    let hands = Hands::at(START);
+    let ids = ObjectIdGenerator::of(hands.origin(constant(u64::MAX)));
+    let first = ids.mint().unwrap();
+    assert_eq!(first.counter(), 0xff_ffff, "the largest counter first");
+    let next = ids.mint().unwrap();
+    assert_eq!(
+        (next.counter(), next.time().since(first.time())),
+        (0, 1_000),
+        "wrapped, into the next second"
+    );
+    let mut last = next;
+    let mut minted = 1_u64;
+    let error = loop {
+        match ids.mint_many(1 << 20) {
+            Ok(more) => {
+                assert!(more[0] > last && more.is_sorted_by(|one, next| one < next));
+                minted += 1 << 20;
+                last = more[more.len() - 1];
+            }
+            Err(error) => break error,
+        }
+    };
+    assert!(minted <= 1 << 24 && last.time().since(first.time()) == 1_000);
+    let MintError::Busy { retry } = error else { panic!("{error}") };
+    assert_eq!(retry, Duration::from_millis(211), "to the end of the second");
+    hands.run(211);
+    assert!(ids.mint_many(1 << 20).unwrap()[0] > last);
+}
+
+#[test]
+fn the_counter_of_object_ids_goes_on_over_the_seconds() {
+    let hands = Hands::at(START);
+    let ids = ObjectIdGenerator::of(hands.origin(seeded(3)));
+    let other = ids.clone();
+    let mut last = ids.mint().unwrap();
+    for _ in 0..50 {
+        hands.run(700);
+        let next = other.mint().unwrap();
+        assert_eq!(next.counter(), last.counter() + 1);
+        assert_eq!(next.random(), last.random());
+        last = next;
+    }
+}
+
+#[test]
+fn an_invalidation_changes_what_a_copy_would_repeat() {
+    let hands = Hands::at(START);
+    let origin = hands.origin(seeded(17));
+    let (objects, ulids) =
+        (ObjectIdGenerator::of(Arc::clone(&origin)), UlidGenerator::of(Arc::clone(&origin)));
+    let (object, ulid) = (objects.mint().unwrap(), ulids.mint().unwrap());
+    origin.invalidate();
+    let (other, next) = (objects.mint().unwrap(), ulids.mint().unwrap());
+    assert_ne!(object.random(), other.random());
+    let mut minter = UlidGenerator::of(Arc::clone(&origin)).minter();
+    let before = minter.mint().unwrap();
+    origin.invalidate();
+    let after = minter.mint().unwrap();
+    assert!(after.time() > before.time() && after.random() != before.random() + 1, "a minter as well");
+    assert!(next.time() > ulid.time() && next.random() != ulid.random() + 1);
+    // As far as ten milliseconds ahead, and not further.
+    let mut refused = None;
+    for _ in 0..20 {
+        origin.invalidate();
+        refused = refused.or_else(|| ulids.mint().err());
+    }
+    assert_eq!(refused, Some(MintError::Busy { retry: Duration::from_millis(1) }));
+}
+
+#[test]
+fn a_late_ticker_does_not_stop_minting() {
+    let hands = Hands::at(START);
+    let clock = Arc::new(Clock::new(crate::ClockPolicy::default(), Box::new(hands.clone())));
+    // The time at hand stands, as in a forked child.
+    clock.tick();
+    let ids = UuidV7Generator::of(Origin::with_clock(clock, seeded(1)), false);
+    for _ in 0..40 {
+        hands.run(1);
+        assert!(ids.mint_many(MAX_MANY / 2).is_ok());
+    }
+}
+
+#[test]
+fn a_count_of_none_or_too_many_is_refused() {
+    let hands = Hands::at(START);
+    let ids = UuidV7Generator::of(hands.origin(seeded(1)), false);
+    for asked in [0, MAX_MANY + 1, u64::MAX] {
+        let expected = MintError::Count { asked, max: MAX_MANY };
+        assert_eq!(ids.mint_many(asked), Err(expected.clone()));
+        assert_eq!(UuidV4Generator::given(seeded(1)).mint_many(asked), Err(expected));
+    }
+}
+
+#[test]
+fn ids_end_where_their_seconds_do() {
+    // 2106-02-07T06:28:15Z is the last second of 32 bits.
+    let last = i64::from(u32::MAX) * 1_000;
+    let origin = Hands::at(last).origin(seeded(1));
+    assert!(matches!(ObjectIdGenerator::of(origin).mint(), Err(MintError::Exhausted(_))));
+    assert!(ObjectIdGenerator::of(Hands::at(last - 1_000).origin(seeded(1))).mint().is_ok());
+    let epoch = 1_400_000_000_000;
+    assert!(matches!(
+        KsuidGenerator::of(Hands::at(epoch - 1).origin(seeded(1))).mint(),
+        Err(MintError::Stopped(_))
+    ));
+    let at = |millis| KsuidGenerator::of(Hands::at(millis).origin(seeded(1))).mint();
+    assert_eq!(at(epoch).unwrap().to_bytes()[..4], [0; 4]);
+    assert_eq!(at(epoch + last).unwrap().to_bytes()[..4], [255; 4]);
+    assert!(matches!(at(epoch + last + 1_000), Err(MintError::Exhausted(_))));
+}
+
+proptest! {
+    /// Any clock at all: what is minted is larger than what was minted before.
+    #[test]
+    fn nothing_goes_back_on_any_clock(
+        steps in prop::collection::vec((prop_oneof![-10_i64..10, -5_000_i64..5_000, -2 * START..2 * START], 0_u64..40_000), 1..60),
+        seed: u64,
+    ) {
+        let hands = Hands::at(START);
+        let origin = hands.origin(seeded(seed));
+        let plain = UuidV7Generator::of(Arc::clone(&origin), false);
+        let precise = UuidV7Generator::of(Arc::clone(&origin), true);
+        let ulids = UlidGenerator::of(origin);
+        let (mut last_plain, mut last_precise, mut last_ulid) = (None, None, None);
+        for (step, run) in steps {
+            hands.step(step.clamp(-4 * START, 4 * START));
+            hands.run(run);
+            for _ in 0..3 {
+                for (id, last) in [(plain.mint().ok(), &mut last_plain), (precise.mint().ok(), &mut last_precise)] {
+                    prop_assert!(id.is_none() || id > *last);
+                    *last = id.or(*last);
+                }
+                let id = ulids.mint().ok();
+                prop_assert!(id.is_none() || id > last_ulid);
+                last_ulid = id.or(last_ulid);
+            }
+        }
+    }
+}

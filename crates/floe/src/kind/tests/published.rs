@@ -1,0 +1,211 @@
+//! What the specifications and their test files say, each table with its source.
+
+use crate::kind::{Ksuid, Mint, NanoIdFormat, NanoIdGenerator, ObjectId, Ulid, UlidGenerator, Uuid};
+use crate::time::UnixMillis;
+
+use super::{Hands, constant};
+
+/// RFC 9562, appendices A and B: text, version, and the time that the text states for version 7.
+#[test]
+fn rfc_9562_examples() {
+    let time = UnixMillis::new(0x017F_22E2_79B0);
+    for (text, version, time) in [
+        ("C232AB00-9414-11EC-B3C8-9F6BDECED846", 1, None),
+        ("5df41881-3aed-3515-88a7-2f4a814cf09e", 3, None),
+        ("919108f7-52d1-4320-9bac-f847db4148a8", 4, None),
+        ("2ed6657d-e927-568b-95e1-2665a8aea6a2", 5, None),
+        ("1EC9414C-232A-6B00-B3C8-9F6BDECED846", 6, None),
+        ("017F22E2-79B0-7CC3-98C4-DC0C0C07398F", 7, Some(time)),
+        ("2489E9AD-2EE2-8E00-8EC9-32D5F69181C0", 8, None),
+        ("5c146b14-3c52-8afd-938a-375d0df1fbf6", 8, None),
+    ] {
+        let id: Uuid = text.parse().unwrap();
+        assert_eq!(id.to_string(), text.to_lowercase());
+        assert_eq!((id.version(), id.time()), (Some(version), time), "{text}");
+    }
+    // Section 5.9 and 5.10.
+    for (text, id) in [
+        ("00000000-0000-0000-0000-000000000000", Uuid::NIL),
+        ("FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", Uuid::MAX),
+    ] {
+        assert_eq!(text.parse(), Ok(id));
+        assert_eq!((id.to_string(), id.version(), id.time()), (text.to_lowercase(), None, None));
+    }
+    // Section 4: "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", and figure 4's fields are in network byte order.
+    let id: Uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6".parse().unwrap();
+    assert_eq!(
+        id.to_bytes(),
+        [0xf8, 0x1d, 0x4f, 0xae, 0x7d, 0xec, 0x11, 0xd0, 0xa7, 0x65, 0x00, 0xa0, 0xc9, 0x1e, 0x6b, 0xf6]
+    );
+}
+
+/// RFC 9562, appendix A.6: the example's fields, composed.
+#[test]
+fn rfc_9562_fields_of_version_7() {
+    let id = Uuid::compose(7, 0x017F_22E2_79B0, 0xCC3, 0x18C4_DC0C_0C07_398F);
+    assert_eq!(id.to_string(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
+    // Appendix A.3.
+    let id = Uuid::compose(4, 0x9191_08F7_52D1, 0x320, 0x1BAC_F847_DB41_48A8);
+    assert_eq!(id.to_string(), "919108f7-52d1-4320-9bac-f847db4148a8");
+}
+
+/// github.com/ulid/spec, README.md, and github.com/ulid/javascript, test.js (`encodeTime`).
+#[test]
+fn ulid_spec() {
+    for (text, millis) in [
+        ("01ARZ3NDEKTSV4RRFFQ69G5FAV", 1_469_922_850_259),
+        ("01ARYZ6S41TSV4RRFFQ69G5FAV", 1_469_918_176_385),
+        ("7ZZZZZZZZZZZZZZZZZZZZZZZZZ", 281_474_976_710_655),
+        ("00000000000000000000000000", 0),
+    ] {
+        let id: Ulid = text.parse().unwrap();
+        assert_eq!((id.to_string().as_str(), id.time()), (text, UnixMillis::new(millis)));
+        assert_eq!(text.to_lowercase().parse(), Ok(id), "case insensitive");
+    }
+    assert_eq!("7ZZZZZZZZZZZZZZZZZZZZZZZZZ".parse(), Ok(Ulid::MAX));
+    for text in ["80000000000000000000000000", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "ZZZZZZZZZZZZZZZZZZZZZZZZZZ"] {
+        assert_eq!(
+            text.parse::<Ulid>().unwrap_err().to_string(),
+            "the text is past the largest ULID, 7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
+        );
+    }
+}
+
+/// github.com/ulid/spec, README.md, "Monotonicity": `...MMVRZ` is followed by `...MMVS0`.
+#[test]
+fn ulid_spec_monotonicity() {
+    let first: Ulid = "01BX5ZZKBKACTAV9WEVGEMMVRZ".parse().unwrap();
+    let [.., a, b, c, d, e, f, g, h, i, j] = first.to_bytes();
+    let high = u64::from_be_bytes([a, b, 0, 0, 0, 0, 0, 0]);
+    let low = u64::from_be_bytes([c, d, e, f, g, h, i, j]);
+    let mut words = [high, low].into_iter().cycle();
+    let random = super::Random::given(move || words.next().unwrap());
+    let ids = UlidGenerator::of(Hands::at(first.time().get()).origin(random));
+    assert_eq!(ids.mint(), Ok(first));
+    assert_eq!(ids.mint().unwrap().to_string(), "01BX5ZZKBKACTAV9WEVGEMMVS0");
+}
+
+/// github.com/mongodb/specifications, source/bson-corpus/tests/oid.json: canonical BSON of `{"a": ObjectId}`.
+#[test]
+fn mongodb_corpus() {
+    for (description, bson, text) in [
+        ("All zeroes", "1400000007610000000000000000000000000000", "000000000000000000000000"),
+        ("All ones", "14000000076100FFFFFFFFFFFFFFFFFFFFFFFF00", "ffffffffffffffffffffffff"),
+        ("Random", "1400000007610056E1FC72E0C917E9C471416100", "56e1fc72e0c917e9c4714161"),
+    ] {
+        let id: ObjectId = bson[14..38].parse().unwrap();
+        assert_eq!(id.to_string(), text, "{description}");
+        assert_eq!(ObjectId::try_from(id.to_bytes().as_slice()), Ok(id));
+    }
+    // "OID truncated": 12 bytes short of two.
+    let truncated = [0x56, 0xE1, 0xFC, 0x72, 0xE0, 0xC9, 0x17, 0xE9, 0xC4, 0x71];
+    let error = ObjectId::try_from(truncated.as_slice()).unwrap_err();
+    assert_eq!(error.to_string(), "10 bytes are no ObjectId: an ObjectId has 12 bytes");
+}
+
+/// github.com/mongodb/specifications, source/bson-objectid/objectid.md, test plan: the seconds are an unsigned number.
+#[test]
+fn mongodb_object_id_seconds() {
+    for (seconds, time) in [
+        ("00000000", "1970-01-01T00:00:00.000Z"),
+        ("7FFFFFFF", "2038-01-19T03:14:07.000Z"),
+        ("80000000", "2038-01-19T03:14:08.000Z"),
+        ("FFFFFFFF", "2106-02-07T06:28:15.000Z"),
+    ] {
+        let id: ObjectId = format!("{seconds}0000000000000000").parse().unwrap();
+        assert_eq!(id.time().to_string(), time);
+    }
+}
+
+/// MongoDB's manual up to version 3.2, "ObjectId": 4 bytes of seconds, 3 of the machine, 2 of the process, 3 of a counter;
+/// the example of its reference page.
+#[test]
+fn mongodb_older_form() {
+    let id: ObjectId = "507f1f77bcf86cd799439011".parse().unwrap();
+    assert_eq!(id.time(), UnixMillis::new(1_350_508_407_000));
+    assert_eq!((id.machine(), id.process(), id.counter()), (0xBC_F86C, 0xD799, 0x43_9011));
+    assert_eq!(id.random(), 0xBC_F86C_D799);
+}
+
+/// github.com/segmentio/ksuid, README.md ("Inspect the components") and ksuid_test.go.
+#[test]
+fn segment_ksuid() {
+    for (text, seconds, payload) in [
+        ("0ujtsYcgvSTl8PAuAdqWYSMnLOv", 107_608_047_i64, 0xB5A1_CD34_B5F9_9D11_54FB_6853_345C_9735_u128),
+        ("0ujzPyRiIAffKhBux4PvQdDqMHY", 107_610_780, 0x73FC_1AA3_B244_6246_D6E8_9FCD_909E_8FE8),
+        ("000000000000000000000000000", 0, 0),
+        ("aWgEPTl1tmebfsQzFP4bxwgy80V", i64::from(u32::MAX), u128::MAX),
+    ] {
+        let id: Ksuid = text.parse().unwrap();
+        assert_eq!(id.to_string(), text);
+        assert_eq!((id.time().get() / 1_000 - 1_400_000_000, id.payload()), (seconds, payload), "{text}");
+    }
+    assert_eq!("aWgEPTl1tmebfsQzFP4bxwgy80V".parse(), Ok(Ksuid::MAX));
+    assert_eq!(Ksuid::NIL.to_string(), "000000000000000000000000000");
+    // TestParse, TestIssue25 and TestParseInvalidBase62.
+    for text in [
+        "123",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "aWgEPTl1tmebfsQzFP4bxwgy80!",
+        "aWgEPTl1tmebfsQzFP4bxwgy80W",
+        "0??????????????????????????",
+        "0!!!!!!!!!!!!!!!!!!!!!!!!!!",
+    ] {
+        assert!(text.parse::<Ksuid>().is_err(), "{text}");
+    }
+}
+
+/// github.com/ai/nanoid, README.md: 21 characters of `A-Za-z0-9_-`; test/index.test.js, "has flat distribution": the
+/// most frequent character is at most 5 hundredths from the least frequent one, in a hundred thousand IDs.
+#[test]
+fn nanoid_statistics() {
+    let shown = NanoIdFormat::default();
+    assert_eq!((shown.length(), shown.alphabet().len(), shown.bits()), (21, 64, 126.0));
+    assert!(shown.read("V1StGXR8_Z5jdHi6B-myT").is_ok());
+    for alphabet in [
+        shown.alphabet(),
+        "0123456789abcdef",
+        "abcdefghijklmnopqrstuvwxyz",
+        "0123456789",
+        "01",
+        "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz!#%&*+",
+    ] {
+        let format = NanoIdFormat::new(alphabet, 21).unwrap();
+        let ids = NanoIdGenerator::new(format);
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..100_000 {
+            for (at, byte) in ids.mint().unwrap().as_bytes().iter().enumerate() {
+                *counts.entry(*byte).or_insert(0_u32) += 1;
+                assert!(alphabet.as_bytes().contains(byte), "{byte} at {at}");
+            }
+        }
+        assert_eq!(counts.len(), alphabet.len(), "every character occurs");
+        let mean = 2_100_000.0 / f64::from(u32::try_from(counts.len()).unwrap());
+        let largest = counts.values().map(|count| (f64::from(*count) / mean - 1.0).abs()).fold(0.0, f64::max);
+        // Six standard deviations of a character's count, which is far below nanoid's own 5 hundredths.
+        assert!(largest < 6.0 / mean.sqrt(), "{alphabet}: {largest}");
+    }
+}
+
+/// Each place of the alphabet comes from as many words as each other: all 64 of them, in order, and none twice.
+#[test]
+fn nanoid_takes_each_place_equally() {
+    for size in [2_u8, 3, 10, 33, 63, 64, 94] {
+        let alphabet: String = (b'!'..b'!' + size).map(char::from).collect();
+        let format = NanoIdFormat::new(&alphabet, 1).unwrap();
+        let bits = u32::BITS - u32::from(size - 1).leading_zeros();
+        let mut counts = vec![0; size.into()];
+        for word in 0..1_u64 << bits {
+            // What is past the alphabet's end is refused, and the word's next bits are taken: those of place 0.
+            let id = NanoIdGenerator::of(format.clone(), constant(word)).mint().unwrap();
+            let place = usize::from(id.as_bytes()[0] - b'!');
+            if word < size.into() {
+                assert_eq!(place, usize::try_from(word).unwrap());
+                counts[place] += 1;
+            } else {
+                assert_eq!(place, 0);
+            }
+        }
+        assert!(counts.iter().all(|count| *count == 1));
+    }
+}
