@@ -308,9 +308,18 @@ fn short<const BASE: u64, const SYMBOLS: usize>(
     buffer: &mut Buffer,
 ) -> (usize, usize) {
     let mut rest = number;
-    for place in buffer.end::<SYMBOLS>().rchunks_exact_mut(GROUP) {
-        place.copy_from_slice(&symbols::<BASE>(alphabet, rest % const { group(BASE) }));
+    let mut next = || {
+        let symbols = symbols::<BASE>(alphabet, rest % const { group(BASE) });
         rest /= const { group(BASE) };
+        symbols
+    };
+    // In one piece, since what reads it waits for pieces that are smaller than those that it reads.
+    let piece = (0..SYMBOLS.min(PIECE) / GROUP)
+        .fold(0, |piece, at| piece | u128::from(u32::from_be_bytes(next())) << (8 * GROUP * at));
+    *buffer.end() = piece.to_be_bytes();
+    if SYMBOLS > PIECE {
+        let [first, second, third, fourth, ..] = buffer.end::<{ PIECE + GROUP }>();
+        [*first, *second, *third, *fourth] = next();
     }
     let (least, last) = const { &digits_by_bits::<BASE>() }[(u64::BITS - number.leading_zeros()) as usize];
     (SYMBOLS, usize::from(least) + usize::from(number > last))
@@ -363,6 +372,7 @@ fn long<const BASE: u64, const WORD: u32>(alphabet: &Alphabet, mut number: u128,
 }
 
 const GROUP: usize = 4;
+const PIECE: usize = 16;
 
 /// How many groups of digits there are.
 const fn group(base: u64) -> u64 {
