@@ -218,13 +218,22 @@ impl Form {
     /// # Errors
     /// [`FormDefinitionError`] if it is none, and for a TypeID, whose prefix is its type.
     pub fn with_prefix(self, prefix: &str) -> Result<Self, FormDefinitionError> {
-        match self.notation {
-            Notation::TypeId if prefix.is_empty() => Ok(self),
-            Notation::TypeId => {
-                let (form, word) = ("typeid".to_owned(), format!("prefix={prefix}"));
-                Err(FormDefinitionError::Word { form, word })
-            }
-            notation => Ok(Self { prefix: Prefix::new(prefix)?, notation, ..self }),
+        if prefix.is_empty() && self.is_type_id() {
+            return Ok(self);
+        }
+        if self.is_type_id() {
+            let (form, word) = ("typeid".to_owned(), format!("prefix={prefix}"));
+            return Err(FormDefinitionError::Word { form, word });
+        }
+        Ok(Self { prefix: Prefix::new(prefix)?, ..self })
+    }
+
+    /// Whether its texts are TypeIDs, sealed or not.
+    fn is_type_id(&self) -> bool {
+        match &self.notation {
+            Notation::TypeId => true,
+            Notation::Sealed(sealed) => sealed.inner.is_type_id(),
+            Notation::Digits(_) | Notation::Hashids(_) | Notation::Sqids(_) => false,
         }
     }
 

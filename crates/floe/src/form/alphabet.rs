@@ -37,9 +37,9 @@ alphabet!(HEX_UPPER, exact, b"0123456789ABCDEF");
 alphabet!(BASE36, exact, b"0123456789abcdefghijklmnopqrstuvwxyz");
 alphabet!(BASE36_UPPER, exact, b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 // <https://en.bitcoin.it/wiki/Base58Check_encoding>: without `0`, `O`, `I` and `l`.
-alphabet!(BASE58, exact, b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz");
+alphabet!(BASE58, of, b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz");
 // Digits, capitals, small letters: the order of ASCII, which is KSUID's as well.
-alphabet!(BASE62, exact, b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+alphabet!(BASE62, of, b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 // <https://www.crockford.com/base32.html>
 alphabet!(BASE32, crockford, b"0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 alphabet!(BASE32_LOWER, crockford, b"0123456789abcdefghjkmnpqrstvwxyz");
@@ -57,14 +57,13 @@ const fn pairs<const COUNT: usize>(symbols: &[u8]) -> [[u8; 2]; COUNT] {
 }
 
 impl Alphabet {
-    /// One text for each number: a letter in its other case is an error, unless both cases are symbols.
+    /// Letters of one case: one in the other is an error of its own.
     const fn exact(list: &'static [u8], pairs: &'static [[u8; 2]]) -> Self {
         let mut alphabet = Self::of(list, pairs);
         let mut at = 0;
         while at < list.len() {
-            let other = list[at] ^ 0x20;
-            if list[at].is_ascii_alphabetic() && alphabet.values[other as usize] == FOREIGN {
-                alphabet.values[other as usize] = OTHER_CASE;
+            if list[at].is_ascii_alphabetic() {
+                alphabet.values[(list[at] ^ 0x20) as usize] = OTHER_CASE;
             }
             at += 1;
         }
@@ -91,6 +90,7 @@ impl Alphabet {
         alphabet
     }
 
+    /// One text for each number, and nothing else.
     const fn of(symbols: &'static [u8], pairs: &'static [[u8; 2]]) -> Self {
         let mut values = [FOREIGN; 256];
         let mut digit = 0_u8;

@@ -25,8 +25,8 @@ pub struct Buffer {
 const ALIGN: usize = 16;
 
 impl Buffer {
-    /// The longest text that a form can write. A form that could write a longer one cannot be made.
-    pub const BYTES: usize = 320;
+    /// No form writes a longer text: at most a prefix, a key id with its hyphen, and 255 symbols.
+    pub const BYTES: usize = 336;
 
     /// An empty one.
     pub const fn new() -> Self {

@@ -61,6 +61,12 @@ pub enum FormError {
         /// Where the text differs first from what the form writes for the same number.
         at: usize,
     },
+    /// The text does not say, in front of its number, which key it was sealed with.
+    #[error("at byte {at} the id of a key and a hyphen have to stand, as in 3-5HrT1zZ")]
+    NoKey {
+        /// Where they have to stand.
+        at: usize,
+    },
     /// The text says that it was sealed with a key that the form does not have.
     #[error("the key {0} is unknown here: add it to the keys of the form, or the text is of another service")]
     UnknownKey(KeyId),
@@ -90,6 +96,7 @@ impl FormError {
             | Self::Symbol { at, .. }
             | Self::Case { at, .. }
             | Self::LeadingZero { at }
+            | Self::NoKey { at }
             | Self::NotCanonical { at } => *at += bytes,
             Self::Length { bytes: length, least, most } => {
                 for count in [length, least, most] {

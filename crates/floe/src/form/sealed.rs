@@ -132,7 +132,7 @@ impl Sealed {
 fn key_before(text: &str) -> Result<(KeyId, &str), FormError> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 || text.as_bytes().get(digits) != Some(&HYPHEN) {
-        return Err(FormError::symbol(text, digits));
+        return Err(FormError::NoKey { at: 0 });
     }
     if digits > 1 && text.starts_with('0') {
         return Err(FormError::LeadingZero { at: 0 });

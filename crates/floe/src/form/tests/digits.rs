@@ -110,7 +110,10 @@ fn each_form_has_every_symbol_in_its_place() {
         for byte in 0..=u8::MAX {
             let character = char::from(byte);
             if !symbols.contains(character) {
-                let other = symbols.contains(char::from(byte ^ 0x20)) && character.is_ascii_alphabetic();
+                // Of base58, which has both cases, some letters are left out.
+                let other = text != "base58"
+                    && symbols.contains(char::from(byte ^ 0x20))
+                    && character.is_ascii_alphabetic();
                 let error = match other {
                     true => FormError::Case { character, at: 2 },
                     false => FormError::Symbol { character, at: 2 },

@@ -134,8 +134,9 @@ fn a_key_in_front_has_one_spelling() {
     assert_eq!(form.decode(&format!("o_01-{rest}")), Err(FormError::LeadingZero { at: 2 }));
     assert_eq!(form.decode(&format!("o_9-{rest}")), Err(FormError::UnknownKey(KeyId::new(9))));
     assert_eq!(form.decode(&format!("o_65536-{}", &rest[1..])), Err(FormError::TooLarge { bits: 16 }));
-    assert_eq!(form.decode(&format!("o_-{rest}")), Err(FormError::Symbol { character: '-', at: 2 }));
-    assert_eq!(form.decode("o_12345678"), Err(FormError::Symbol { character: '\0', at: 10 }));
+    assert_eq!(form.decode(&format!("o_-{rest}")), Err(FormError::NoKey { at: 2 }));
+    assert_eq!(form.decode("o_12345678"), Err(FormError::NoKey { at: 2 }));
+    assert_eq!(form.decode("o_１-5"), Err(FormError::NoKey { at: 2 }));
     assert_eq!(form.decode("o_1-xyz"), Err(FormError::Symbol { character: 'x', at: 4 }));
 }
 

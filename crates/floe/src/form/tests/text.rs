@@ -86,22 +86,19 @@ fn a_prefix_has_64_bytes_and_a_typeid_none_of_its_own() {
     assert!(form("decimal").with_prefix(&"x".repeat(64)).is_ok());
     assert!(form("decimal").with_prefix(&"x".repeat(65)).is_err());
     assert!(form("typeid type=a").with_prefix("x").is_err());
+    assert!(form("sealed key=1 typeid type=a").with_prefix("x").is_err());
     assert_eq!(encode(&form("decimal prefix=x").with_prefix("").unwrap(), 1), "1");
 }
 
-/// The longest texts that can be asked for fit the buffer.
 #[test]
-fn the_longest_texts() {
-    let prefix = "x".repeat(64);
-    let form = Form::sealed(
-        64,
-        KeyId::new(3),
-        KeyPlace::Prefix,
-        form("hex bits=64 pad=128").with_prefix(&prefix).unwrap(),
-    );
-    let form = form.unwrap().with_keys(&keys()).unwrap();
-    assert_eq!(encode(&form, 1).len(), 64 + 2 + 128);
-    assert!(form.max_bytes() <= Buffer::BYTES);
+fn the_longest_texts_fit_the_buffer() {
+    for inner in ["hashids bits=64 min=255", "sqids bits=64 min=255", "hex bits=64 pad=128"] {
+        let inner = form(inner).with_prefix(&"x".repeat(64)).unwrap();
+        let sealed = Form::sealed(64, KeyId::new(u16::MAX), KeyPlace::Prefix, inner).unwrap();
+        assert!(sealed.max_bytes() <= Buffer::BYTES, "{sealed}");
+        let keys = Keys::new().with(KeyId::new(u16::MAX), Key::from([1; 16])).unwrap();
+        assert_eq!(encode(&sealed.with_keys(&keys).unwrap(), 7).len(), sealed.max_bytes());
+    }
 }
 
 proptest! {
