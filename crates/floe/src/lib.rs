@@ -44,6 +44,7 @@ mod definition;
 mod driver;
 mod error;
 mod floe;
+pub mod form;
 mod generator;
 mod handle;
 mod id;

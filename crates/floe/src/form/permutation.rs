@@ -1,0 +1,199 @@
+//! Keyed permutations of exactly the numbers of so many bits.
+//!
+//! 64 bits are one block of Speck64/128 (Beaulieu and others, "The Simon and Speck Families of Lightweight Block Ciphers",
+//! 2013). Any other width is a Feistel network whose two parts take turns: each round changes one part by what a keyed
+//! function makes of the other, so undoing the rounds in the opposite order undoes them, whatever the function, and the
+//! parts need not be of one width. Nothing falls outside the width, so no number is ever walked through a cycle.
+
+/// How many rounds a network has; each part is changed in every second one.
+const ROUNDS: usize = 8;
+
+/// A keyed permutation of the numbers below 2^bits.
+#[derive(Clone)]
+pub(super) enum Permutation {
+    Block(Speck64),
+    Network(Network),
+}
+
+impl Permutation {
+    /// For numbers of 2 to 128 bits.
+    pub(super) fn new(bits: u32, key: [u8; 16]) -> Self {
+        let block = Speck64::new(key);
+        match bits {
+            64 => Self::Block(block),
+            _ => Self::Network(Network::new(bits, &block)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn seal(&self, number: u128) -> u128 {
+        match self {
+            Self::Block(block) => block.seal(low(number)).into(),
+            Self::Network(network) => network.seal(number),
+        }
+    }
+
+    #[inline]
+    pub(super) fn open(&self, number: u128) -> u128 {
+        match self {
+            Self::Block(block) => block.open(low(number)).into(),
+            Self::Network(network) => network.open(number),
+        }
+    }
+}
+
+/// Speck with blocks of 64 bits and keys of 128. A block is its first word in the upper half; a key's last four bytes
+/// are the first round's key, as in the paper's test vectors.
+#[derive(Clone)]
+pub(super) struct Speck64 {
+    keys: [u32; 27],
+}
+
+impl Speck64 {
+    pub(super) fn new(key: [u8; 16]) -> Self {
+        let key = u128::from_be_bytes(key);
+        let word = |index: u32| word(low(key >> (32 * index)));
+        let (mut round_key, mut rest) = (word(0), [word(1), word(2), word(3)]);
+        let mut keys = [0; 27];
+        for (round, slot) in (0_u32..).zip(&mut keys) {
+            *slot = round_key;
+            let [first, second, third] = rest;
+            let (next, key) = forward(first, round_key, round);
+            (round_key, rest) = (key, [second, third, next]);
+        }
+        Self { keys }
+    }
+
+    #[inline]
+    pub(super) fn seal(&self, block: u64) -> u64 {
+        let words = (word(block >> 32), word(block));
+        let (first, second) =
+            self.keys.iter().fold(words, |(first, second), key| forward(first, second, *key));
+        u64::from(first) << 32 | u64::from(second)
+    }
+
+    #[inline]
+    pub(super) fn open(&self, block: u64) -> u64 {
+        let words = (word(block >> 32), word(block));
+        let (first, second) = self.keys.iter().rev().fold(words, |(first, second), key| {
+            let before = (first ^ second).rotate_right(3);
+            ((first ^ key).wrapping_sub(before).rotate_left(8), before)
+        });
+        u64::from(first) << 32 | u64::from(second)
+    }
+}
+
+/// A round of Speck, which is also the step of its key schedule.
+#[inline(always)]
+fn forward(first: u32, second: u32, key: u32) -> (u32, u32) {
+    let first = first.rotate_right(8).wrapping_add(second) ^ key;
+    (first, second.rotate_left(3) ^ first)
+}
+
+/// A Feistel network of two parts, the upper of which is the wider by one bit where the width is odd.
+#[derive(Clone)]
+pub(super) struct Network {
+    /// Whether a number fits a `u64`, whose shifts are the faster ones.
+    narrow: bool,
+    lower_bits: u32,
+    /// What brings the function's result down to the width of a part.
+    upper_shift: u32,
+    lower_shift: u32,
+    keys: [RoundKeys; ROUNDS / 2],
+}
+
+/// The keys of one round of each part.
+#[derive(Clone, Copy, Default)]
+struct RoundKeys {
+    upper: RoundKey,
+    lower: RoundKey,
+}
+
+#[derive(Clone, Copy, Default)]
+struct RoundKey {
+    mask: u64,
+    /// Odd.
+    factor: u64,
+}
+
+impl Network {
+    /// The keys of the rounds are blocks of the cipher over a counter and the width, so those of two widths share nothing.
+    fn new(bits: u32, block: &Speck64) -> Self {
+        let mut count = u64::from(bits) << 32;
+        let mut next = || {
+            count += 1;
+            block.seal(count)
+        };
+        let keys = [(); ROUNDS / 2].map(|()| RoundKeys {
+            upper: RoundKey { mask: next(), factor: next() | 1 },
+            lower: RoundKey { mask: next(), factor: next() | 1 },
+        });
+        let lower_bits = bits / 2;
+        let shift = |part| u64::BITS - part;
+        Self {
+            narrow: bits <= u64::BITS,
+            lower_bits,
+            upper_shift: shift(bits - lower_bits),
+            lower_shift: shift(lower_bits),
+            keys,
+        }
+    }
+
+    #[inline]
+    fn seal(&self, number: u128) -> u128 {
+        let (mut upper, mut lower) = self.parts(number);
+        for keys in &self.keys {
+            upper ^= keys.upper.mix(lower) >> self.upper_shift;
+            lower ^= keys.lower.mix(upper) >> self.lower_shift;
+        }
+        self.whole(upper, lower)
+    }
+
+    #[inline]
+    fn open(&self, number: u128) -> u128 {
+        let (mut upper, mut lower) = self.parts(number);
+        for keys in self.keys.iter().rev() {
+            lower ^= keys.lower.mix(upper) >> self.lower_shift;
+            upper ^= keys.upper.mix(lower) >> self.upper_shift;
+        }
+        self.whole(upper, lower)
+    }
+
+    #[inline(always)]
+    fn parts(&self, number: u128) -> (u64, u64) {
+        let upper = if self.narrow { low(number) >> self.lower_bits } else { low(number >> self.lower_bits) };
+        (upper, low(number) & (u64::MAX >> self.lower_shift))
+    }
+
+    #[inline(always)]
+    fn whole(&self, upper: u64, lower: u64) -> u128 {
+        if self.narrow {
+            return (upper << self.lower_bits | lower).into();
+        }
+        u128::from(upper) << self.lower_bits | u128::from(lower)
+    }
+}
+
+impl RoundKey {
+    /// The two halves of a product, each of which hides what the other shows of the factors: the lowest bits of a product
+    /// depend on the lowest bits alone, and its highest on the highest.
+    #[inline(always)]
+    fn mix(self, part: u64) -> u64 {
+        let product = u128::from(part ^ self.mask) * u128::from(self.factor);
+        low(product) ^ low(product >> 64)
+    }
+}
+
+/// The lower half.
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+#[inline(always)]
+fn low(number: u128) -> u64 {
+    number as u64
+}
+
+/// The lower half.
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+#[inline(always)]
+fn word(number: u64) -> u32 {
+    number as u32
+}

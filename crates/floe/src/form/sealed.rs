@@ -1,0 +1,204 @@
+//! Sealed: a number under a keyed permutation of its width, written in another form.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use super::Form;
+use super::buffer::Buffer;
+use super::error::{FormDefinitionError, FormError};
+use super::permutation::Permutation;
+
+/// Which key a text was sealed with: what a form's text names in the place of the key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct KeyId(u16);
+
+/// 128 bits that nobody else should know. What shows values, `Debug` included, does not show them.
+///
+/// One name, one key: two names with one key write the same number as the same text.
+#[derive(Clone)]
+pub struct Key([u8; 16]);
+
+/// The keys of a sealed form: the one that it seals with, and those whose texts it still opens.
+#[derive(Clone, Default, Debug)]
+pub struct Keys(BTreeMap<KeyId, Key>);
+
+/// Where a sealed text says which key it was sealed with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KeyPlace {
+    /// Nowhere: the form has one key for ever.
+    Unsaid,
+    /// In so many bits above those of the number, 1 to 16.
+    Bits(u8),
+    /// In front of the number, in decimal and with a hyphen behind it: `3-5HrT1zZ`.
+    Prefix,
+}
+
+/// The sealed part of a form.
+#[derive(Clone)]
+pub(super) struct Sealed {
+    pub(super) key: KeyId,
+    pub(super) place: KeyPlace,
+    /// What the sealed number is written in.
+    pub(super) inner: Form,
+    /// What is written in front of it.
+    before: String,
+    /// That of the key to seal with, and those of all keys to open with.
+    seal: Option<Permutation>,
+    open: BTreeMap<KeyId, Permutation>,
+}
+
+const MAX_KEY_BITS: u8 = 16;
+const HYPHEN: u8 = b'-';
+
+impl KeyPlace {
+    /// How many bits of the text's number say the key.
+    pub(super) fn bits(self) -> u32 {
+        match self {
+            Self::Bits(bits) => bits.into(),
+            Self::Unsaid | Self::Prefix => 0,
+        }
+    }
+
+    /// How long what says the key in front of the number is, at least and at most.
+    pub(super) fn length(self) -> (usize, usize) {
+        match self {
+            Self::Prefix => ("0-".len(), "65535-".len()),
+            Self::Unsaid | Self::Bits(_) => (0, 0),
+        }
+    }
+}
+
+impl Sealed {
+    pub(super) fn new(key: KeyId, place: KeyPlace, inner: Form) -> Result<Self, FormDefinitionError> {
+        if let KeyPlace::Bits(bits) = place {
+            if bits == 0 || bits > MAX_KEY_BITS {
+                return Err(FormDefinitionError::Value(format!(
+                    "{bits} bits of key id are outside 1..={MAX_KEY_BITS}"
+                )));
+            }
+            if u32::from(key.0) >> bits != 0 {
+                return Err(FormDefinitionError::Value(format!("the key id {key} does not fit {bits} bits")));
+            }
+        }
+        let before = if place == KeyPlace::Prefix { format!("{key}-") } else { String::new() };
+        Ok(Self { key, place, inner, before, seal: None, open: BTreeMap::new() })
+    }
+
+    pub(super) fn with_keys(&self, bits: u32, keys: &Keys) -> Result<Self, FormDefinitionError> {
+        let current = keys.0.get(&self.key).ok_or(FormDefinitionError::MissingKey(self.key))?;
+        let seal = Some(Permutation::new(bits, current.0));
+        // Where a text does not say its key there is but one.
+        let open = keys.0.iter().filter(|(id, _)| self.place != KeyPlace::Unsaid || **id == self.key);
+        let open = open.map(|(id, key)| (*id, Permutation::new(bits, key.0))).collect();
+        Ok(Self { seal, open, ..self.clone() })
+    }
+
+    #[inline]
+    pub(super) fn put(&self, number: u128, bits: u32, buffer: &mut Buffer) -> Result<(), FormError> {
+        let permutation = self.seal.as_ref().ok_or(FormError::UnknownKey(self.key))?;
+        let sealed = permutation.seal(number);
+        match self.place {
+            KeyPlace::Unsaid => self.inner.put(sealed, buffer),
+            KeyPlace::Bits(_) => self.inner.put(sealed | u128::from(self.key.0) << bits, buffer),
+            KeyPlace::Prefix => {
+                self.inner.put(sealed, buffer)?;
+                buffer.put_all(self.before.as_bytes());
+                Ok(())
+            }
+        }
+    }
+
+    /// What `text` means, and the key that it was sealed with.
+    pub(super) fn read(&self, text: &str, bits: u32) -> Result<(u128, KeyId), FormError> {
+        let (key, sealed) = match self.place {
+            KeyPlace::Unsaid => (self.key, self.inner.decode(text)?),
+            KeyPlace::Bits(_) => {
+                let number = self.inner.decode(text)?;
+                let id = u16::try_from(number >> bits).map_err(|_| FormError::TooLarge { bits })?;
+                (KeyId(id), number & super::largest(bits))
+            }
+            KeyPlace::Prefix => {
+                let (id, rest) = key_before(text)?;
+                (id, self.inner.decode(rest).map_err(|error| error.later(text.len() - rest.len()))?)
+            }
+        };
+        let permutation = self.open.get(&key).ok_or(FormError::UnknownKey(key))?;
+        Ok((permutation.open(sealed), key))
+    }
+}
+
+/// The key id in front of a sealed number, and what comes behind its hyphen.
+fn key_before(text: &str) -> Result<(KeyId, &str), FormError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 || text.as_bytes().get(digits) != Some(&HYPHEN) {
+        return Err(FormError::NoKey { at: 0 });
+    }
+    if digits > 1 && text.starts_with('0') {
+        return Err(FormError::LeadingZero { at: 0 });
+    }
+    let (id, rest) = text.split_at(digits);
+    let id = id.parse().map_err(|_| FormError::TooLarge { bits: MAX_KEY_BITS.into() })?;
+    Ok((KeyId(id), rest.strip_prefix('-').unwrap_or(rest)))
+}
+
+impl KeyId {
+    /// The key of this number.
+    pub const fn new(id: u16) -> Self {
+        Self(id)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Keys {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// One more.
+    ///
+    /// # Errors
+    /// [`FormDefinitionError::Value`] if there is a key with this id: what is sealed with one cannot be opened with the
+    /// other.
+    pub fn with(mut self, id: KeyId, key: Key) -> Result<Self, FormDefinitionError> {
+        match self.0.insert(id, key) {
+            None => Ok(self),
+            Some(_) => Err(FormDefinitionError::Value(format!("there are two keys with the id {id}"))),
+        }
+    }
+}
+
+impl From<[u8; 16]> for Key {
+    fn from(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl FromStr for Key {
+    type Err = FormDefinitionError;
+
+    /// Reads 32 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let key = u128::from_str_radix(text, 16).ok();
+        key.filter(|_| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .map(|key| Self(key.to_be_bytes()))
+            .ok_or_else(|| FormDefinitionError::value("a key is 32 hexadecimal digits"))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}

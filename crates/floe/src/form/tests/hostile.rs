@@ -1,0 +1,123 @@
+//! Texts that nobody should send: nothing panics, nothing is read as another number, and the error says where and why.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// One of each, with what differs in how it reads.
+pub(super) const FORMS: &[&str] = &[
+    "decimal",
+    "decimal bits=1",
+    "decimal bits=128 pad=9",
+    "hex upper width=16",
+    "base32",
+    "base32 lower width=13 prefix=ord_",
+    "base36 bits=53",
+    "base58 bits=64 width=11",
+    "base62 bits=128 pad=5 prefix=%25",
+    "typeid",
+    "typeid type=user",
+    "hashids",
+    "hashids salt=pepper min=12 alphabet=cCsSfFhHuUiItT01",
+    "sqids min=6 prefix=s-",
+    "sqids alphabet=abcdef bits=40",
+    "sealed key=1 base62",
+    "sealed key=2 bits=60 keyid=2bits hashids salt=pepper",
+    "sealed key=1 keyid=prefix sqids",
+    "sealed key=1 bits=53 keyid=2bits base58 width=10",
+    "sealed key=1 bits=64 keyid=prefix decimal prefix=a",
+    "sealed key=3 bits=120 keyid=3bits typeid type=x",
+];
+
+pub(super) fn forms() -> impl Iterator<Item = Form> {
+    FORMS.iter().map(|text| form(text).with_keys(&keys()).unwrap())
+}
+
+#[test]
+fn an_empty_text_and_a_huge_one() {
+    let huge = "0".repeat(10 << 20);
+    for form in forms() {
+        assert_eq!(form.decode(""), Err(FormError::Empty), "{form}");
+        let error = form.decode(&huge);
+        assert!(
+            matches!(error, Err(FormError::Length { bytes, .. }) if bytes == huge.len()),
+            "{form}: {error:?}"
+        );
+    }
+}
+
+#[test]
+fn look_alikes_are_foreign() {
+    // A Cyrillic letter, a full-width digit, an Arabic digit, the Kelvin sign, a space of no width.
+    for (text, character, at) in [
+        ("4а2", 'а', 1),
+        ("４2", '４', 0),
+        ("1٣", '٣', 1),
+        ("2\u{212a}", '\u{212a}', 1),
+        ("2\u{200b}2", '\u{200b}', 1),
+    ] {
+        for form in ["decimal", "hex", "base32", "base36", "base58", "base62"].map(form) {
+            assert_eq!(form.decode(text), Err(FormError::Symbol { character, at }), "{form}");
+        }
+    }
+}
+
+#[test]
+fn overflow_is_refused_in_every_base() {
+    for (text, over) in [
+        ("decimal", "9223372036854775808"),
+        ("hex", "8000000000000000"),
+        ("base32", "8000000000000"),
+        ("base32 width=13", "ZZZZZZZZZZZZZ"),
+        ("base36", "1y2p0ij32e8e8"),
+        ("base58", "NQm6nKp8qFD"),
+        ("base62", "AzL8n0Y58m8"),
+        ("base62 width=11", "zzzzzzzzzzz"),
+    ] {
+        assert_eq!(form(text).decode(over), Err(FormError::TooLarge { bits: 63 }), "{text}");
+    }
+    let widest = form("base62 bits=128");
+    assert_eq!(widest.decode("7n42DGM5Tflk9n8mt7Fhc8"), Err(FormError::TooLarge { bits: 128 }));
+    assert_eq!(widest.decode("zzzzzzzzzzzzzzzzzzzzzz"), Err(FormError::TooLarge { bits: 128 }));
+}
+
+/// What a form reads has to be the number for which it writes that text, but for Crockford's aliases and other keys.
+fn check(form: &Form, text: &str) {
+    let Ok(number) = form.decode(text) else { return };
+    let mut buffer = Buffer::new();
+    let written = form.encode(number, &mut buffer).unwrap();
+    if written == text {
+        return;
+    }
+    let usual = |text: &str| text.to_uppercase().replace('O', "0").replace(['I', 'L'], "1");
+    let aliases = form.to_string().contains("base32") && usual(written) == usual(text);
+    let other_key = form.to_string().contains("keyid");
+    assert!(aliases || other_key, "{form} reads {text} and writes {written}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_text(text in "\\PC{0,40}") {
+        forms().for_each(|form| check(&form, &text));
+    }
+
+    #[test]
+    fn any_text_of_symbols(text in "(user_|ord_|a|[0-3]-)?[0-9A-Za-z]{1,26}") {
+        forms().for_each(|form| check(&form, &text));
+    }
+
+    /// A text of the form with one character that is another.
+    #[test]
+    fn one_wrong_character(number: u128, at: prop::sample::Index, character: char) {
+        for form in forms() {
+            let mut buffer = Buffer::new();
+            let text = form.encode(number >> (128 - form.bits()), &mut buffer).unwrap();
+            let at = at.index(text.len());
+            let changed: String =
+                text.char_indices().map(|(index, have)| if index == at { character } else { have }).collect();
+            check(&form, &changed);
+        }
+    }
+}
