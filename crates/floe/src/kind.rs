@@ -20,7 +20,7 @@
 //!
 //! # Where randomness comes from
 //! Each thread stretches 32 bytes of the operating system's randomness by ChaCha12 to 64 KiB, and then asks for 32 new
-//! ones. ChaCha12 is what Rust's `rand` uses as its standard generator; the best published attack reaches seven of its
+//! ones. ChaCha12 is what Rust's `rand` uses as its standard generator; the best published attacks reach fewer than eight of its
 //! rounds. An identifier is not a secret all the same: use none of them as a password or a session's key.
 //!
 //! # What they do not do
