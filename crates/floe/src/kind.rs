@@ -20,7 +20,7 @@
 //!
 //! # Where randomness comes from
 //! Each thread stretches 32 bytes of the operating system's randomness by ChaCha12 to 64 KiB, and then asks for 32 new
-//! ones. ChaCha12 is what Rust's `rand` uses as its standard generator; the best published attack reaches seven of its
+//! ones. ChaCha12 is what Rust's `rand` uses as its standard generator; the best published attacks reach fewer than eight of its
 //! rounds. An identifier is not a secret all the same: use none of them as a password or a session's key.
 //!
 //! # What they do not do
@@ -62,7 +62,11 @@ pub use uuid::Uuid;
 pub use uuid4::UuidV4Generator;
 pub use uuid7::{UuidV7Generator, UuidV7Minter};
 
+use crate::counter::{Counter, Dated, DatedId};
 use crate::error::MintError;
+use crate::generator::Generator;
+use crate::id::{Id, IdRepr};
+use crate::segment::Segment;
 
 /// The most IDs that one [`Mint::mint_many`] of the kinds in this module makes: 2^20.
 pub const MAX_MANY: u64 = 1 << 20;
@@ -112,9 +116,30 @@ pub trait Mint: Send + Sync {
     }
 }
 
+/// A batch of these holds two numbers, however long it is: who wants many IDs asks the type itself.
+macro_rules! with_a_ledger {
+    ($([$($repr:ident)?] $kind:ty => $id:ty),+) => {$(
+        impl$(<$repr: IdRepr>)? Mint for $kind {
+            type Id = $id;
+
+            fn mint(&self) -> Result<$id, MintError> {
+                self.mint()
+            }
+
+            fn mint_many(&self, count: u64) -> Result<Vec<$id>, MintError> {
+                Ok(self.mint_many(check_count(count)?)?.collect())
+            }
+        }
+    )+};
+}
+
+with_a_ledger!([I] Generator<I> => I, [] Segment => Id, [] Counter => Id, [] Dated => DatedId);
+
 /// Drops the randomness that this process has drawn ahead, before its next ID of any kind, and gives its ObjectIds five
 /// new random bytes. To be called where a process was copied and only the caller can know: in a forked child, in a clone
 /// of a live VM. It also reaches the time that a thread keeps at hand, and that thread is not in a forked child.
+///
+/// Windows and segments of a ledger are another thing: [`Floe::invalidate`](crate::Floe::invalidate) drops those.
 ///
 /// Generators go on from where they are, so what they mint is larger than what was minted before, save ObjectIds within
 /// the second.

@@ -70,7 +70,7 @@ impl Random {
     ///
     /// # Errors
     /// [`MintError::Stopped`] where the operating system gives none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn words<const N: usize>(&self) -> Result<[u64; N], MintError> {
         match self {
             Self::System => system_words(),
@@ -85,7 +85,7 @@ impl Random {
     ///
     /// # Errors
     /// As [`Random::words`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn word(&self) -> Result<u64, MintError> {
         self.words().map(|[word]| word)
     }
@@ -124,7 +124,7 @@ pub(crate) fn invalidate() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-#[inline]
+#[inline(always)]
 fn system_words<const N: usize>() -> Result<[u64; N], MintError> {
     READY.with(|ready| {
         let taken = ready.taken.get();
@@ -137,7 +137,7 @@ fn system_words<const N: usize>() -> Result<[u64; N], MintError> {
     })
 }
 
-#[inline]
+#[inline(always)]
 fn take<const N: usize>(words: &[Cell<u64>]) -> [u64; N] {
     let mut taken = [0; N];
     for (taken, word) in taken.iter_mut().zip(words) {

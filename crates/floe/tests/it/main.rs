@@ -8,5 +8,6 @@ mod executor;
 mod faults;
 mod faulty;
 mod generators;
+mod kinds;
 mod minters;
 mod segment;
