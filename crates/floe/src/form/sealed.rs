@@ -109,8 +109,8 @@ impl Sealed {
         }
     }
 
-    /// What `text` means, and the key that it was sealed with.
-    pub(super) fn read(&self, text: &str, bits: u32) -> Result<(u128, KeyId), FormError> {
+    /// What `text` means.
+    pub(super) fn read(&self, text: &str, bits: u32) -> Result<u128, FormError> {
         let (key, sealed) = match self.place {
             KeyPlace::Unsaid => (self.key, self.inner.decode(text)?),
             KeyPlace::Bits(_) => {
@@ -124,7 +124,7 @@ impl Sealed {
             }
         };
         let permutation = self.open.get(&key).ok_or(FormError::UnknownKey(key))?;
-        Ok((permutation.open(sealed), key))
+        Ok(permutation.open(sealed))
     }
 }
 
