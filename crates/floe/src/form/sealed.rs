@@ -97,16 +97,15 @@ impl Sealed {
     #[inline]
     pub(super) fn put(&self, number: u128, bits: u32, buffer: &mut Buffer) -> Result<(), FormError> {
         let permutation = self.seal.as_ref().ok_or(FormError::UnknownKey(self.key))?;
-        let sealed = permutation.seal(number);
-        match self.place {
-            KeyPlace::Unsaid => self.inner.put(sealed, buffer),
-            KeyPlace::Bits(_) => self.inner.put(sealed | u128::from(self.key.0) << bits, buffer),
-            KeyPlace::Prefix => {
-                self.inner.put(sealed, buffer)?;
-                buffer.put_all(self.before.as_bytes());
-                Ok(())
-            }
+        let mut sealed = permutation.seal(number);
+        if let KeyPlace::Bits(_) = self.place {
+            sealed |= u128::from(self.key.0) << bits;
         }
+        self.inner.put(sealed, buffer)?;
+        if self.place == KeyPlace::Prefix {
+            buffer.put_all(self.before.as_bytes());
+        }
+        Ok(())
     }
 
     /// What `text` means.
