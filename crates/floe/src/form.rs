@@ -312,7 +312,7 @@ impl Form {
             Notation::TypeId => Checked::TYPE_ID.decode(text, self.bits),
             Notation::Hashids(hashids) => hashids.decode(text, self.bits).map(u128::from),
             Notation::Sqids(sqids) => sqids.decode(text, self.bits).map(u128::from),
-            Notation::Sealed(sealed) => sealed.read(text, self.bits).map(|(number, _)| number),
+            Notation::Sealed(sealed) => sealed.read(text, self.bits),
         }
     }
 

@@ -10,7 +10,7 @@ use super::error::{FormDefinitionError, FormError};
 /// What Hashids writes a number with: a salt, a least length, an alphabet.
 ///
 /// A salt is no key: anybody with a few texts and their numbers can find the alphabet. [`Form::sealed`](super::Form::sealed)
-/// has a key.
+/// has a key. Only what is written is read: a text of several numbers, which other libraries read as well, is none.
 ///
 /// ```
 /// use floe::form::{Buffer, Form, Hashids};

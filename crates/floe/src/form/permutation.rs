@@ -5,7 +5,8 @@
 //! function makes of the other, so undoing the rounds in the opposite order undoes them, whatever the function, and the
 //! parts need not be of one width. Nothing falls outside the width, so no number is ever walked through a cycle.
 
-/// How many rounds a network has; each part is changed in every second one.
+/// How many rounds a network has; each part is changed in every second one. Avalanche is complete after six of them and not
+/// after four (`form::tests::sealed`); two are margin.
 const ROUNDS: usize = 8;
 
 /// A keyed permutation of the numbers below 2^bits.

@@ -97,20 +97,19 @@ impl Sealed {
     #[inline]
     pub(super) fn put(&self, number: u128, bits: u32, buffer: &mut Buffer) -> Result<(), FormError> {
         let permutation = self.seal.as_ref().ok_or(FormError::UnknownKey(self.key))?;
-        let sealed = permutation.seal(number);
-        match self.place {
-            KeyPlace::Unsaid => self.inner.put(sealed, buffer),
-            KeyPlace::Bits(_) => self.inner.put(sealed | u128::from(self.key.0) << bits, buffer),
-            KeyPlace::Prefix => {
-                self.inner.put(sealed, buffer)?;
-                buffer.put_all(self.before.as_bytes());
-                Ok(())
-            }
+        let mut sealed = permutation.seal(number);
+        if let KeyPlace::Bits(_) = self.place {
+            sealed |= u128::from(self.key.0) << bits;
         }
+        self.inner.put(sealed, buffer)?;
+        if self.place == KeyPlace::Prefix {
+            buffer.put_all(self.before.as_bytes());
+        }
+        Ok(())
     }
 
-    /// What `text` means, and the key that it was sealed with.
-    pub(super) fn read(&self, text: &str, bits: u32) -> Result<(u128, KeyId), FormError> {
+    /// What `text` means.
+    pub(super) fn read(&self, text: &str, bits: u32) -> Result<u128, FormError> {
         let (key, sealed) = match self.place {
             KeyPlace::Unsaid => (self.key, self.inner.decode(text)?),
             KeyPlace::Bits(_) => {
@@ -124,7 +123,7 @@ impl Sealed {
             }
         };
         let permutation = self.open.get(&key).ok_or(FormError::UnknownKey(key))?;
-        Ok((permutation.open(sealed), key))
+        Ok(permutation.open(sealed))
     }
 }
 

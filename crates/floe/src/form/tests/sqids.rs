@@ -137,6 +137,20 @@ proptest! {
         prop_assert_eq!(form(&made.to_string()), made);
     }
 
+    /// Words that stand everywhere, with and without digits, so that each rule of the list decides some texts.
+    #[test]
+    fn as_sqids_leaves_words_out(
+        words in prop::collection::vec("[ab01]{3,5}", 0..12),
+        min in 0_u8..12,
+        number in 0_u64..1 << 16,
+    ) {
+        let alphabet = "abc01";
+        let made = Form::sqids(64, Sqids::new().min(min).alphabet(alphabet).blocklist(&words)).unwrap();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let text = made.encode(number, &mut Buffer::new()).map(str::to_owned);
+        prop_assert_eq!(text.ok(), oracle(min, alphabet, Some(&words)).encode(&[number]).ok());
+    }
+
     #[test]
     fn what_is_read_sqids_reads_as_well(text in "[0-9A-Za-z]{2,12}") {
         let form = form("sqids bits=64");
