@@ -12,6 +12,7 @@ pub(crate) fn run(arguments: &arguments::Config) -> Outcome {
         Some(file) => {
             let config = Config::load(file)?;
             config.check()?;
+            config.check_files()?;
             let names = match config.names.len() {
                 0 => "no name yet, without which `floe serve` does not start".to_owned(),
                 1 => "1 name".to_owned(),

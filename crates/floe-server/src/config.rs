@@ -408,6 +408,14 @@ impl Config {
         check::check(self)
     }
 
+    /// Checks the files that the settings name: certificates and keys, which a server reads when it starts.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the file, what is wrong with it, and the way out.
+    pub fn check_files(&self) -> Result<(), ConfigError> {
+        self.tls.as_ref().map_or(Ok(()), |tls| crate::listener::check_tls(tls).map_err(ConfigError::one))
+    }
+
     /// Checks that there is something to mint: names that are listed, or that come into being on first use.
     ///
     /// # Errors

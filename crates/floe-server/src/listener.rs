@@ -47,6 +47,7 @@ use rewound::Rewound;
 pub(crate) use sockets::Port;
 use sockets::{Door, Socket, Stream, accept_any, is_local};
 use tls::Tls;
+pub(crate) use tls::check as check_tls;
 
 /// How many clients at once hear that all connections are taken; more are closed without a word.
 const TURNED_AWAY_AT_ONCE: usize = 64;

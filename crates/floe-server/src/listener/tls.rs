@@ -39,6 +39,16 @@ struct Files {
     client_ca: Option<Vec<u8>>,
 }
 
+/// Checks the files that a server would start with.
+///
+/// # Errors
+/// A text that names the file, what is wrong with it, and the way out.
+pub(crate) fn check(settings: &TlsSettings) -> Result<(), String> {
+    let files = Files::read(settings)?;
+    files.config(settings)?;
+    files.in_date(settings)
+}
+
 impl Tls {
     /// Reads the files.
     ///
@@ -67,6 +77,14 @@ impl Tls {
         TlsAcceptor::from(current).accept(stream).await
     }
 
+    /// Serves what stands in new files from now on, unless it cannot be used, or today lies outside its dates.
+    fn take_up(&self, files: &Files) -> Result<(), String> {
+        files.in_date(&self.settings)?;
+        let config = Arc::new(files.config(&self.settings)?);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(())
+    }
+
     /// Takes up the files whenever they change; never ends. Files that cannot be used leave what is there.
     pub(super) async fn watch(&self) {
         let mut seen = Ok(self.files.clone());
@@ -79,13 +97,8 @@ impl Tls {
             if read == seen {
                 continue;
             }
-            let usable =
-                |files: Files| files.in_date(&self.settings).and_then(|()| files.config(&self.settings));
-            match read.clone().and_then(usable) {
-                Ok(config) => {
-                    *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-                    tracing::info!("the files of tls have changed, and are used from now on");
-                }
+            match read.clone().and_then(|files| self.take_up(&files)) {
+                Ok(()) => tracing::info!("the files of tls have changed, and are used from now on"),
                 Err(problem) => {
                     tracing::error!(
                         "the files of tls have changed and are not used, the ones before are: {problem}"
@@ -198,4 +211,45 @@ pub(super) fn names(connection: &ServerConnection) -> Vec<String> {
         }));
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_out_of_its_dates_is_no_reason_not_to_start_and_never_taken_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        let settings = TlsSettings {
+            certificate: file("server.pem"),
+            key: file("server.key"),
+            client_ca: None,
+            plain: false,
+        };
+        let sign = |until: i32| {
+            let key = KeyPair::generate().unwrap();
+            let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+            params.not_before = date_time_ymd(2001, 1, 1);
+            params.not_after = date_time_ymd(until, 1, 1);
+            std::fs::write(file("server.pem"), params.self_signed(&key).unwrap().pem()).unwrap();
+            std::fs::write(file("server.key"), key.serialize_pem()).unwrap();
+            Files::read(&settings).unwrap()
+        };
+        let old = sign(2002);
+        let why = check(&settings).unwrap_err();
+        assert!(why.contains("server.pem") && why.contains("not for today"), "{why}");
+        let tls = Tls::load(&settings).unwrap();
+        let current = || Arc::clone(&tls.current.read().unwrap());
+        let new = sign(4000);
+        check(&settings).unwrap();
+        let before = current();
+        tls.take_up(&new).unwrap();
+        let after = current();
+        assert!(!Arc::ptr_eq(&before, &after));
+        tls.take_up(&old).unwrap_err();
+        assert!(Arc::ptr_eq(&after, &current()));
+    }
 }

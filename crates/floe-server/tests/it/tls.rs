@@ -175,6 +175,7 @@ async fn files_that_are_no_certificates_keep_a_server_from_starting() {
         let kept = std::fs::read(authority.file(file)).unwrap();
         std::fs::write(authority.file(file), content).unwrap();
         let config = crate::harness::file(&format!("{}{NAMES}", authority.settings("")));
+        assert!(config.check_files().unwrap_err().to_string().contains(file));
         let error = Server::try_start(config, crate::harness::directory()).await.err().unwrap().to_string();
         assert!(error.contains(file) && error.starts_with("tls."), "{error}");
         std::fs::write(authority.file(file), kept).unwrap();
