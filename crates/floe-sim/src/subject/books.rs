@@ -227,8 +227,8 @@ const MOST_TOKENS: usize = 100;
 #[derive(Clone)]
 pub(super) struct LifeBook {
     owned: Vec<Owned>,
-    /// The last end that it held of each mark, less what it gave back.
-    ends: BTreeMap<Mark, u64>,
+    /// The last end that it held of each mark, less what it gave back, and the last question that was asked before.
+    ends: BTreeMap<Mark, (u64, u64)>,
     /// It could notice that the ledger went backwards here: nothing more may be minted.
     must_stop: Vec<Mark>,
     /// Up to where it has minted.
@@ -330,7 +330,7 @@ impl LifeBook {
         for owned in self.owned.iter_mut().filter(|owned| owned.mark == mark) {
             owned.range.end = owned.range.end.min(*from);
         }
-        if let Some(end) = self.ends.get_mut(&mark) {
+        if let Some((end, _)) = self.ends.get_mut(&mark) {
             *end = (*end).min(*from);
         }
         match self.minted.get(&mark) {
@@ -348,6 +348,7 @@ impl LifeBook {
     /// The process hears that a reservation got a range.
     pub(super) fn hears(&mut self, number: u64, reply: Option<&Reply>) -> Option<(Mark, Range<u64>)> {
         let moves = self.moves;
+        let latest = self.asked.back()?.number;
         let asked = self.asked.iter_mut().rev().find(|asked| asked.number == number)?;
         if !std::mem::take(&mut asked.open) {
             return None;
@@ -358,10 +359,16 @@ impl LifeBook {
         let asked_in = asked.moves;
         // What was asked before the clock moved is dropped unseen.
         if asked_in == moves {
-            if self.ends.get(&mark).is_some_and(|last| previous_mark < last) {
-                self.must_stop.push(mark);
+            // Of two answers that were asked for at once the later one may tell the older mark.
+            match self.ends.get(&mark) {
+                Some((_, latest)) if number <= *latest => {}
+                last => {
+                    if last.is_some_and(|(last, _)| previous_mark < last) {
+                        self.must_stop.push(mark);
+                    }
+                    self.ends.insert(mark, (*end, latest));
+                }
             }
-            self.ends.insert(mark, *end);
         }
         let (range, since) = (*start..*end, self.ran);
         match self.owned.iter_mut().rev().find(|owned| owned.mark == mark && owned.range.end == *start) {
