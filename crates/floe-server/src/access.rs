@@ -10,7 +10,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use floe_wire::mysql::{Salt, caching_sha2, native_password};
@@ -143,8 +143,13 @@ impl Access {
 }
 
 impl Caller {
+    /// Whom the gate of HTTP found to send a request, of which these are the extensions.
+    pub(crate) fn of(request: &Extensions) -> Self {
+        request.get().cloned().unwrap_or_else(Self::nobody)
+    }
+
     /// Where nothing is known, not even that nobody is asked.
-    pub(crate) fn nobody() -> Self {
+    fn nobody() -> Self {
         Self(Who::Nobody)
     }
 

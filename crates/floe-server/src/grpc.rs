@@ -120,7 +120,7 @@ pub(crate) fn as_http(code: tonic::Code) -> u16 {
 
 /// Who the gate found to call.
 fn caller<T>(request: &tonic::Request<T>) -> Caller {
-    request.extensions().get().cloned().unwrap_or_else(Caller::nobody)
+    Caller::of(request.extensions())
 }
 
 /// What a refusal is in gRPC.

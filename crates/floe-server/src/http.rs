@@ -159,7 +159,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts.extensions.get().cloned().unwrap_or_else(Self::nobody))
+        Ok(Self::of(&parts.extensions))
     }
 }
 

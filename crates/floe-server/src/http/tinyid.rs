@@ -64,7 +64,7 @@ impl<S: Send + Sync> FromRequest<S> for Asked {
     type Rejection = Response<Body>;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response<Body>> {
-        let caller = request.extensions().get().cloned().unwrap_or_else(Caller::nobody);
+        let caller = Caller::of(request.extensions());
         let query = request.uri().query().unwrap_or_default().to_owned();
         let form = Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
         Ok(Self { caller, query, form })
