@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
@@ -107,6 +108,18 @@ impl Home {
         }
     }
 
+    /// SIGSTOP for every process that works in here, and waits until all their threads stand still: one that runs on
+    /// another processor goes on until the kernel reaches it.
+    pub fn freeze(&self) {
+        loop {
+            self.signal(Signal::STOP);
+            if self.processes().iter().all(|process| stands_still(*process)) {
+                return;
+            }
+            thread::yield_now();
+        }
+    }
+
     /// Every process that works in here.
     pub fn processes(&self) -> Vec<Pid> {
         let works_here = |process: &PathBuf| {
@@ -124,6 +137,16 @@ impl Home {
             chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
         }
     }
+}
+
+/// Whether every thread of a process is stopped (`T`, or `t` under a debugger) or has ended (`Z`, `X`), as
+/// proc_pid_stat(5) has it behind the name, which may hold anything but is in parentheses.
+fn stands_still(process: Pid) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())) else { return true };
+    threads.flatten().all(|thread| {
+        let Ok(stat) = fs::read_to_string(thread.path().join("stat")) else { return true };
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't', 'Z', 'X']))
+    })
 }
 
 impl Drop for Home {

@@ -70,9 +70,9 @@ impl Server {
         self.reap();
     }
 
-    /// SIGSTOP for it and its children.
+    /// SIGSTOP for it and its children, and waits until all stand still.
     pub fn freeze(&self) {
-        self.home.signal(Signal::STOP);
+        self.home.freeze();
     }
 
     /// SIGCONT.
