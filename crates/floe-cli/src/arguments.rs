@@ -209,7 +209,7 @@ pub(crate) struct Mint {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "What a new name is")]
 pub(crate) struct Shape {
-    /// snowflake, segment, counter or dated [default: snowflake]
+    /// snowflake, segment, counter, dated, uuid4, uuid7, ulid, objectid, ksuid or nanoid [default: snowflake]
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<Kind>,
     /// The bit fields of a snowflake: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z" [default: twitter]
@@ -230,6 +230,9 @@ pub(crate) struct Shape {
     /// The text before a dated name's date
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
+    /// How IDs are written: "base62 width=11", "typeid type=user", … [default: as the kind does]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) form: Option<String>,
 }
 
 #[derive(Args, Debug)]

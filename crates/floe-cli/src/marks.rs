@@ -144,7 +144,7 @@ fn begin(name: &Name, to: &str, before: &str) -> String {
 /// A raise does not reach what nodes hold already. Counters and dated names hold nothing: each of their calls is one
 /// with the ledger. Nor does anybody where nothing was ever reserved.
 fn note_running(running: &[String], name: &Name, definition: &Definition, before: u64) {
-    if before == 0 || !matches!(definition, Definition::Segment { .. }) {
+    if before == 0 || definition.kind() != floe::Kind::Segment {
         return;
     }
     anstream::eprintln!(
@@ -181,13 +181,14 @@ const FIRST: u64 = 1;
 
 /// The ID that comes next at `mark`, as it is printed.
 fn next_id(definition: &Definition, mark: u64) -> String {
-    let next = match definition {
+    let next = match definition.unformed() {
         Definition::Snowflake { .. } => return "by the clock".to_owned(),
         Definition::Segment { increment, offset } => {
             increment.checked_mul(mark).and_then(|past| past.checked_add(*offset))
         }
         Definition::Counter => mark.checked_add(FIRST),
         Definition::Dated(shape) => return next_dated(shape, mark),
+        _ => return "by itself".to_owned(),
     };
     next.filter(|next| *next <= MAX_MARK).map_or_else(|| "none: used up".to_owned(), |next| next.to_string())
 }
@@ -209,7 +210,7 @@ const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
 /// The position from which on every ID is at least `to`.
 fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
-    let position = match definition {
+    let position = match definition.unformed() {
         Definition::Snowflake { .. } => {
             return Err(Failure::new(format_args!(
                 "{name} is a snowflake name: its IDs are ordered by time, and need no raise"
@@ -224,7 +225,7 @@ fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
             id(to)?.saturating_sub(*offset).div_ceil((*increment).max(1))
         }
         Definition::Counter => id(to)?.saturating_sub(FIRST),
-        Definition::Dated(_) => match Inspected::read(to, definition)? {
+        dated @ Definition::Dated(_) => match Inspected::read(to, dated)? {
             Inspected::Dated { day, number, .. } => {
                 let days = u64::try_from(EPOCH.duration_until(day).as_hours() / 24).ok();
                 let within = Some(number.saturating_sub(FIRST)).filter(|number| number >> DAY_SHIFT == 0);
@@ -238,6 +239,12 @@ fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
             }
             _ => return Err(Failure::usage(format_args!("{to} is not an ID of {name}"))),
         },
+        other => {
+            return Err(Failure::new(format_args!(
+                "{name} is a name of the kind {}: its IDs are not counted, and need no raise",
+                other.kind_name()
+            )));
+        }
     };
     Ok(position)
 }

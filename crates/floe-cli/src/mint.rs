@@ -165,6 +165,7 @@ impl Output {
             Minted::Numbers(ids) => self.each(ids),
             Minted::Wide(ids) => self.each(ids),
             Minted::Dated(ids) => self.each(ids),
+            Minted::Texts(ids) => self.each(ids),
         }
     }
 

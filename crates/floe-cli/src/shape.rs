@@ -1,5 +1,7 @@
 //! What a name is: as the ledger has it, as flags ask for it, and whether the two agree.
 
+use floe::form::Form;
+use floe::kind::NanoIdFormat;
 use floe::{DatedShape, Definition, Kind, Layout, Name, Overflow, reserved_name};
 
 use crate::arguments::Shape;
@@ -19,6 +21,7 @@ impl Shape {
             || self.zone.is_some()
             || self.digits.is_some()
             || self.prefix.is_some()
+            || self.form.is_some()
     }
 
     /// The definition that the flags describe; what they leave open has its default.
@@ -57,9 +60,22 @@ impl Shape {
                 self.prefix.as_deref().unwrap_or_default(),
                 Overflow::Refuse,
             )?),
+            Kind::Uuid4 => Definition::Uuid4,
+            Kind::Uuid7 => Definition::Uuid7 { precise: false },
+            Kind::Ulid => Definition::Ulid,
+            Kind::ObjectId => Definition::ObjectId,
+            Kind::Ksuid => Definition::Ksuid,
+            Kind::NanoId => Definition::NanoId(NanoIdFormat::default()),
+            Kind::Registered => {
+                return Err(Failure::usage("a registered kind is minted by the program that registered it")
+                    .hint("ask its server: --server http://127.0.0.1:7600"));
+            }
         };
         definition.check()?;
-        Ok(definition)
+        let Some(form) = &self.form else { return Ok(definition) };
+        let bits = definition.form_bits().unwrap_or(Form::BITS);
+        let form = Form::of_bits(form, bits).map_err(|error| Failure::usage(error))?;
+        Ok(definition.in_form(form)?)
     }
 
     /// The kind whose flags are given.
@@ -87,7 +103,10 @@ impl Shape {
             (None, Some(stored)) => (stored, "the ledger has it as"),
             (None, None) => {
                 self.check_reserved(name)?;
-                return self.definition();
+                return match Definition::called(name.as_str()).filter(|_| self.is_empty()) {
+                    Some(called) => Ok(called),
+                    None => self.definition(),
+                };
             }
         };
         if self.is_empty() {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use floe::ledger::Ledger;
-use floe::{Name, WorkerChoice};
+use floe::{Kinds, Name, WorkerChoice};
 use floe_ledger::OpenError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -92,6 +92,8 @@ pub struct Config {
     pub names: Vec<NameSettings>,
     /// Who may mint what; with none, nobody is asked.
     pub tokens: Vec<TokenSettings>,
+    /// The kinds that the program registered.
+    pub kinds: Kinds,
 }
 
 /// What to do about a clock that moves.
@@ -253,6 +255,7 @@ impl Config {
             default_names: DefaultNames::default(),
             names: Vec::new(),
             tokens: Vec::new(),
+            kinds: Kinds::new(),
         }
     }
 
@@ -261,13 +264,30 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with every complaint, each with file, line and column.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
+        Self::load_with(file, Kinds::new())
+    }
+
+    /// Reads a file whose names may have kinds that the program registered.
+    ///
+    /// ```no_run
+    /// use floe::{Kinds, kind::UlidGenerator};
+    /// use floe_server::{Config, serve};
+    ///
+    /// let kinds = Kinds::new().with("mine", |_, _| Ok(UlidGenerator::new()));
+    /// serve(Config::load_with("floe.toml".as_ref(), kinds)?)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ConfigError`], as for [`load`](Self::load).
+    pub fn load_with(file: &Path, kinds: Kinds) -> Result<Self, ConfigError> {
         let shown = file.display().to_string();
         let text = std::fs::read_to_string(file).map_err(|error| {
             ConfigError::one(format!(
                 "{shown}: the configuration cannot be read ({error}): give the path of a TOML file in UTF-8, or leave it out and names come into being on first use"
             ))
         })?;
-        Self::parse(&text, file)
+        Self::parse_with(&text, file, kinds)
     }
 
     /// Reads the text of a file.
@@ -281,10 +301,14 @@ impl Config {
     /// assert_eq!(error.to_string(), "floe.toml:2:1: unknown setting `windwo`: did you mean `window`?");
     /// ```
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+        Self::parse_with(text, file, Kinds::new())
+    }
+
+    fn parse_with(text: &str, file: &Path, kinds: Kinds) -> Result<Self, ConfigError> {
         let shown = file.display().to_string();
         let document = Document::new(&shown, text);
         let root = document.root()?;
-        let mut config = Self { file: Some(file.to_owned()), ..Self::standalone() };
+        let mut config = Self { file: Some(file.to_owned()), kinds, ..Self::standalone() };
         let section = Section::new(&document, root.get_ref(), "", 0..0);
         if !section.has("realm") {
             document.complain(
@@ -294,7 +318,10 @@ impl Config {
         }
         config.read(&section);
         let mut names = Vec::new();
-        section.tables("name", |section| names.extend(names::read(section)));
+        section.tables("name", |section| {
+            names.extend(names::read(section, &config.kinds));
+            config.read_of_sharding_sphere(section);
+        });
         names::complain_about_doubles(&document, &names);
         let mut tokens = Vec::new();
         section.tables("token", |section| tokens.extend(tokens::read(section)));
@@ -422,6 +449,28 @@ impl Config {
     /// [`ConfigError`] with the way out.
     pub fn check_mints(&self) -> Result<(), ConfigError> {
         ConfigError::unless_empty(check::nothing_to_mint(self).into_iter().collect())
+    }
+
+    /// What ShardingSphere configures for a key and floe for a node: it may stand at any name, and says the same at each.
+    fn read_of_sharding_sphere(&mut self, section: &Section<'_, '_>) {
+        use reader::within;
+        const WORKER: &str = "worker-id";
+        const TOLERATED: &str = "max-tolerate-time-difference-milliseconds";
+        if let Some(worker) = section.read(WORKER, worker) {
+            if self.worker != WorkerChoice::Auto && self.worker != worker {
+                let said = &self.worker;
+                section.complain(WORKER, format_args!("a node has one worker id for all its names, and another place says {said}: make them equal"));
+            }
+            self.worker = worker;
+        }
+        if let Some(millis) = section.read(TOLERATED, within(0..=60_000)) {
+            let (wait, unsaid) = (Duration::from_millis(millis), ClockSettings::default().wait);
+            if self.clock.wait != unsaid && self.clock.wait != wait {
+                let said = show_duration(self.clock.wait);
+                section.complain(TOLERATED, format_args!("a node has one clock for all its names, and another place says {said} (clock.wait): make them equal"));
+            }
+            self.clock.wait = wait;
+        }
     }
 
     fn read(&mut self, section: &Section<'_, '_>) {

@@ -74,6 +74,7 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
     let (router, api) = OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(v1::mint_get, v1::mint_post))
         .routes(routes!(v1::inspect))
+        .routes(routes!(v1::open))
         .routes(routes!(v1::names))
         .routes(routes!(v1::name))
         .routes(routes!(v1::slots))
@@ -169,6 +170,7 @@ fn route_of(request: &Request) -> &'static str {
         "/",
         "/v1/mint/{name}",
         "/v1/inspect/{id}",
+        "/v1/open/{name}/{text}",
         "/v1/names",
         "/v1/names/{name}",
         "/v1/slots",

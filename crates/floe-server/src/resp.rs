@@ -293,6 +293,7 @@ impl State {
                         None => bulk(&mut encoder, &mut shown, &id),
                     })
                 }
+                Minted::Texts(ids) => ids.next_text().map(|id| encoder.bulk(id.as_bytes())),
             };
             if written.is_none() {
                 self.writing = None;
@@ -445,11 +446,10 @@ fn numbers(name: &str, minted: Minted) -> Result<impl Iterator<Item = i64> + use
             format!("`{name}` mints {what}, which no integer of Redis holds: use MINT"),
         )
     };
-    if matches!(minted, Minted::Wide(_)) {
-        return Err(too_wide("IDs of more than 63 bits"));
-    }
     let mut numbers = Vec::new();
     let single = match minted {
+        Minted::Wide(_) => return Err(too_wide("IDs of more than 63 bits")),
+        Minted::Texts(_) => return Err(too_wide("texts")),
         Minted::Numbers(ids) => Some(ids),
         Minted::Dated(ids) => {
             for id in ids {
@@ -465,7 +465,6 @@ fn numbers(name: &str, minted: Minted) -> Result<impl Iterator<Item = i64> + use
             }
             None
         }
-        Minted::Wide(_) => None,
     };
     Ok(single.into_iter().flatten().map(|id| id.get().cast_signed()).chain(numbers))
 }

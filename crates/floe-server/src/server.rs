@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use floe::{Definition, Floe, OpenError};
+use floe::{Floe, Kind, OpenError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -217,6 +217,7 @@ fn open(config: &Config) -> Result<(Floe, bool), ServeError> {
         .window(config.window_on(shared))
         .keep(config.keep_on(shared))
         .worker(config.worker.clone())
+        .kinds(config.kinds.clone())
         .max_wait(config.limits.max_wait)
         .max_hold(config.clock.max_hold)
         .rollback_wait(config.clock.wait);
@@ -235,7 +236,7 @@ fn open(config: &Config) -> Result<(Floe, bool), ServeError> {
 /// # Errors
 /// `Open` where they do not agree.
 fn check_clock(floe: &Floe, config: &Config, shared: bool) -> Result<(), ServeError> {
-    let by_clock = |name: &NameSettings| matches!(name.definition, Definition::Snowflake { .. });
+    let by_clock = |name: &NameSettings| name.definition.kind() == Kind::Snowflake;
     if !config.names.iter().any(by_clock) {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use floe::{DefineError, Definition, Floe, Handle, MintError, Minted, Name};
+use floe::{DefineError, Definition, Floe, Handle, MintError, Minted, Name, TextMinter};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
@@ -24,7 +24,7 @@ mod names;
 mod raise;
 mod report;
 
-pub(crate) use inspect::{Field, Inspection, LeafParts, Reading};
+pub(crate) use inspect::{Field, Inspection, LeafParts, Opened, Reading};
 use katsubushi::Katsubushi;
 pub(crate) use katsubushi::KatsubushiStats;
 use names::Rules;
@@ -178,13 +178,16 @@ impl Service {
             Some(open) if open.name() == name => open,
             _ => recent.insert(self.opened(wire, name).await?),
         };
-        wire.admits(name, open.handle.definition().kind())?;
+        wire.admits(name, open.handle.definition())?;
         let minted = match open.handle.try_mint_many(n) {
             Ok(Some(minted)) => Ok(minted),
             Ok(None) => {
                 let since = Instant::now();
-                // The library bounds the wait by the same limit, and knows why it was in vain.
-                let waited = open.handle.mint_many_async(n).await;
+                let waited = match &open.handle {
+                    Handle::Texts(minter, _) if minter.may_block() => self.mint_blocking(minter, n).await,
+                    // The library bounds the wait by the same limit, and knows why it was in vain.
+                    handle => handle.mint_many_async(n).await,
+                };
                 open.metrics.waited(since.elapsed());
                 if waited.is_ok() && self.ledger_gone.swap(false, Ordering::AcqRel) {
                     tracing::info!(name, "minting goes on");
@@ -202,6 +205,19 @@ impl Service {
         Ok(minted)
     }
 
+    /// Mints under a name whose kind does inside its call what it likes, on a thread where it may.
+    async fn mint_blocking(&self, minter: &TextMinter, n: u64) -> Result<Minted, MintError> {
+        let minter = minter.clone();
+        let minting = tokio::task::spawn_blocking(move || minter.mint_many(n).map(Minted::Texts));
+        match timeout(self.max_wait, minting).await {
+            Ok(minted) => minted.unwrap_or_else(|error| {
+                Err(MintError::Stopped(format!("the registered kind failed: {error}")))
+            }),
+            // What it mints after all is nobody's.
+            Err(_) => Err(MintError::Busy { retry: RETRY }),
+        }
+    }
+
     /// One ID, where that needs no wait and no ledger; `None` for every other outcome, of which [`mint`](Self::mint) then
     /// says what it is. `recent` as in [`mint_again`](Self::mint_again).
     pub(crate) fn mint_at_once(
@@ -216,7 +232,7 @@ impl Service {
             Some(open) if open.name() == name => open,
             _ => recent.insert(self.find(name)?.open().ok()?),
         };
-        wire.admits(name, open.handle.definition().kind()).ok()?;
+        wire.admits(name, open.handle.definition()).ok()?;
         // What the log was told of is taken back by `mint`.
         if open.stop_logged.load(Ordering::Relaxed) {
             return None;
@@ -301,11 +317,7 @@ impl Service {
     /// The most IDs of an open name that one mint can come to, whatever `limits.max_batch` says.
     pub(crate) fn max_at_once(&self, name: &str) -> u64 {
         match self.find(name) {
-            Some(Known::Open(open)) => match &open.handle {
-                Handle::Snowflake(generator, _) => generator.max_batch(),
-                Handle::Wide(generator, _) => generator.max_batch(),
-                Handle::Segment(..) | Handle::Counter(..) | Handle::Dated(..) => u64::MAX,
-            },
+            Some(Known::Open(open)) => open.handle.max_batch(),
             _ => u64::MAX,
         }
     }
@@ -407,11 +419,14 @@ impl Service {
                 match pattern {
                     // What a pattern says holds, also against the ledger: a difference is shown, not hidden.
                     Some(settings) => (settings.definition.clone(), settings.taste.clone()),
-                    None => (stored.unwrap_or_else(|| wire.natural()), floe::Taste::default()),
+                    None => {
+                        let natural = || Definition::called(name.as_str()).unwrap_or_else(|| wire.natural());
+                        (stored.unwrap_or_else(natural), floe::Taste::default())
+                    }
                 }
             }
         };
-        wire.admits(name.as_str(), definition.kind())?;
+        wire.admits(name.as_str(), &definition)?;
         let first_use = self.rules.is_first_use(name);
         let handle =
             self.floe.define(name, &definition, &taste).map_err(|error| self.refuse_to_open(name, error))?;

@@ -153,7 +153,7 @@ async fn mint(service: &Arc<Service>, caller: &Caller) -> Result<i64, Refusal> {
                 .ok_or_else(|| Refusal::new(Status::Stopped, "one ID was minted, and is not there"))?;
             Ok(id.get().cast_signed())
         }
-        Minted::Wide(_) | Minted::Dated(_) => Err(Refusal::new(
+        Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => Err(Refusal::new(
             Status::WrongKind,
             format!(
                 "`{name}` mints IDs that no i64 holds: set default_names.thrift to another name, or ask at /v1/mint/{name}"

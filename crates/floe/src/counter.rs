@@ -30,7 +30,7 @@ pub struct Dated {
 }
 
 /// The most numbers that one call mints.
-const MAX_BATCH: u64 = 1 << 32;
+pub(crate) const MAX_BATCH: u64 = 1 << 32;
 /// A dated position is `day * 2^40 + counter - 1`.
 pub(crate) const DAY_BITS: u32 = 40;
 

@@ -1,14 +1,24 @@
 //! What a name *is*: the cluster settings that can never change under it (I4).
 //!
 //! A definition's canonical text is its fingerprint: it is stored in the ledger when the name is first bound, and a
-//! node whose configuration says otherwise refuses to serve the name. Text and value are each other's inverse.
+//! node whose configuration says otherwise refuses to serve the name. Text and value are each other's inverse, but for
+//! what is no part of a fingerprint: the keys of a sealed form, and which of them seals where its texts say so.
 
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::tz::TimeZone;
-
+use crate::form::{Form, FormDefinitionError};
+use crate::id::Id;
+use crate::kind::{NanoIdFormat, NanoIdFormatError};
 use crate::layout::{Layout, LayoutError};
+
+mod dated;
+mod registered;
+mod text;
+
+pub use dated::{DatedShape, Overflow};
+pub(crate) use registered::check_type_name;
+pub use registered::{Properties, Registered};
 
 /// A name's kind with everything that decides which ID a position becomes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,26 +42,26 @@ pub enum Definition {
     Counter,
     /// The date followed by a counter that begins anew each day.
     Dated(DatedShape),
-}
-
-/// How a dated name counts and how its IDs are written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DatedShape {
-    zone: String,
-    time_zone: TimeZone,
-    digits: u8,
-    prefix: String,
-    overflow: Overflow,
-}
-
-/// What happens when a day's counter needs more digits than the name has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Overflow {
-    /// The call fails; the next day begins anew.
-    #[default]
-    Refuse,
-    /// The counter takes more digits. IDs stay unique, but a longer number no longer sorts before the next day's.
-    Widen,
+    /// UUIDs of version 4, as of [`UuidV4Generator`](crate::kind::UuidV4Generator). Nothing is reserved for these and
+    /// the kinds that follow.
+    Uuid4,
+    /// UUIDs of version 7, as of [`UuidV7Generator`](crate::kind::UuidV7Generator).
+    Uuid7 {
+        /// Whether they tell the time to a quarter of a microsecond.
+        precise: bool,
+    },
+    /// ULIDs, as of [`UlidGenerator`](crate::kind::UlidGenerator).
+    Ulid,
+    /// ObjectIds, as of [`ObjectIdGenerator`](crate::kind::ObjectIdGenerator).
+    ObjectId,
+    /// KSUIDs, as of [`KsuidGenerator`](crate::kind::KsuidGenerator).
+    Ksuid,
+    /// NanoIDs, as of [`NanoIdGenerator`](crate::kind::NanoIdGenerator).
+    NanoId(NanoIdFormat),
+    /// A kind that the program registered.
+    Registered(Registered),
+    /// IDs of another definition, in a form. [`Definition::in_form`] makes it.
+    Formed(Box<Self>, Form),
 }
 
 /// The kind of a name.
@@ -65,37 +75,61 @@ pub enum Kind {
     Counter,
     /// See [`Definition::Dated`].
     Dated,
+    /// See [`Definition::Uuid4`].
+    Uuid4,
+    /// See [`Definition::Uuid7`].
+    Uuid7,
+    /// See [`Definition::Ulid`].
+    Ulid,
+    /// See [`Definition::ObjectId`].
+    ObjectId,
+    /// See [`Definition::Ksuid`].
+    Ksuid,
+    /// See [`Definition::NanoId`].
+    NanoId,
+    /// See [`Definition::Registered`].
+    Registered,
 }
 
 /// Why a text or a set of values is no definition.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DefinitionError {
     /// The kind is none that floe knows.
-    #[error("unknown kind {0:?}: floe mints snowflake, segment, counter and dated")]
+    #[error("unknown kind {0:?}: floe mints {kinds}", kinds = KINDS)]
     UnknownKind(String),
     /// The kind's name is kept for a later version.
     #[error(
-        "the kind {0:?} is reserved, and this version of floe does not mint it yet: it mints snowflake, segment, counter and dated"
+        "the kind {0:?} is reserved, and this version of floe does not mint it yet: it mints {kinds}",
+        kinds = KINDS
     )]
     ReservedKind(String),
     /// The layout cannot be.
     #[error(transparent)]
     Layout(#[from] LayoutError),
+    /// The form cannot be.
+    #[error(transparent)]
+    Form(#[from] FormDefinitionError),
+    /// The alphabet or the length of a NanoID cannot be.
+    #[error(transparent)]
+    NanoId(#[from] NanoIdFormatError),
     /// A value out of its range; the text says which and what it may be.
     #[error("{0}")]
     Value(String),
 }
 
+/// The words for those that a configuration can ask for.
+const KINDS: &str = "snowflake, segment, counter, dated, uuid4, uuid7, ulid, objectid, ksuid and nanoid";
+
 /// Kinds and forms that later versions mint: a name so called never becomes anything else by itself.
 const RESERVED: &[&str] = &[
-    "uuid", "uuid1", "uuid3", "uuid4", "uuid5", "uuid6", "uuid7", "uuid8", "ulid", "objectid", "ksuid",
-    "nanoid", "typeid", "hashids", "sqids", "sealed", "cuid", "cuid2", "xid", "tsid", "guid",
+    "uuid1", "uuid3", "uuid5", "uuid6", "uuid8", "typeid", "hashids", "sqids", "sealed", "cuid", "cuid2",
+    "xid", "tsid", "guid",
 ];
 
 /// Whether `name` is the name of a kind that no caller may get a number under.
 ///
 /// ```
-/// assert!(floe::reserved_name("ULID") && !floe::reserved_name("orders"));
+/// assert!(floe::reserved_name("CUID") && !floe::reserved_name("orders"));
 /// ```
 pub fn reserved_name(name: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
@@ -105,6 +139,28 @@ impl Definition {
     /// A segment that begins at 1 and counts by 1.
     pub const SEGMENT: Self = Self::Segment { increment: 1, offset: 1 };
 
+    /// What is minted under a name that nobody configured, where the name itself says it: `ulid`, `uuid` (version 4).
+    ///
+    /// ```
+    /// use floe::Definition;
+    /// assert_eq!(Definition::called("uuid"), Some(Definition::Uuid4));
+    /// assert_eq!(Definition::called("orders"), None);
+    /// ```
+    pub fn called(name: &str) -> Option<Self> {
+        let all = [
+            ("uuid", Self::Uuid4),
+            ("uuid4", Self::Uuid4),
+            ("uuid7", Self::Uuid7 { precise: false }),
+            ("ulid", Self::Ulid),
+            ("objectid", Self::ObjectId),
+            ("ksuid", Self::Ksuid),
+            ("nanoid", Self::NanoId(NanoIdFormat::default())),
+        ];
+        all.into_iter()
+            .find(|(called, _)| called.eq_ignore_ascii_case(name))
+            .map(|(_, definition)| definition)
+    }
+
     /// The kind.
     pub fn kind(&self) -> Kind {
         match self {
@@ -112,99 +168,152 @@ impl Definition {
             Self::Segment { .. } => Kind::Segment,
             Self::Counter => Kind::Counter,
             Self::Dated(_) => Kind::Dated,
+            Self::Uuid4 => Kind::Uuid4,
+            Self::Uuid7 { .. } => Kind::Uuid7,
+            Self::Ulid => Kind::Ulid,
+            Self::ObjectId => Kind::ObjectId,
+            Self::Ksuid => Kind::Ksuid,
+            Self::NanoId(_) => Kind::NanoId,
+            Self::Registered(_) => Kind::Registered,
+            Self::Formed(inner, _) => inner.kind(),
         }
     }
 
-    /// Checks what the types do not: a segment's increment and offset.
+    /// The word for the kind: of a registered one, the type that it was registered as.
+    pub fn kind_name(&self) -> &str {
+        match self.unformed() {
+            Self::Registered(registered) => registered.type_name(),
+            other => other.kind().as_str(),
+        }
+    }
+
+    /// The definition without its form.
+    pub fn unformed(&self) -> &Self {
+        match self {
+            Self::Formed(inner, _) => inner,
+            other => other,
+        }
+    }
+
+    /// The form, where it is not the kind's own way of writing.
+    pub fn form(&self) -> Option<&Form> {
+        match self {
+            Self::Formed(_, form) => Some(form),
+            _ => None,
+        }
+    }
+
+    /// Whether the IDs are texts, and no numbers for a wire that has only those.
+    pub fn is_text(&self) -> bool {
+        self.form().is_some() || !self.kind().is_number()
+    }
+
+    /// How many bits the number has that a form writes; `None` where an ID is no such number.
+    pub fn form_bits(&self) -> Option<u32> {
+        match self {
+            Self::Snowflake { layout, .. } => Some(layout.total_bits()),
+            Self::Segment { .. } | Self::Counter | Self::Dated(_) => Some(Id::BITS),
+            Self::Uuid4 | Self::Uuid7 { .. } | Self::Ulid => Some(128),
+            Self::ObjectId => Some(96),
+            Self::Ksuid | Self::NanoId(_) | Self::Registered(_) | Self::Formed(..) => None,
+        }
+    }
+
+    /// The same IDs in `form`; itself where that is how its numbers are written anyway.
+    ///
+    /// ```
+    /// use floe::{Definition, form::Form};
+    /// let short = Definition::SEGMENT.in_form("base62".parse()?)?;
+    /// assert_eq!(short.to_string(), "segment increment=1 offset=1 form base62");
+    /// assert_eq!(Definition::SEGMENT.in_form("decimal".parse()?)?, Definition::SEGMENT);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DefinitionError::Value`] where the IDs are no numbers, are written in a way of their own, or have more bits than
+    /// the form.
+    pub fn in_form(self, form: Form) -> Result<Self, DefinitionError> {
+        let plain = self.kind().is_number() && Form::of_bits("decimal", form.bits()).as_ref() == Ok(&form);
+        let whole = self.form_bits().is_some_and(|bits| form.bits() >= bits);
+        if plain && whole {
+            return Ok(self);
+        }
+        let formed = Self::Formed(Box::new(self), form);
+        formed.check()?;
+        Ok(formed)
+    }
+
+    /// Checks what the types do not: a segment's increment and offset, and whether a form fits.
     ///
     /// # Errors
     /// [`DefinitionError::Value`] names the value and its range.
     pub fn check(&self) -> Result<(), DefinitionError> {
-        match *self {
+        match self {
             Self::Segment { increment, offset } => {
-                if increment == 0 || increment > MAX_INCREMENT {
+                if *increment == 0 || *increment > MAX_INCREMENT {
                     return Err(DefinitionError::Value(format!(
                         "increment {increment} is outside 1..={MAX_INCREMENT}"
                     )));
                 }
-                if offset > MAX_INCREMENT {
+                if *offset > MAX_INCREMENT {
                     return Err(DefinitionError::Value(format!(
                         "offset {offset} is outside 0..={MAX_INCREMENT}"
                     )));
                 }
                 Ok(())
             }
+            Self::Formed(inner, form) => {
+                inner.check()?;
+                inner.check_form(form)
+            }
             _ => Ok(()),
         }
+    }
+
+    fn check_form(&self, form: &Form) -> Result<(), DefinitionError> {
+        let refuse = |why: String| Err(DefinitionError::Value(why));
+        let kind = self.kind_name();
+        let Some(bits) = self.form_bits() else {
+            return refuse(format!("a {kind} name has a text of its own, and no form: remove it"));
+        };
+        if let Self::Dated(shape) = self
+            && (!shape.prefix.is_empty() || shape.overflow == Overflow::Widen)
+        {
+            return refuse(
+                "a dated name with a form has neither a prefix of its own nor a counter that widens: give the form a prefix"
+                    .to_owned(),
+            );
+        }
+        // What counts from 1 may have a shorter form, and ends with it; what holds a time or is random would never fit.
+        let counts = matches!(self, Self::Segment { .. } | Self::Counter);
+        if !counts && form.bits() < bits {
+            return refuse(format!(
+                "the form is for {} bits, and an ID of this {kind} name has {bits}: write bits={bits}, or leave bits out",
+                form.bits()
+            ));
+        }
+        Ok(())
     }
 }
 
 /// The largest increment and offset of a segment.
 const MAX_INCREMENT: u64 = 1 << 32;
 
-impl DatedShape {
-    /// The most digits of a day's counter: `date * 10^10 + counter` still fits 63 bits.
-    pub const MAX_DIGITS: u8 = 10;
-    const MAX_PREFIX_BYTES: usize = 32;
-
-    /// Days in `zone` (an IANA name or `UTC`), counters of `digits` digits, written behind `prefix`.
-    ///
-    /// # Errors
-    /// [`DefinitionError::Value`] for an unknown zone, digits outside 1..=10, or a prefix over 32 bytes or with
-    /// white space or control characters.
-    pub fn new(zone: &str, digits: u8, prefix: &str, overflow: Overflow) -> Result<Self, DefinitionError> {
-        // `Etc/Unknown` counts UTC's days without saying so.
-        let known = TimeZone::get(zone).ok().filter(|time_zone| !time_zone.is_unknown());
-        let time_zone = known.ok_or_else(|| {
-            DefinitionError::Value(format!(
-                "unknown time zone {zone:?}: give an IANA name such as \"Asia/Shanghai\", or \"UTC\""
-            ))
-        })?;
-        if !(1..=Self::MAX_DIGITS).contains(&digits) {
-            return Err(DefinitionError::Value(format!(
-                "digits {digits} is outside 1..={}",
-                Self::MAX_DIGITS
-            )));
-        }
-        if prefix.len() > Self::MAX_PREFIX_BYTES
-            || prefix.contains(|c: char| c.is_control() || c.is_whitespace())
-        {
-            return Err(DefinitionError::Value(format!(
-                "the prefix {prefix:?} must have at most {} bytes, without white space or control characters",
-                Self::MAX_PREFIX_BYTES
-            )));
-        }
-        let zone = time_zone.iana_name().unwrap_or(zone).to_owned();
-        Ok(Self { zone, time_zone, digits, prefix: prefix.to_owned(), overflow })
-    }
-
-    /// The IANA name of the zone whose days count.
-    pub fn zone(&self) -> &str {
-        &self.zone
-    }
-
-    /// The zone itself.
-    pub(crate) fn time_zone(&self) -> &TimeZone {
-        &self.time_zone
-    }
-
-    /// How many digits the counter is padded to.
-    pub fn digits(&self) -> u8 {
-        self.digits
-    }
-
-    /// The text before the date.
-    pub fn prefix(&self) -> &str {
-        &self.prefix
-    }
-
-    /// What happens past the last number of that many digits.
-    pub fn overflow(&self) -> Overflow {
-        self.overflow
-    }
-}
-
 impl Kind {
+    const ALL: [Self; 11] = [
+        Self::Snowflake,
+        Self::Segment,
+        Self::Counter,
+        Self::Dated,
+        Self::Uuid4,
+        Self::Uuid7,
+        Self::Ulid,
+        Self::ObjectId,
+        Self::Ksuid,
+        Self::NanoId,
+        Self::Registered,
+    ];
+
     /// The word for it, in configuration, logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -212,7 +321,19 @@ impl Kind {
             Self::Segment => "segment",
             Self::Counter => "counter",
             Self::Dated => "dated",
+            Self::Uuid4 => "uuid4",
+            Self::Uuid7 => "uuid7",
+            Self::Ulid => "ulid",
+            Self::ObjectId => "objectid",
+            Self::Ksuid => "ksuid",
+            Self::NanoId => "nanoid",
+            Self::Registered => "registered",
         }
+    }
+
+    /// Whether its IDs are numbers for which a ledger reserves, and texts only where a form makes them so.
+    pub fn is_number(self) -> bool {
+        matches!(self, Self::Snowflake | Self::Segment | Self::Counter | Self::Dated)
     }
 }
 
@@ -226,74 +347,9 @@ impl FromStr for Kind {
     type Err = DefinitionError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::Snowflake, Self::Segment, Self::Counter, Self::Dated]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| match reserved_name(text) {
-                true => DefinitionError::ReservedKind(text.to_owned()),
-                false => DefinitionError::UnknownKind(text.to_owned()),
-            })
-    }
-}
-
-impl fmt::Display for Definition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Snowflake { layout, own: false } => write!(f, "snowflake {layout}"),
-            Self::Snowflake { layout, own: true } => write!(f, "snowflake own {layout}"),
-            Self::Segment { increment, offset } => write!(f, "segment increment={increment} offset={offset}"),
-            Self::Counter => f.write_str("counter"),
-            Self::Dated(shape) => {
-                let overflow = match shape.overflow {
-                    Overflow::Refuse => "refuse",
-                    Overflow::Widen => "widen",
-                };
-                write!(
-                    f,
-                    "dated zone={} digits={} overflow={overflow} prefix={}",
-                    shape.zone, shape.digits, shape.prefix
-                )
-            }
-        }
-    }
-}
-
-impl FromStr for Definition {
-    type Err = DefinitionError;
-
-    /// Reads the canonical text back, and nothing else.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let foreign = || {
-            DefinitionError::Value(format!("{text:?} is not a definition that this version of floe can read"))
-        };
-        let mut values = rest.split(' ');
-        let mut value = |key: &str| values.next().and_then(|v| v.strip_prefix(key)).ok_or_else(foreign);
-        let definition = match Kind::from_str(kind)? {
-            Kind::Snowflake => match rest.strip_prefix("own ") {
-                Some(layout) => Self::Snowflake { layout: layout.parse()?, own: true },
-                None => Self::Snowflake { layout: rest.parse()?, own: false },
-            },
-            Kind::Segment => Self::Segment {
-                increment: value("increment=")?.parse().map_err(|_| foreign())?,
-                offset: value("offset=")?.parse().map_err(|_| foreign())?,
-            },
-            Kind::Counter => Self::Counter,
-            Kind::Dated => {
-                let zone = value("zone=")?;
-                let digits = value("digits=")?.parse().map_err(|_| foreign())?;
-                let overflow = match value("overflow=")? {
-                    "refuse" => Overflow::Refuse,
-                    "widen" => Overflow::Widen,
-                    _ => return Err(foreign()),
-                };
-                Self::Dated(DatedShape::new(zone, digits, value("prefix=")?, overflow)?)
-            }
-        };
-        definition.check()?;
-        match definition.to_string() == text {
-            true => Ok(definition),
-            false => Err(foreign()),
-        }
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| match reserved_name(text) {
+            true => DefinitionError::ReservedKind(text.to_owned()),
+            false => DefinitionError::UnknownKind(text.to_owned()),
+        })
     }
 }

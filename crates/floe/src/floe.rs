@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, ClockPolicy, Stamp, system};
 use crate::counter::{Counter, Dated};
-use crate::definition::{DatedShape, Definition, DefinitionError};
+use crate::definition::{DatedShape, Definition, DefinitionError, Kind};
 use crate::driver::{Driver, Shared};
 use crate::error::{DefineError, OpenError};
 use crate::generator::Generator;
@@ -25,6 +25,7 @@ use crate::settings::{Taste, WorkerChoice};
 use crate::status::{ClockStatus, NameState, NameStatus, SlotStatus, State, Status};
 use crate::stream::{Start, Stream};
 use crate::sync::lock_std as lock;
+use crate::text::{Kinds, TextMinter};
 use crate::time::{UnixMillis, millis};
 
 /// A ledger, a clock, and the names that are minted from them.
@@ -49,6 +50,7 @@ struct Inner {
     driver: Driver,
     workers: WorkerChoice,
     realm_id: String,
+    kinds: Kinds,
     names: Mutex<HashMap<Name, Handle>>,
     /// The streams that names of one layout share.
     streams: Mutex<HashMap<Layout, Arc<Stream>>>,
@@ -64,6 +66,7 @@ pub struct Builder {
     max_wait: Duration,
     clock: ClockPolicy,
     check_clock: bool,
+    kinds: Kinds,
 }
 
 impl Default for Builder {
@@ -76,6 +79,7 @@ impl Default for Builder {
             max_wait: Duration::from_secs(1),
             clock: ClockPolicy::default(),
             check_clock: true,
+            kinds: Kinds::default(),
         }
     }
 }
@@ -131,6 +135,12 @@ impl Builder {
     #[must_use]
     pub fn ignore_ledger_clock(self) -> Self {
         Self { check_clock: false, ..self }
+    }
+
+    /// Kinds of the program's own, which names can then have: [`Definition::Registered`].
+    #[must_use]
+    pub fn kinds(self, kinds: Kinds) -> Self {
+        Self { kinds, ..self }
     }
 
     /// Opens a floe on `ledger`. Nothing is reserved before the first mint, or with [`keep`](Self::keep) before the first
@@ -192,6 +202,7 @@ impl Builder {
         if self.instance.len() > 128 {
             return Err(OpenError::Setting("the instance's name has more than 128 bytes".to_owned()));
         }
+        self.kinds.check().map_err(|error| OpenError::Setting(error.to_string()))?;
         let realm_id = ledger.realm_id()?;
         let keep = self.keep.unwrap_or(shared_ledger);
         let (check_clock, described) = (self.check_clock, ledger.describe());
@@ -213,7 +224,8 @@ impl Builder {
         let shared = Arc::new(shared);
         let driver = Driver::new(&shared);
         let (names, streams) = (Mutex::default(), Mutex::default());
-        Ok(Floe { inner: Arc::new(Inner { shared, driver, workers: self.worker, realm_id, names, streams }) })
+        let (workers, kinds) = (self.worker, self.kinds);
+        Ok(Floe { inner: Arc::new(Inner { shared, driver, workers, realm_id, kinds, names, streams }) })
     }
 }
 
@@ -325,13 +337,18 @@ impl Floe {
             return Err(mismatch(name, &handle.definition().to_string(), definition));
         }
         self.check(definition, taste)?;
+        // Before the name is bound, since that is for ever, and without the lock: it may define names of its own.
+        let registered = self.make(name, definition)?;
         self.bind(name, definition)?;
         // Under the lock, so that a name never has two supplies.
         let mut names = lock(&self.inner.names);
         if let Some(handle) = names.get(name) {
             return Ok(handle.clone());
         }
-        let handle = self.serve(name, definition, taste)?;
+        let handle = match registered {
+            Some(minter) => Handle::Texts(minter, definition.clone()),
+            None => self.serve(name, definition, taste)?,
+        };
         names.insert(name.clone(), handle.clone());
         Ok(handle)
     }
@@ -395,7 +412,7 @@ impl Floe {
             return Err(DefineError::Stopped(cause.to_owned()));
         }
         let text = definition.to_string();
-        let marked = !matches!(definition, Definition::Snowflake { .. });
+        let marked = matches!(definition.kind(), Kind::Segment | Kind::Counter | Kind::Dated);
         let stored = self.inner.shared.ledger.bind(name, &text, marked);
         if let Err(LedgerError::Unfit(cause)) = &stored {
             self.inner.shared.node().stop(cause);
@@ -405,7 +422,20 @@ impl Floe {
         if agrees { Ok(()) } else { Err(mismatch(name, &stored, definition)) }
     }
 
+    /// The minter of a registered kind; `None` for every other.
+    fn make(&self, name: &Name, definition: &Definition) -> Result<Option<TextMinter>, DefineError> {
+        let Definition::Registered(registered) = definition else { return Ok(None) };
+        self.inner.kinds.make(name, registered, self).map(Some).map_err(DefineError::Invalid)
+    }
+
     fn serve(&self, name: &Name, definition: &Definition, taste: &Taste) -> Result<Handle, DefineError> {
+        if let Some(minter) = TextMinter::unreserved(name, definition) {
+            return Ok(Handle::Texts(minter, definition.clone()));
+        }
+        if let Definition::Formed(inner, form) = definition {
+            let numbers = self.serve(name, inner, taste)?;
+            return Ok(Handle::Texts(TextMinter::formed(name, numbers, form), definition.clone()));
+        }
         let shared = self.shared();
         Ok(match definition {
             Definition::Snowflake { layout, own } => {
@@ -430,12 +460,18 @@ impl Floe {
                 shared.node().tallies.insert(name.clone(), tally);
                 Handle::Dated(Dated::new(name.clone(), shape, shared), definition.clone())
             }
+            other => return Err(DefineError::Invalid(format!("{other} has no ledger to mint from"))),
         })
     }
 
     /// What can be known to fail is found before the name is bound, since that is for ever.
     fn check(&self, definition: &Definition, taste: &Taste) -> Result<(), DefineError> {
-        match definition {
+        if let Some(form) = definition.form().filter(|form| !form.can_encode()) {
+            return Err(DefineError::Invalid(format!(
+                "the form \"{form}\" seals, and this process was not given its key"
+            )));
+        }
+        match definition.unformed() {
             Definition::Snowflake { layout, own } => {
                 let (start, ahead_ms) = Self::start(layout, taste);
                 Stream::check_start(layout, start, ahead_ms).map_err(DefineError::Invalid)?;
@@ -564,7 +600,7 @@ impl Floe {
 
 fn status_of(handle: &Handle, stamp: Stamp, shared: &Shared) -> NameStatus {
     let (name, definition) = (handle.name().clone(), handle.definition().clone());
-    let (left, ahead_ms, horizon, trouble) = match handle {
+    let (left, ahead_ms, horizon, trouble) = match handle.numbers() {
         Handle::Snowflake(..) | Handle::Wide(..) => handle.stream().map_or((0, 0, None, None), |stream| {
             let (layout, cursor) = (&stream.layout, &stream.line.cursor);
             let end = cursor.owned().current.end;
@@ -578,6 +614,7 @@ fn status_of(handle: &Handle, stamp: Stamp, shared: &Shared) -> NameStatus {
             (line.cursor.left(), 0, None, line.trouble())
         }
         Handle::Counter(..) | Handle::Dated(..) => (0, 0, None, tally_trouble(&name, shared)),
+        Handle::Texts(..) => (0, 0, None, None),
     };
     NameStatus { name, definition, state: NameState::of(trouble, left), left, ahead_ms, horizon }
 }

@@ -18,6 +18,7 @@
 //! sealed key=1 base62   permuted with a key and then written in the form that follows; see below
 //!   keyid=2bits         the key's id in so many bits above the number's, and so keys can be replaced
 //!   keyid=prefix        the key's id in front of the number, with a hyphen
+//!   check=1a2b3c        what the key enciphers, where there is one for ever, so that another is noticed
 //! prefix=ord_           before any of them but TypeID, which has its type
 //! bits=64               the numbers it is for: 63, as an Id has, unless it says so (TypeID: 128)
 //! ```
@@ -74,13 +75,14 @@ pub use buffer::Buffer;
 pub use digits::{Digits, Radix};
 pub use error::{FormDefinitionError, FormError};
 pub use hashids::Hashids;
+pub(crate) use parse::{Escaped, unescape};
 pub use sealed::{Key, KeyId, KeyPlace, Keys};
 pub use sqids::Sqids;
 pub use type_id::read_type_id;
 
 use digits::Checked;
 use prefix::Prefix;
-use sealed::Sealed;
+use sealed::{KeyCheck, Sealed};
 
 /// How a number of so many bits is written. The [module](self) lists the forms.
 ///
@@ -171,6 +173,15 @@ impl Form {
     /// [`FormDefinitionError`] if `bits` lies outside its range, `inner` is for other bits or sealed itself, the key id
     /// does not fit its place, or is to stand in front of a TypeID's symbols, which the specification does not allow.
     pub fn sealed(bits: u32, key: KeyId, place: KeyPlace, inner: Self) -> Result<Self, FormDefinitionError> {
+        Self::seal(bits, Some(key), place, inner)
+    }
+
+    fn seal(
+        bits: u32,
+        key: Option<KeyId>,
+        place: KeyPlace,
+        inner: Self,
+    ) -> Result<Self, FormDefinitionError> {
         check_bits(bits, 2..=128)?;
         let wanted = bits + place.bits();
         if inner.bits != wanted {
@@ -199,10 +210,13 @@ impl Form {
 
     /// A sealed form with its keys; any other has none, and stays what it is.
     ///
-    /// It seals with the key that its text names, and opens what was sealed with any of `keys` if its texts say which.
+    /// It seals with the key that its text names, and opens what was sealed with any of `keys` if its texts say which. Where
+    /// it has one key for ever, its text has that key's check value from now on, six hexadecimal digits from which nobody
+    /// learns the key.
     ///
     /// # Errors
-    /// [`FormDefinitionError::MissingKey`] if the key to seal with is not among them.
+    /// [`FormDefinitionError::MissingKey`] if the key to seal with is not among them, `AnotherKey` if its check value is not
+    /// the one in the form's text.
     pub fn with_keys(&self, keys: &Keys) -> Result<Self, FormDefinitionError> {
         match &self.notation {
             Notation::Sealed(sealed) => {
@@ -210,6 +224,26 @@ impl Form {
                 Ok(Self::of(self.bits, self.prefix.clone(), notation))
             }
             _ => Ok(self.clone()),
+        }
+    }
+
+    fn with_check(mut self, check: Option<KeyCheck>) -> Self {
+        if let Notation::Sealed(sealed) = &mut self.notation {
+            sealed.check = check;
+        }
+        self
+    }
+
+    /// Whether it seals.
+    pub fn is_sealed(&self) -> bool {
+        matches!(self.notation, Notation::Sealed(_))
+    }
+
+    /// Whether it can write numbers: any can but a sealed one without its key.
+    pub fn can_encode(&self) -> bool {
+        match &self.notation {
+            Notation::Sealed(sealed) => sealed.can_seal(),
+            _ => true,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::id::{Id, WideId};
 use crate::name::Name;
 use crate::segment::Segment;
 use crate::stream::Stream;
+use crate::text::{TextMinter, Texts};
 
 /// A served name with its definition.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub enum Handle {
     Counter(Counter, Definition),
     /// Dates with a counter.
     Dated(Dated, Definition),
+    /// Texts: a form of numbers, or a kind for which nothing is reserved.
+    Texts(TextMinter, Definition),
 }
 
 /// IDs of any kind, minted in one step.
@@ -37,6 +40,8 @@ pub enum Minted {
     Wide(Batch<WideId>),
     /// Dates with a counter.
     Dated(DatedBatch),
+    /// Texts.
+    Texts(Texts),
 }
 
 /// An ID of any kind.
@@ -48,6 +53,8 @@ pub enum AnyId {
     Wide(WideId),
     /// A date with a counter.
     Dated(DatedId),
+    /// A text.
+    Text(Box<str>),
 }
 
 impl Handle {
@@ -59,6 +66,7 @@ impl Handle {
             Self::Segment(segment, _) => segment.name(),
             Self::Counter(counter, _) => counter.name(),
             Self::Dated(dated, _) => dated.name(),
+            Self::Texts(minter, _) => minter.name(),
         }
     }
 
@@ -69,19 +77,39 @@ impl Handle {
             | Self::Wide(_, definition)
             | Self::Segment(_, definition)
             | Self::Counter(_, definition)
-            | Self::Dated(_, definition) => definition,
+            | Self::Dated(_, definition)
+            | Self::Texts(_, definition) => definition,
+        }
+    }
+
+    /// What mints its numbers: itself, where no form writes them.
+    pub fn numbers(&self) -> &Self {
+        match self {
+            Self::Texts(minter, _) => minter.numbers().unwrap_or(self),
+            _ => self,
+        }
+    }
+
+    /// The most IDs of one call.
+    pub fn max_batch(&self) -> u64 {
+        match self {
+            Self::Snowflake(generator, _) => generator.max_batch(),
+            Self::Wide(generator, _) => generator.max_batch(),
+            Self::Segment(..) | Self::Counter(..) | Self::Dated(..) => crate::counter::MAX_BATCH,
+            Self::Texts(minter, _) => minter.max_batch(),
         }
     }
 
     pub(crate) fn stream(&self) -> Option<&Arc<Stream>> {
-        match self {
+        match self.numbers() {
             Self::Snowflake(generator, _) => Some(generator.stream()),
             Self::Wide(generator, _) => Some(generator.stream()),
             _ => None,
         }
     }
 
-    /// `count` IDs if that needs no wait; never for a counter or a dated name, whose every call is one with the ledger.
+    /// `count` IDs if that needs no wait; never for a counter or a dated name, whose every call is one with the ledger, nor
+    /// for a registered kind.
     ///
     /// # Errors
     /// [`MintError`].
@@ -90,6 +118,7 @@ impl Handle {
             Self::Snowflake(generator, _) => generator.try_mint_many(count)?.map(Minted::Numbers),
             Self::Wide(generator, _) => generator.try_mint_many(count)?.map(Minted::Wide),
             Self::Segment(segment, _) => segment.try_mint_many(count)?.map(Minted::Numbers),
+            Self::Texts(minter, _) => minter.try_mint_many(count)?.map(Minted::Texts),
             Self::Counter(..) | Self::Dated(..) => None,
         })
     }
@@ -105,10 +134,12 @@ impl Handle {
             Self::Segment(segment, _) => Minted::Numbers(segment.mint_many(count)?),
             Self::Counter(counter, _) => Minted::Numbers(counter.mint_many(count)?),
             Self::Dated(dated, _) => Minted::Dated(dated.mint_many(count)?),
+            Self::Texts(minter, _) => Minted::Texts(minter.mint_many(count)?),
         })
     }
 
-    /// [`Handle::mint_many`] in a future, on any runtime.
+    /// [`Handle::mint_many`] in a future, on any runtime. A registered kind that waits inside its call holds up the runtime's
+    /// thread: see [`TextMinter::may_block`].
     ///
     /// # Errors
     /// [`MintError`].
@@ -119,6 +150,7 @@ impl Handle {
             Self::Segment(segment, _) => Minted::Numbers(segment.mint_many_async(count).await?),
             Self::Counter(counter, _) => Minted::Numbers(counter.mint_many_async(count).await?),
             Self::Dated(dated, _) => Minted::Dated(dated.mint_many_async(count).await?),
+            Self::Texts(minter, _) => Minted::Texts(minter.mint_many_async(count).await?),
         })
     }
 }
@@ -131,6 +163,7 @@ impl Iterator for Minted {
             Self::Numbers(batch) => batch.next().map(AnyId::Number),
             Self::Wide(batch) => batch.next().map(AnyId::Wide),
             Self::Dated(batch) => batch.next().map(AnyId::Dated),
+            Self::Texts(texts) => texts.next().map(AnyId::Text),
         }
     }
 
@@ -139,6 +172,7 @@ impl Iterator for Minted {
             Self::Numbers(batch) => batch.size_hint(),
             Self::Wide(batch) => batch.size_hint(),
             Self::Dated(batch) => batch.size_hint(),
+            Self::Texts(texts) => texts.size_hint(),
         }
     }
 }
@@ -151,6 +185,7 @@ impl fmt::Display for AnyId {
             Self::Number(id) => id.fmt(f),
             Self::Wide(id) => id.fmt(f),
             Self::Dated(id) => id.fmt(f),
+            Self::Text(id) => f.write_str(id),
         }
     }
 }

@@ -148,7 +148,7 @@ pub fn invalidate() {
     origin::invalidate();
 }
 
-fn check_count(count: u64) -> Result<u64, MintError> {
+pub(crate) fn check_count(count: u64) -> Result<u64, MintError> {
     match (1..=MAX_MANY).contains(&count) {
         true => Ok(count),
         false => Err(MintError::Count { asked: count, max: MAX_MANY }),

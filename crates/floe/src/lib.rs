@@ -65,13 +65,16 @@ mod signal;
 mod status;
 mod stream;
 mod sync;
+mod text;
 mod time;
 mod wait;
 
 pub use batch::Batch;
 pub use clock::{ClockPolicy, ClockState};
 pub use counter::{Counter, Dated, DatedBatch, DatedId};
-pub use definition::{DatedShape, Definition, DefinitionError, Kind, Overflow, reserved_name};
+pub use definition::{
+    DatedShape, Definition, DefinitionError, Kind, Overflow, Properties, Registered, reserved_name,
+};
 pub use error::{DefineError, MintError, OpenError};
 pub use floe::{Builder, Floe};
 pub use generator::{Generator, Minter, Outcome};
@@ -87,4 +90,5 @@ pub use status::{
     ClockStatus, LATENCY_BOUNDS_MICROS, LedgerCalls, NameState, NameStatus, SlotStatus, State, Status,
 };
 pub use stream::Start;
+pub use text::{Kinds, TextMinter, Texts};
 pub use time::{MonoMillis, Reading, Span, Tick, UnixMillis};

@@ -111,7 +111,10 @@ fn limits(config: &Config, problems: &mut Vec<String>) {
 /// the node's window and worker ids, and names that share a generator against each other.
 fn names(config: &Config, problems: &mut Vec<String>) {
     // The embedded ledger's default window is the shorter one.
-    let builder = Floe::builder().window(config.window_on(is_shared(config))).worker(config.worker.clone());
+    let builder = Floe::builder()
+        .window(config.window_on(is_shared(config)))
+        .worker(config.worker.clone())
+        .kinds(config.kinds.clone());
     let floe = match builder.open(Memory::default()) {
         Ok(floe) => floe,
         Err(error) => return problems.push(error.to_string()),
@@ -162,7 +165,7 @@ pub(super) fn nothing_to_mint(config: &Config) -> Option<String> {
 
 /// Why a definition cannot be minted from any more: its time bits have run out.
 fn past_horizon(definition: &Definition, now: UnixMillis) -> Option<String> {
-    let Definition::Snowflake { layout, .. } = definition else { return None };
+    let Definition::Snowflake { layout, .. } = definition.unformed() else { return None };
     let preset = floe::layout::PRESETS.iter().find(|preset| preset.layout == *layout);
     let inspected = preset.map_or_else(|| layout.to_string(), |preset| preset.name.to_owned());
     let quoted = if preset.is_some() { inspected } else { format!("\"{inspected}\"") };

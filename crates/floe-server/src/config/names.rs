@@ -3,8 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use floe::form::{Form, Key, KeyId, Keys};
+use floe::kind::NanoIdFormat;
 use floe::{
-    DatedShape, Definition, Kind, Layout, LayoutError, Name, Overflow, Start, Taste, UnixMillis, layout,
+    DatedShape, Definition, DefinitionError, Kind, Kinds, Layout, LayoutError, Name, Overflow, Properties,
+    Registered, Start, Taste, UnixMillis, layout,
 };
 use toml::de::DeValue;
 
@@ -68,34 +71,36 @@ impl fmt::Display for NameRule {
 
 /// Which kind a setting belongs to.
 const OF_KIND: &[(Kind, &[&str])] = &[
-    (Kind::Snowflake, &["layout", "tick", "epoch", "own", "start", "max_ahead"]),
+    (Kind::Snowflake, &["layout", "tick", "epoch", "own", "start", "max_ahead", VIBRATION]),
     (Kind::Segment, &["increment", "offset", "min_step", "max_step", "refill"]),
     (Kind::Counter, &[]),
     (Kind::Dated, &["digits", "zone", "prefix", "overflow"]),
+    (Kind::Uuid7, &["precise"]),
+    (Kind::NanoId, &["length", "alphabet"]),
+    (Kind::Registered, &["properties"]),
 ];
 
-/// Forms that a later version writes.
-const LATER_FORMS: &[&str] = &[
-    "hex", "base32", "base36", "base58", "base62", "fixed", "padded", "typeid", "hashids", "sqids", "sealed",
-];
+/// ShardingSphere's word for the bound below which a tick's sequence begins.
+const VIBRATION: &str = "max-vibration-offset";
 
-/// Reads one `[[name]]`, and where it stands.
-pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, NameSettings)> {
+/// Reads one `[[name]]`, and where it stands. `kinds` are those that the program registered.
+pub(super) fn read(section: &Section<'_, '_>, kinds: &Kinds) -> Option<(usize, NameSettings)> {
     let rule = section.read("name", |value| NameRule::parse(&text(value)?));
     if !section.has("name") {
         section
             .complain("name", "it is missing: say which name this is about, or a pattern such as \"user-*\"");
     }
-    let kind: Option<Kind> = section
-        .read("kind", |value| text(value)?.parse().map_err(|error: floe::DefinitionError| error.to_string()));
+    let kind = section.read("kind", |value| kind_of(&text(value)?, kinds));
     if !section.has("kind") {
-        section.complain("kind", "it is missing: write snowflake, segment, counter or dated");
+        section.complain(
+            "kind",
+            "it is missing: write snowflake, segment, counter, dated, uuid4, uuid7, ulid, objectid, ksuid or nanoid",
+        );
     }
-    section.read("form", form);
     for (owner, settings) in OF_KIND {
         for setting in *settings {
-            if section.has(setting) && kind.is_some_and(|kind| kind != *owner) {
-                let kind = kind.map_or("", Kind::as_str);
+            if section.has(setting) && kind.as_ref().is_some_and(|(kind, _)| kind != owner) {
+                let kind = kind.as_ref().map_or("", |(_, word)| word);
                 section.complain(
                     setting,
                     format_args!("only a {owner} name has it, and this one is a {kind}: remove it"),
@@ -104,7 +109,8 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, NameSettings)> {
         }
     }
     let taste = taste(section);
-    let definition = match kind? {
+    let (kind, word) = kind?;
+    let definition = match kind {
         Kind::Snowflake => {
             let own = section.read("own", boolean).unwrap_or(false);
             Definition::Snowflake { layout: layout_of(section)?, own }
@@ -117,12 +123,128 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, NameSettings)> {
         }
         Kind::Counter => Definition::Counter,
         Kind::Dated => Definition::Dated(dated(section)?),
+        Kind::Uuid4 => Definition::Uuid4,
+        Kind::Uuid7 => Definition::Uuid7 { precise: section.read("precise", boolean).unwrap_or(false) },
+        Kind::Ulid => Definition::Ulid,
+        Kind::ObjectId => Definition::ObjectId,
+        Kind::Ksuid => Definition::Ksuid,
+        Kind::NanoId => Definition::NanoId(nano_id(section)?),
+        Kind::Registered => {
+            let registered = Registered::new(&word, properties(section)?);
+            Definition::Registered(registered.map_err(|error| section.complain("kind", error)).ok()?)
+        }
     };
     if let Err(error) = definition.check() {
         section.complain("increment", error);
         return None;
     }
+    let definition = in_form(section, definition)?;
     Some((section.at_key("name"), NameSettings { rule: rule?, definition, taste }))
+}
+
+/// A kind of floe's own, or one of `kinds`, with its word.
+fn kind_of(word: &str, kinds: &Kinds) -> Result<(Kind, String), String> {
+    if kinds.type_names().any(|type_name| type_name == word) {
+        return Ok((Kind::Registered, word.to_owned()));
+    }
+    match word.parse::<Kind>() {
+        Ok(Kind::Registered) => {
+            Err("a registered kind is called by the type name that it was registered as: write that"
+                .to_owned())
+        }
+        Ok(kind) => Ok((kind, word.to_owned())),
+        Err(error @ DefinitionError::UnknownKind(_)) => {
+            let own: Vec<_> = kinds.type_names().collect();
+            let registered = match own.is_empty() {
+                true => "kinds of your own are registered by a program of your own".to_owned(),
+                false => format!("and this program registered {}", own.join(", ")),
+            };
+            Err(format!("{error}; {registered}"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What a registered kind is configured by: texts, whole numbers, true and false.
+fn properties(section: &Section<'_, '_>) -> Option<Properties> {
+    section.entries("properties").into_iter().try_fold(Properties::default(), |properties, (key, value)| {
+        let value = match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Boolean(value) => Ok(value.to_string()),
+            value @ DeValue::Integer(_) => reader::integer(value).map(|number| number.to_string()),
+            other => Err(format!(
+                "{key}: expected a text, a whole number, true or false, found {}",
+                reader::shown(other)
+            )),
+        };
+        let with = value.and_then(|value| properties.with(key, &value).map_err(|error| error.to_string()));
+        with.map_err(|problem| section.complain("properties", problem)).ok()
+    })
+}
+
+/// The keys of a sealed form, by their ids: each 32 hexadecimal digits, `env:VARIABLE` or `file:PATH`.
+fn keys(section: &Section<'_, '_>) -> Option<Keys> {
+    section.entries("keys").into_iter().try_fold(Keys::new(), |keys, (id, value)| {
+        let read = || {
+            let number =
+                id.parse().map_err(|_| format!("{id:?} is no key id: write a number, 0 to 65535"))?;
+            let key = text(value.get_ref()).map_err(|_| format!("{id}: expected a text in quotes"))?;
+            let key = key_of(&key).map_err(|why| format!("{id}: {why}"))?;
+            keys.with(KeyId::new(number), key).map_err(|error| error.to_string())
+        };
+        read().map_err(|problem| section.complain("keys", problem)).ok()
+    })
+}
+
+/// Reads a key from where it is. What was read is in no message.
+fn key_of(place: &str) -> Result<Key, String> {
+    let (digits, place) = match (place.strip_prefix("env:"), place.strip_prefix("file:")) {
+        (Some(variable), _) => (
+            std::env::var(variable).map_err(|_| format!("the environment variable {variable} is not set"))?,
+            format!("in {variable}"),
+        ),
+        (_, Some(path)) => (
+            std::fs::read_to_string(path).map_err(|error| format!("{path} cannot be read: {error}"))?,
+            format!("in {path}"),
+        ),
+        _ => (place.to_owned(), "there".to_owned()),
+    };
+    digits.trim().parse().map_err(|_| {
+        format!(
+            "a key is 32 hexadecimal digits (openssl rand -hex 16 makes one), and what is {place} is none"
+        )
+    })
+}
+
+fn nano_id(section: &Section<'_, '_>) -> Option<NanoIdFormat> {
+    let usual = NanoIdFormat::default();
+    let length = section.read("length", within(1..=63)).unwrap_or(usual.length());
+    let alphabet = section.read("alphabet", text);
+    let alphabet = alphabet.as_deref().unwrap_or(usual.alphabet());
+    NanoIdFormat::new(alphabet, length).map_err(|error| section.complain("alphabet", error)).ok()
+}
+
+/// The definition in the form that is asked for, with the keys that it seals and opens with.
+fn in_form(section: &Section<'_, '_>, definition: Definition) -> Option<Definition> {
+    let keys = keys(section)?;
+    let bits = definition.form_bits().unwrap_or(Form::BITS);
+    let form = section.read("form", |value| {
+        let form = Form::of_bits(&text(value)?, bits).map_err(|error| error.to_string())?;
+        form.with_keys(&keys)
+            .map_err(|error| format!("{error}: add keys = {{ 1 = \"env:FLOE_KEY_1\" }}, by its id"))
+    });
+    let has_form = section.has("form");
+    if section.has("keys") && !form.as_ref().is_some_and(Form::is_sealed) && (form.is_some() || !has_form) {
+        section.complain(
+            "keys",
+            "only the form \"sealed\" has keys: remove them, or write form = \"sealed key=1 base62\"",
+        );
+    }
+    match form {
+        Some(form) => definition.in_form(form).map_err(|error| section.complain("form", error)).ok(),
+        None if has_form => None,
+        None => Some(definition),
+    }
 }
 
 /// Complains about a name that is listed again.
@@ -139,17 +261,6 @@ pub(super) fn complain_about_doubles(document: &Document<'_>, names: &[(usize, N
     }
 }
 
-fn form(value: &DeValue<'_>) -> Result<(), String> {
-    let form = text(value)?;
-    match form.as_str() {
-        "decimal" => Ok(()),
-        later if LATER_FORMS.contains(&later) => Err(format!(
-            "the form {later:?} is reserved, and this version does not write it yet: write \"decimal\" or remove the setting"
-        )),
-        other => Err(format!("unknown form {other:?}: this version writes \"decimal\"")),
-    }
-}
-
 fn taste(section: &Section<'_, '_>) -> Taste {
     let mut taste = Taste::default();
     let start = |value: &DeValue<'_>| {
@@ -159,6 +270,13 @@ fn taste(section: &Section<'_, '_>) -> Taste {
             .map_err(|error| format!("{error}: write \"zero\", \"random:100\" (a bound), or \"rolling\""))
     };
     section.set("start", &mut taste.start, |value| start(value).map(Some));
+    // There a tick begins at 0 to this number, itself included; the sequence's own bits bound it.
+    if let Some(most) = section.read(VIBRATION, within(0..=u64::from(u16::MAX))) {
+        match section.has("start") {
+            true => section.complain(VIBRATION, "start says the same: say it once"),
+            false => taste.start = Some(if most == 0 { Start::Zero } else { Start::Random(most + 1) }),
+        }
+    }
     let ahead = duration_within(Duration::ZERO..=Duration::from_secs(86_400));
     section.set("max_ahead", &mut taste.max_ahead, ahead);
     section.set("min_step", &mut taste.min_step, within(1..=1 << 40));

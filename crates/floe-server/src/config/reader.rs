@@ -186,6 +186,21 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
+    /// Each setting of the table `key`, whatever it is called, with its value; none where it is not given.
+    pub(super) fn entries(&self, key: &'static str) -> Vec<(&'d str, &'d Spanned<DeValue<'t>>)> {
+        self.know(key);
+        let Some(value) = self.value(key) else { return Vec::new() };
+        match value.get_ref() {
+            DeValue::Table(table) => {
+                table.iter().map(|(key, value)| (key.get_ref().as_ref(), value)).collect()
+            }
+            other => {
+                self.complain(key, format_args!("expected a table of settings, found {}", shown(other)));
+                Vec::new()
+            }
+        }
+    }
+
     /// Notes a complaint about this table's setting.
     pub(super) fn complain(&self, key: &'static str, problem: impl fmt::Display) {
         self.document.complain(self.at_key(key), format!("{}: {problem}", self.path(key)));

@@ -45,7 +45,7 @@ pub(super) fn as_text(definition: &Definition) -> bool {
     match definition {
         Definition::Snowflake { layout, .. } => layout.total_bits() > 63,
         Definition::Dated(shape) => !shape.prefix().is_empty() || shape.overflow() == Overflow::Widen,
-        Definition::Segment { .. } | Definition::Counter => false,
+        definition => definition.is_text(),
     }
 }
 
@@ -57,14 +57,15 @@ pub(super) fn written(minted: Minted, as_text: bool) -> (Vec<u64>, Vec<String>) 
         Minted::Dated(ids) if as_text => (Vec::new(), ids.map(|id| id.to_string()).collect()),
         // A counter that keeps to its digits has a number of at most 63 bits: eight of the date and ten at most.
         Minted::Dated(ids) => (ids.filter_map(|id| id.number()).map(floe::Id::get).collect(), Vec::new()),
+        Minted::Texts(ids) => (Vec::new(), ids.map(String::from).collect()),
     }
 }
 
 fn described(definition: &Definition) -> NameDefinition {
     NameDefinition {
-        kind: definition.kind().to_string(),
+        kind: definition.kind_name().to_owned(),
         definition: definition.to_string(),
-        layout: match definition {
+        layout: match definition.unformed() {
             Definition::Snowflake { layout, .. } => Some(layout.to_string()),
             _ => None,
         },
@@ -192,7 +193,7 @@ fn reading(read: service::Reading) -> Reading {
         name: read.name,
         preset: read.preset,
         kind: read.kind,
-        form: read.form.to_owned(),
+        form: read.form,
         layout: read.layout,
         time: read.time,
         time_ms: read.time_ms,
@@ -211,7 +212,7 @@ fn report(name: service::NameReport) -> NameReport {
             definition: name.definition,
             layout: name.layout,
         }),
-        form: name.form.to_owned(),
+        form: name.form,
         horizon: name.horizon,
         minted: name.minted,
         state: name.state.to_owned(),

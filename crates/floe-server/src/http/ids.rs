@@ -1,5 +1,6 @@
 //! IDs as a body, written as they are read: a batch of any size takes one chunk of memory.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io::Write;
 use std::pin::Pin;
@@ -51,6 +52,7 @@ fn len(minted: &Minted) -> usize {
         Minted::Numbers(ids) => ids.len(),
         Minted::Wide(ids) => ids.len(),
         Minted::Dated(ids) => ids.len(),
+        Minted::Texts(ids) => ids.len(),
     }
 }
 
@@ -123,6 +125,16 @@ impl IdsBody {
                     None => write_shown(out, before, &id, after),
                 }
             }
+            Minted::Texts(ids) => {
+                let Some(id) = ids.next_text() else { return false };
+                out.put_slice(before);
+                match self.media {
+                    // A registered kind may mint what JSON escapes; the quotes are there already.
+                    Media::Json => out.put_slice(escaped(id).as_bytes()),
+                    Media::Text | Media::Octets => out.put_slice(id.as_bytes()),
+                }
+                out.put_slice(after);
+            }
         }
         true
     }
@@ -146,6 +158,16 @@ fn write_words(out: &mut BytesMut, ids: &mut Batch<Id>, enough: usize) {
     for (word, id) in room.chunks_exact_mut(8).zip(ids) {
         word.copy_from_slice(&id.get().to_le_bytes());
     }
+}
+
+/// What stands between the quotes of a JSON string.
+fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(['"', '\\']) {
+        return Cow::Borrowed(text);
+    }
+    // No control character is in it, and a text always has a JSON form.
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    Cow::Owned(quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned())
 }
 
 fn write_shown(out: &mut BytesMut, before: &[u8], id: &dyn std::fmt::Display, after: &[u8]) {

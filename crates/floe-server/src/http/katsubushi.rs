@@ -95,6 +95,7 @@ fn shown(minted: Minted) -> Vec<String> {
         Minted::Numbers(ids) => ids.map(|id| id.to_string()).collect(),
         Minted::Wide(ids) => ids.map(|id| id.to_string()).collect(),
         Minted::Dated(ids) => ids.map(|id| id.to_string()).collect(),
+        Minted::Texts(ids) => ids.map(String::from).collect(),
     }
 }
 

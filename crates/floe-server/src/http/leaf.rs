@@ -117,6 +117,7 @@ pub(super) fn number(minted: Minted) -> Result<String, Refusal> {
         Minted::Numbers(mut ids) => ids.next().map(|id| id.to_string()),
         Minted::Wide(mut ids) => ids.next().map(|id| id.to_string()),
         Minted::Dated(mut ids) => ids.next().and_then(|id| id.number()).map(|id| id.to_string()),
+        Minted::Texts(_) => None,
     };
     id.ok_or_else(|| {
         Refusal::new(

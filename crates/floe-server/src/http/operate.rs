@@ -27,6 +27,7 @@ pub(super) async fn home() -> Response<Body> {
         " mints unique IDs.\n\n",
         "  /v1/mint/orders          one ID (?n=10 for more; Accept: text/plain for one a line)\n",
         "  /v1/inspect/<ID>         an ID taken apart\n",
+        "  /v1/open/<NAME>/<ID>     the number that an ID in a form stands for\n",
         "  /v1/names, /v1/slots     what is served, and by whom\n",
         "  /livez, /readyz          for whatever starts and routes\n",
         "  /metrics                 for Prometheus\n",

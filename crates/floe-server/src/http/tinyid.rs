@@ -177,7 +177,7 @@ async fn ids(shared: &Shared, asked: &Asked) -> Result<Vec<i64>, Refusal> {
     let n = batch.filter(|size| !size.is_empty()).map_or(Ok(1), |size| shared.service.count(&size))?;
     match shared.service.mint(&caller, Wire::Tinyid, &name, n).await? {
         Minted::Numbers(ids) => Ok(ids.map(i64::from).collect()),
-        Minted::Wide(_) | Minted::Dated(_) => Err(no_segment(&name)),
+        Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => Err(no_segment(&name)),
     }
 }
 

@@ -11,7 +11,7 @@ use super::accept::{Media, negotiate};
 use super::problem::{HttpProblem, Problem, ProblemBody};
 use super::{Shared, blocking, ids, query};
 use crate::access::Caller;
-use crate::service::{Inspection, NameReport, NamesPage, SlotsPage, Wire};
+use crate::service::{Inspection, NameReport, NamesPage, Opened, SlotsPage, Wire};
 use crate::status::Refusal;
 
 /// The most that one page lists.
@@ -121,6 +121,9 @@ async fn mint(
 /// Refuses to write as numbers what is none of 64 bits.
 fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Problem> {
     let cause = match definition {
+        definition if definition.is_text() => {
+            format!("the IDs of `{name}` are text, as its kind or its form writes them")
+        }
         Definition::Snowflake { layout, .. } if layout.total_bits() > 63 => {
             format!("the IDs of `{name}` have up to {} bits", layout.total_bits())
         }
@@ -175,6 +178,34 @@ pub(super) async fn inspect(
         service.inspect(&caller, &segment, name.as_deref(), layout.as_deref())
     };
     blocking(&shared, work).await.map(Json)
+}
+
+/// Open an ID
+///
+/// The number that an ID stands for where its name has a form: what a sealed ID hides.
+#[utoipa::path(
+    get,
+    path = "/v1/open/{name}/{text}",
+    tag = "ids",
+    params(
+        ("name" = String, Path, description = "The name that it was minted under"),
+        ("text" = String, Path, description = "The ID")
+    ),
+    responses(
+        (status = 200, description = "The number", body = Opened),
+        (status = 400, description = "The name has no form, or its form does not write this text", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn open(
+    State(shared): State<Shared>,
+    caller: Caller,
+    Segments(segments): Segments<2>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Opened>, Problem> {
+    let [] = query::read(query.as_deref(), [])?;
+    let [name, text] = segments;
+    blocking(&shared, move |service| service.open_text(&caller, &name, &text)).await.map(Json)
 }
 
 /// List names
@@ -254,9 +285,22 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Segments([segment]) = Segments::from_request_parts(parts, state).await?;
+        Ok(Self(segment))
+    }
+}
+
+/// The parameters of a path, decoded.
+pub(super) struct Segments<const COUNT: usize>([String; COUNT]);
+
+impl<S: Send + Sync, const COUNT: usize> FromRequestParts<S> for Segments<COUNT> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let params = RawPathParams::from_request_parts(parts, state)
             .await
             .map_err(|_| Refusal::bad("the path is not UTF-8 under its percent-encoding: encode it so"))?;
-        Ok(Self(params.iter().next().map_or("", |(_, value)| value).to_owned()))
+        let mut values = params.iter().map(|(_, value)| value.to_owned());
+        Ok(Self([(); COUNT].map(|()| values.next().unwrap_or_default())))
     }
 }

@@ -1,11 +1,14 @@
 //! Taking an ID apart.
 
+use floe::form::FormError;
+use floe::kind::{Ksuid, NanoId, ObjectId, ReadError, Ulid, Uuid};
 use floe::layout::{FieldKind, PRESETS};
-use floe::{DatedShape, Definition, Layout, Overflow, UnixMillis, WideId};
+use floe::{DatedShape, Definition, Layout, Name, Overflow, UnixMillis, WideId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Known, Service, short};
+use super::report::form_of;
+use super::{Known, Service, names, short};
 use crate::access::Caller;
 use crate::status::{Refusal, Status};
 
@@ -27,10 +30,10 @@ pub(crate) struct Reading {
     /// The preset whose layout it would have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// `snowflake`, `segment`, `counter` or `dated`.
+    /// `snowflake`, `segment`, `counter`, `dated`, `uuid7`, …
     pub kind: String,
     /// How it is written.
-    pub form: &'static str,
+    pub form: String,
     /// The bit fields, tick and epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
@@ -65,6 +68,20 @@ pub(crate) struct Field {
     pub shift: u32,
     /// What it holds.
     pub value: u64,
+}
+
+/// What an ID of a name with a form stands for.
+#[derive(Clone, Serialize, ToSchema, Debug)]
+pub(crate) struct Opened {
+    /// The name.
+    pub name: String,
+    /// The ID as it was given.
+    pub id: String,
+    /// The number that it is, in decimal digits.
+    pub number: String,
+    /// The ID as its kind writes it, where that is not the number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// An ID that was minted by a clock this much ahead of this one still makes sense.
@@ -107,16 +124,54 @@ impl Service {
 
     fn read_under(&self, caller: &Caller, id: &str, name: &str) -> Result<Reading, Refusal> {
         caller.check_name(name)?;
-        let definition = match self.find(name) {
-            Some(Known::Open(open)) => open.handle.definition().clone(),
-            Some(Known::Mismatch(_)) | None => {
-                let report = self.name(caller, name)?;
-                report.definition.parse().map_err(|error: floe::DefinitionError| {
-                    Refusal::new(Status::WrongKind, error.to_string())
-                })?
-            }
+        read(id, &self.known_definition(caller, name)?)
+    }
+
+    /// The number that an ID of a name with a form stands for: what a sealed one hides, and what a database has. Blocking
+    /// where the name is not open here.
+    ///
+    /// # Errors
+    /// A [`Refusal`]: no such name, one without a form, or a text that its form does not write.
+    pub(crate) fn open_text(&self, caller: &Caller, name: &str, id: &str) -> Result<Opened, Refusal> {
+        caller.check_name(name)?;
+        let definition = self.known_definition(caller, name)?;
+        let Some(form) = definition.form() else {
+            return Err(Refusal::new(
+                Status::WrongKind,
+                format!(
+                    "`{name}` has no form, so its IDs stand for nothing else: /v1/inspect takes them apart"
+                ),
+            ));
         };
-        read(id, &definition)
+        let number = form.decode(id).map_err(|error| no_text_of_the_form(id, &definition, &error))?;
+        let opened =
+            |text| Opened { name: name.to_owned(), id: id.to_owned(), number: number.to_string(), text };
+        Ok(match definition.unformed() {
+            Definition::Uuid4 | Definition::Uuid7 { .. } => {
+                opened(Some(Uuid::from_bytes(number.to_be_bytes()).to_string()))
+            }
+            Definition::Ulid => opened(Some(Ulid::from_bytes(number.to_be_bytes()).to_string())),
+            Definition::ObjectId => opened(object_id(number).map(|id| id.to_string())),
+            _ => opened(None),
+        })
+    }
+
+    /// What a name is, with the keys that this server has for it, and without opening it.
+    fn known_definition(&self, caller: &Caller, name: &str) -> Result<Definition, Refusal> {
+        if let Some(Known::Open(open)) = self.find(name) {
+            return Ok(open.handle.definition().clone());
+        }
+        let report = self.name(caller, name)?;
+        // Only what the ledger has is what IDs were minted by; the configuration brings the keys.
+        if let Ok(parsed) = Name::new(name)
+            && let Ok(names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings))) =
+                self.rules.of(&parsed)
+            && settings.definition.to_string() == report.definition
+        {
+            return Ok(settings.definition.clone());
+        }
+        let stored = report.definition.parse();
+        stored.map_err(|error: floe::DefinitionError| Refusal::new(Status::WrongKind, error.to_string()))
     }
 
     /// Every reading that makes sense: a time that has been, in a layout that covers every bit.
@@ -127,13 +182,16 @@ impl Service {
         let mut readings = Vec::new();
         for served in status.names.iter().filter(|served| caller.sees(served.name.as_str())) {
             // A counted number can be any: it is a reading only where the name's own shape shows in it.
-            if let Definition::Snowflake { .. } | Definition::Dated(_) = served.definition
+            let counted =
+                matches!(served.definition.unformed(), Definition::Segment { .. } | Definition::Counter);
+            if (!counted || served.definition.form().is_some())
                 && let Ok(reading) = read(id, &served.definition)
                 && sensible(&reading)
             {
                 readings.push(Reading { name: Some(served.name.to_string()), ..reading });
             }
         }
+        readings.extend(read_unreserved(id).into_iter().filter(sensible));
         let parsed = number(id);
         if let Ok(number) = parsed {
             for preset in PRESETS {
@@ -169,7 +227,83 @@ fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
             Ok(Reading { position: Some(value.ok_or_else(|| foreign(id, definition))?), ..blank(definition) })
         }
         Definition::Dated(shape) => read_dated(id, shape).ok_or_else(|| foreign(id, definition)),
+        Definition::Formed(inner, form) => {
+            let number = form.decode(id).map_err(|error| no_text_of_the_form(id, definition, &error))?;
+            let reading = match **inner {
+                Definition::Ulid => timed(definition, Some(Ulid::from_bytes(number.to_be_bytes()).time())),
+                Definition::Uuid4 | Definition::Uuid7 { .. } => {
+                    timed(definition, Uuid::from_bytes(number.to_be_bytes()).time())
+                }
+                Definition::ObjectId => timed(definition, object_id(number).map(ObjectId::time)),
+                _ => read(&number.to_string(), inner)?,
+            };
+            Ok(Reading { form: form_of(definition), ..reading })
+        }
+        Definition::Uuid4 | Definition::Uuid7 { .. } => {
+            let wanted = if *definition == Definition::Uuid4 { 4 } else { 7 };
+            let id: Uuid = own_text(id)?;
+            match id.version() == Some(wanted) {
+                true => Ok(timed(definition, id.time())),
+                false => Err(foreign(&id.to_string(), definition)),
+            }
+        }
+        Definition::Ulid => Ok(timed(definition, Some(own_text::<Ulid>(id)?.time()))),
+        Definition::ObjectId => Ok(timed(definition, Some(own_text::<ObjectId>(id)?.time()))),
+        Definition::Ksuid => Ok(timed(definition, Some(own_text::<Ksuid>(id)?.time()))),
+        Definition::NanoId(format) => {
+            let _: NanoId = format.read(id).map_err(|error| Refusal::bad(error.to_string()))?;
+            Ok(blank(definition))
+        }
+        Definition::Registered(_) => Err(Refusal::new(
+            Status::WrongKind,
+            format!(
+                "what is in an ID of the kind {} is known to whoever registered it",
+                definition.kind_name()
+            ),
+        )),
     }
+}
+
+/// What an ID of a kind without a ledger can be: nothing of who minted it is in it.
+fn read_unreserved(id: &str) -> Vec<Reading> {
+    let mut readings = Vec::new();
+    if let Ok(id) = id.parse::<Uuid>() {
+        let kind = id.version().map_or_else(|| "uuid".to_owned(), |version| format!("uuid{version}"));
+        readings.push(Reading { kind, form: "uuid".to_owned(), ..timed(&Definition::Uuid4, id.time()) });
+    }
+    if let Ok(id) = id.parse::<Ulid>() {
+        readings.push(timed(&Definition::Ulid, Some(id.time())));
+    }
+    if let Ok(id) = id.parse::<ObjectId>() {
+        readings.push(timed(&Definition::ObjectId, Some(id.time())));
+    }
+    if let Ok(id) = id.parse::<Ksuid>() {
+        readings.push(timed(&Definition::Ksuid, Some(id.time())));
+    }
+    readings
+}
+
+fn timed(definition: &Definition, time: Option<UnixMillis>) -> Reading {
+    Reading {
+        time: time.map(|time| time.to_string()),
+        time_ms: time.map(UnixMillis::get),
+        ..blank(definition)
+    }
+}
+
+fn own_text<I: std::str::FromStr<Err = ReadError>>(id: &str) -> Result<I, Refusal> {
+    id.parse().map_err(|error: ReadError| Refusal::bad(error.to_string()))
+}
+
+/// The ObjectId of a number of at most 96 bits.
+fn object_id(number: u128) -> Option<ObjectId> {
+    let bytes = number.to_be_bytes();
+    let (above, rest) = bytes.split_at(4);
+    above.iter().all(|byte| *byte == 0).then(|| ObjectId::try_from(rest).ok()).flatten()
+}
+
+fn no_text_of_the_form(id: &str, definition: &Definition, error: &FormError) -> Refusal {
+    Refusal::bad(format!("{} is no ID in the form \"{}\": {error}", short(id), form_of(definition)))
 }
 
 fn read_snowflake(id: u128, layout: &Layout) -> Result<Reading, Refusal> {
@@ -211,8 +345,8 @@ fn blank(definition: &Definition) -> Reading {
     Reading {
         name: None,
         preset: None,
-        kind: definition.kind().to_string(),
-        form: "decimal",
+        kind: definition.kind_name().to_owned(),
+        form: form_of(definition),
         layout: None,
         time: None,
         time_ms: None,

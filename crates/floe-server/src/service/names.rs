@@ -42,8 +42,17 @@ impl Wire {
         }
     }
 
-    /// Refuses a kind that does not answer on this wire.
-    pub(super) fn admits(self, name: &str, kind: Kind) -> Result<(), Refusal> {
+    /// Refuses a kind, or a form, that does not answer on this wire.
+    pub(super) fn admits(self, name: &str, definition: &Definition) -> Result<(), Refusal> {
+        let kind = definition.kind();
+        if definition.is_text() && !matches!(self, Self::Native | Self::Katsubushi) {
+            return Err(Refusal::new(
+                Status::WrongKind,
+                format!(
+                    "the IDs of `{name}` are texts, and this call answers with numbers: ask at /v1/mint/{name}, with MINT of Redis' protocol, or with memcached's get"
+                ),
+            ));
+        }
         let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
         let instead = match self {
             Self::Native | Self::RespIncr | Self::Katsubushi | Self::Mysql => return Ok(()),

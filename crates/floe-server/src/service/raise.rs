@@ -56,7 +56,7 @@ impl Service {
                 format!("{next} is past 2^63 - 1, which no ID is: name a smaller number"),
             ));
         }
-        let position = match definition {
+        let position = match definition.unformed() {
             Definition::Segment { increment, offset } => {
                 next.saturating_sub(*offset).div_ceil((*increment).max(1))
             }
@@ -66,6 +66,12 @@ impl Service {
                 return Err(Refusal::new(
                     Status::WrongKind,
                     format!("the IDs of `{name}` begin with the time, so there is nothing to raise"),
+                ));
+            }
+            _ => {
+                return Err(Refusal::new(
+                    Status::WrongKind,
+                    format!("the IDs of `{name}` are not counted, so there is nothing to raise"),
                 ));
             }
         };
@@ -80,7 +86,7 @@ impl Service {
         let key = Key::name(name);
         let records = self.records(key.as_str(), 1)?;
         let mark = records.iter().find(|record| record.key == key.as_str()).map_or(0, |record| record.mark);
-        let segment = matches!(definition, Definition::Segment { .. });
+        let segment = definition.kind() == floe::Kind::Segment;
         if segment && mark > 0 {
             return Err(held());
         }

@@ -26,7 +26,7 @@ pub(crate) struct NameReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
     /// How its IDs are written.
-    pub form: &'static str,
+    pub form: String,
     /// When the layout's time bits run out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<String>,
@@ -289,16 +289,16 @@ impl Service {
 }
 
 fn described(name: &str, definition: &Definition) -> NameReport {
-    let layout = match definition {
+    let layout = match definition.unformed() {
         Definition::Snowflake { layout, .. } => Some(layout),
-        Definition::Segment { .. } | Definition::Counter | Definition::Dated(_) => None,
+        _ => None,
     };
     NameReport {
         name: name.to_owned(),
-        kind: definition.kind().to_string(),
+        kind: definition.kind_name().to_owned(),
         definition: definition.to_string(),
         layout: layout.map(ToString::to_string),
-        form: "decimal",
+        form: form_of(definition),
         horizon: layout.map(|layout| layout.horizon().to_string()),
         minted: 0,
         state: "closed",
@@ -306,6 +306,15 @@ fn described(name: &str, definition: &Definition) -> NameReport {
         window_left_ms: None,
         segment_left: None,
         ahead_ms: None,
+    }
+}
+
+/// How the IDs of a name are written.
+pub(super) fn form_of(definition: &Definition) -> String {
+    match definition.form() {
+        Some(form) => form.to_string(),
+        None if definition.is_text() => definition.kind_name().to_owned(),
+        None => "decimal".to_owned(),
     }
 }
 
@@ -323,7 +332,9 @@ fn barren(status: &floe::Status) -> Option<String> {
     let serves = |name: &NameStatus| {
         let in_window = window_lasts && name.definition.kind() == Kind::Snowflake;
         match name.state {
-            NameState::Ready => !ledger_gone || name.left > 0 || in_window,
+            NameState::Ready => {
+                !ledger_gone || name.left > 0 || in_window || !name.definition.kind().is_number()
+            }
             NameState::Unavailable { .. } => in_window,
             NameState::Exhausted(_) | NameState::ClockApart(_) | NameState::Stopped(_) => false,
         }

@@ -118,6 +118,8 @@ pub(super) fn define(floe: &Floe, name: usize, fleet: &Fleet, odd: bool) -> Resu
         Handle::Segment(segment, _) => Served::Segment(segment),
         Handle::Counter(counter, _) => Served::Counter(counter),
         Handle::Dated(dated, _) => Served::Dated(dated),
-        Handle::Wide(..) => return Err(DefineError::Invalid("no name here is wide".to_owned())),
+        Handle::Wide(..) | Handle::Texts(..) => {
+            return Err(DefineError::Invalid("no name here is wide, or a text".to_owned()));
+        }
     })
 }

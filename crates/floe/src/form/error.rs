@@ -67,6 +67,9 @@ pub enum FormError {
         /// Where they have to stand.
         at: usize,
     },
+    /// The form has no key to seal with; [`Form::with_keys`](super::Form::with_keys) brings it.
+    #[error("this form has no key to seal with")]
+    NoKeyToSeal,
     /// The text says that it was sealed with a key that the form does not have.
     #[error("the key {0} is unknown here: add it to the keys of the form, or the text is of another service")]
     UnknownKey(KeyId),
@@ -105,6 +108,7 @@ impl FormError {
             }
             Self::Empty
             | Self::TooLarge { .. }
+            | Self::NoKeyToSeal
             | Self::UnknownKey(_)
             | Self::DoesNotFit { .. }
             | Self::Blocked { .. } => {}
@@ -143,6 +147,11 @@ pub enum FormDefinitionError {
     /// The key that a sealed form seals with is not among those that it was given.
     #[error("the key {0} is missing: this form seals with it")]
     MissingKey(KeyId),
+    /// The key has the right id, and is not the one that the form was used with before.
+    #[error(
+        "the key {0} is not the one that this form has sealed with before, by its check value: two keys under one id would write one text for two numbers"
+    )]
+    AnotherKey(KeyId),
 }
 
 impl FormDefinitionError {

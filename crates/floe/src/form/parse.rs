@@ -10,19 +10,40 @@ use super::digits::{Digits, Length, Radix};
 use super::error::FormDefinitionError;
 use super::{Form, Hashids, KeyId, KeyPlace, Notation, Sqids, hashids, sqids};
 
+/// `{:#}` leaves out what may change: which key seals, where the texts say it themselves.
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unsaid = match self.notation {
             Notation::TypeId => Self::TYPE_ID_BITS,
             _ => Self::BITS,
         };
-        self.write(f, unsaid)
+        self.write(f, unsaid, f.alternate())
     }
 }
 
 impl Form {
-    /// The canonical text, without the bits if they are those that go without saying.
-    fn write(&self, f: &mut fmt::Formatter<'_>, unsaid: u32) -> fmt::Result {
+    /// Reads a form for numbers of `bits` bits, where the text does not say of how many.
+    ///
+    /// ```
+    /// use floe::form::Form;
+    /// assert_eq!(Form::of_bits("base62 width=22", 128)?, "base62 bits=128 width=22".parse()?);
+    /// # Ok::<(), floe::form::FormDefinitionError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FormDefinitionError`], as for `FromStr`.
+    pub fn of_bits(text: &str, bits: u32) -> Result<Self, FormDefinitionError> {
+        let (name, rest) =
+            text.trim_ascii().split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((text, ""));
+        match rest.split_ascii_whitespace().any(|word| word.starts_with("bits=")) {
+            true => text.parse(),
+            false => format!("{name} bits={bits} {rest}").parse(),
+        }
+    }
+
+    /// The canonical text, without the bits if they are those that go without saying; where it has to be `lasting`, without
+    /// the key as well if the form's texts say theirs.
+    fn write(&self, f: &mut fmt::Formatter<'_>, unsaid: u32, lasting: bool) -> fmt::Result {
         let bits = |f: &mut fmt::Formatter<'_>| match self.bits == unsaid {
             true => Ok(()),
             false => write!(f, " bits={}", self.bits),
@@ -37,7 +58,13 @@ impl Form {
                 };
             }
             Notation::Sealed(sealed) => {
-                write!(f, "sealed key={}", sealed.key)?;
+                f.write_str("sealed")?;
+                if let Some(key) = sealed.key.filter(|_| !lasting || sealed.place == KeyPlace::Unsaid) {
+                    write!(f, " key={key}")?;
+                }
+                if let Some(check) = sealed.check {
+                    write!(f, " check={check}")?;
+                }
                 bits(f)?;
                 match sealed.place {
                     KeyPlace::Unsaid => {}
@@ -45,7 +72,7 @@ impl Form {
                     KeyPlace::Prefix => f.write_str(" keyid=prefix")?,
                 }
                 f.write_str(" ")?;
-                sealed.inner.write(f, sealed.inner.bits)?;
+                sealed.inner.write(f, sealed.inner.bits, lasting)?;
             }
             Notation::Hashids(shuffled) => {
                 let Hashids { salt, min, alphabet } = &shuffled.hashids;
@@ -119,9 +146,10 @@ fn read_sealed(mut words: Words<'_>) -> Result<Form, FormDefinitionError> {
     let inner = Words { form: inner.remove(0), words: inner };
     let bits = words.number("bits")?.unwrap_or(Form::BITS);
     let key = words.number("key")?.map(KeyId::new);
-    let key = key.ok_or_else(|| {
-        FormDefinitionError::value("say the id of the key of a sealed form: sealed key=1 base62")
-    })?;
+    let check = match words.value("check") {
+        None => None,
+        Some(value) => Some(value.parse().map_err(|()| words.error(&format!("check={value}")))?),
+    };
     let place = match words.value("keyid") {
         None => KeyPlace::Unsaid,
         Some("prefix") => KeyPlace::Prefix,
@@ -131,8 +159,16 @@ fn read_sealed(mut words: Words<'_>) -> Result<Form, FormDefinitionError> {
         }
     };
     words.end()?;
+    if key.is_none() && place == KeyPlace::Unsaid {
+        return Err(FormDefinitionError::value(
+            "say the id of the key of a sealed form: sealed key=1 base62",
+        ));
+    }
+    if check.is_some() && place != KeyPlace::Unsaid {
+        return Err(FormDefinitionError::value("a check value is for the one key of a form without keyid="));
+    }
     let inner_bits = bits.checked_add(place.bits()).ok_or_else(|| words.error("bits"))?;
-    Form::sealed(bits, key, place, read(inner, Some(inner_bits))?)
+    Ok(Form::seal(bits, key, place, read(inner, Some(inner_bits))?)?.with_check(check))
 }
 
 fn read_words(words: &mut Words<'_>, bits: Option<u32>) -> Result<Form, FormDefinitionError> {
@@ -243,7 +279,7 @@ fn number<N: FromStr>(text: &str) -> Option<N> {
 
 /// A value in which every byte but those of printable ASCII is `%` and two hexadecimal digits, and so are `%` itself and
 /// the comma, which divides lists.
-struct Escaped<'t>(&'t str);
+pub(crate) struct Escaped<'t>(pub(crate) &'t str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -256,7 +292,7 @@ impl fmt::Display for Escaped<'_> {
 }
 
 /// What was escaped, if it was so by the rules and is UTF-8.
-fn unescape(value: &str) -> Option<String> {
+pub(crate) fn unescape(value: &str) -> Option<String> {
     let (first, rest) = value.split_once('%').map_or((value, None), |(first, rest)| (first, Some(rest)));
     let mut bytes = first.as_bytes().to_vec();
     for part in rest.into_iter().flat_map(|rest| rest.split('%')) {

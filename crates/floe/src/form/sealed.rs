@@ -34,10 +34,17 @@ pub enum KeyPlace {
     Prefix,
 }
 
+/// What tells one key from another with the same id, without showing either: 24 bits that it enciphers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct KeyCheck(u32);
+
 /// The sealed part of a form.
 #[derive(Clone)]
 pub(super) struct Sealed {
-    pub(super) key: KeyId,
+    /// The key to seal with; a form whose texts say their keys can do without, and then only opens.
+    pub(super) key: Option<KeyId>,
+    /// That of the one key that a form has for ever.
+    pub(super) check: Option<KeyCheck>,
     pub(super) place: KeyPlace,
     /// What the sealed number is written in.
     pub(super) inner: Form,
@@ -70,36 +77,52 @@ impl KeyPlace {
 }
 
 impl Sealed {
-    pub(super) fn new(key: KeyId, place: KeyPlace, inner: Form) -> Result<Self, FormDefinitionError> {
+    pub(super) fn new(key: Option<KeyId>, place: KeyPlace, inner: Form) -> Result<Self, FormDefinitionError> {
         if let KeyPlace::Bits(bits) = place {
             if bits == 0 || bits > MAX_KEY_BITS {
                 return Err(FormDefinitionError::Value(format!(
                     "{bits} bits of key id are outside 1..={MAX_KEY_BITS}"
                 )));
             }
-            if u32::from(key.0) >> bits != 0 {
+            if let Some(key) = key.filter(|key| u32::from(key.0) >> bits != 0) {
                 return Err(FormDefinitionError::Value(format!("the key id {key} does not fit {bits} bits")));
             }
         }
-        let before = if place == KeyPlace::Prefix { format!("{key}-") } else { String::new() };
-        Ok(Self { key, place, inner, before, seal: None, open: BTreeMap::new() })
+        let before = match (place, key) {
+            (KeyPlace::Prefix, Some(key)) => format!("{key}-"),
+            _ => String::new(),
+        };
+        Ok(Self { key, check: None, place, inner, before, seal: None, open: BTreeMap::new() })
     }
 
     pub(super) fn with_keys(&self, bits: u32, keys: &Keys) -> Result<Self, FormDefinitionError> {
-        let current = keys.0.get(&self.key).ok_or(FormDefinitionError::MissingKey(self.key))?;
-        let seal = Some(Permutation::new(bits, current.0));
+        let named = |id| keys.0.get(&id).ok_or(FormDefinitionError::MissingKey(id));
+        let current = self.key.map(named).transpose()?;
         // Where a text does not say its key there is but one.
-        let open = keys.0.iter().filter(|(id, _)| self.place != KeyPlace::Unsaid || **id == self.key);
+        let one = self.place == KeyPlace::Unsaid;
+        let check = current.filter(|_| one).map(|key| KeyCheck(Permutation::check(key.0)));
+        if let (Some(id), Some(_)) = (self.key, self.check.filter(|known| check != Some(*known))) {
+            return Err(FormDefinitionError::AnotherKey(id));
+        }
+        let seal = current.map(|key| Permutation::new(bits, key.0));
+        let open = keys.0.iter().filter(|(id, _)| !one || Some(**id) == self.key);
         let open = open.map(|(id, key)| (*id, Permutation::new(bits, key.0))).collect();
-        Ok(Self { seal, open, ..self.clone() })
+        Ok(Self { check, seal, open, ..self.clone() })
+    }
+
+    /// Whether it can write: it was given the key to do so.
+    pub(super) fn can_seal(&self) -> bool {
+        self.seal.is_some()
     }
 
     #[inline]
     pub(super) fn put(&self, number: u128, bits: u32, buffer: &mut Buffer) -> Result<(), FormError> {
-        let permutation = self.seal.as_ref().ok_or(FormError::UnknownKey(self.key))?;
+        let (Some(permutation), Some(key)) = (&self.seal, self.key) else {
+            return Err(FormError::NoKeyToSeal);
+        };
         let mut sealed = permutation.seal(number);
         if let KeyPlace::Bits(_) = self.place {
-            sealed |= u128::from(self.key.0) << bits;
+            sealed |= u128::from(key.0) << bits;
         }
         self.inner.put(sealed, buffer)?;
         if self.place == KeyPlace::Prefix {
@@ -111,7 +134,7 @@ impl Sealed {
     /// What `text` means.
     pub(super) fn read(&self, text: &str, bits: u32) -> Result<u128, FormError> {
         let (key, sealed) = match self.place {
-            KeyPlace::Unsaid => (self.key, self.inner.decode(text)?),
+            KeyPlace::Unsaid => (self.key.ok_or(FormError::NoKeyToSeal)?, self.inner.decode(text)?),
             KeyPlace::Bits(_) => {
                 let number = self.inner.decode(text)?;
                 let id = u16::try_from(number >> bits).map_err(|_| FormError::TooLarge { bits })?;
@@ -150,6 +173,22 @@ impl KeyId {
     /// The number.
     pub const fn get(self) -> u16 {
         self.0
+    }
+}
+
+impl fmt::Display for KeyCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:06x}", self.0)
+    }
+}
+
+impl FromStr for KeyCheck {
+    type Err = ();
+
+    /// Reads what `Display` writes.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let check = u32::from_str_radix(text, 16).map(Self).map_err(|_| ())?;
+        if check.to_string() == text { Ok(check) } else { Err(()) }
     }
 }
 

@@ -11,3 +11,4 @@ mod generators;
 mod kinds;
 mod minters;
 mod segment;
+mod texts;

@@ -1,0 +1,382 @@
+//! IDs that are texts: of kinds for which nothing is reserved, of kinds that the program registered, and numbers in a form.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use crate::definition::{Definition, DefinitionError, Properties, Registered, check_type_name};
+use crate::error::MintError;
+use crate::floe::Floe;
+use crate::form::{Buffer, Form, FormError};
+use crate::handle::{Handle, Minted};
+use crate::kind::{
+    KsuidGenerator, MAX_MANY, Mint, NanoIdGenerator, ObjectIdGenerator, UlidGenerator, UuidV4Generator,
+    UuidV7Generator, check_count,
+};
+use crate::name::Name;
+
+/// Mints the IDs of a name as texts. [`Floe::define`] makes it, as [`Handle::Texts`].
+///
+/// ```
+/// use floe::{Definition, Floe, Handle, Name, ledger::Memory};
+/// let floe = Floe::open(Memory::default())?;
+/// let short = Definition::SEGMENT.in_form("base36 width=13 prefix=T-".parse()?)?;
+/// let Handle::Texts(tickets, _) = floe.define(&Name::new("tickets")?, &short, &Default::default())? else { unreachable!() };
+/// assert_eq!(tickets.mint()?, "T-0000000000001");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct TextMinter {
+    name: Name,
+    source: Source,
+    form: Option<Arc<Form>>,
+}
+
+#[derive(Clone)]
+enum Source {
+    Numbers(Box<Handle>),
+    Uuid4(UuidV4Generator),
+    Uuid7(UuidV7Generator),
+    Ulid(UlidGenerator),
+    ObjectId(ObjectIdGenerator),
+    Ksuid(KsuidGenerator),
+    NanoId(NanoIdGenerator),
+    Registered(Arc<dyn MintTexts>),
+}
+
+/// Texts that were minted in one step: an iterator over them, and [`next_text`](Self::next_text) for who needs none to keep.
+#[derive(Clone, Default, Debug)]
+pub struct Texts {
+    text: String,
+    ends: Vec<usize>,
+    next: usize,
+}
+
+/// Kinds of a program's own, by the type names that definitions have them under.
+///
+/// ```
+/// use floe::kind::{Mint, UlidGenerator};
+/// use floe::{Definition, Floe, Handle, Kinds, MintError, Name, Properties, Registered, Taste, ledger::Memory};
+///
+/// struct Tagged(String, UlidGenerator);
+///
+/// impl Mint for Tagged {
+///     type Id = String;
+///     fn mint(&self) -> Result<String, MintError> {
+///         Ok(format!("{}:{}", self.0, self.1.mint()?))
+///     }
+/// }
+///
+/// let kinds = Kinds::new().with("tagged", |properties, _| {
+///     let tag = properties.get("tag").ok_or("it needs the property tag")?;
+///     Ok(Tagged(tag.to_owned(), UlidGenerator::new()))
+/// });
+/// let floe = Floe::builder().kinds(kinds).open(Memory::default())?;
+/// let tagged = Registered::new("tagged", Properties::default().with("tag", "eu")?)?;
+/// let users = floe.define(&Name::new("users")?, &Definition::Registered(tagged), &Taste::default())?;
+/// let Handle::Texts(users, _) = users else { unreachable!() };
+/// assert!(users.mint()?.starts_with("eu:0"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Kinds(BTreeMap<String, Arc<Make>>);
+
+/// Makes a registered kind for a name.
+type Make = dyn Fn(&Properties, &Floe) -> Result<Arc<dyn MintTexts>, String> + Send + Sync;
+
+/// A registered kind that was made for a name.
+trait MintTexts: Send + Sync {
+    fn put(&self, count: u64, texts: &mut Texts) -> Result<(), MintError>;
+}
+
+/// The longest text that a registered kind may mint, in bytes.
+const MAX_TEXT: usize = 1024;
+
+impl<M: Mint> MintTexts for M
+where
+    M::Id: fmt::Display,
+{
+    fn put(&self, count: u64, texts: &mut Texts) -> Result<(), MintError> {
+        for id in self.mint_many(count)? {
+            let begun = texts.text.len();
+            texts.put(&id);
+            let text = texts.text.get(begun..).unwrap_or_default();
+            // It is to be a line of a text and a word of a log, like any other ID.
+            if text.is_empty() || text.len() > MAX_TEXT || text.contains(|c: char| c.is_control()) {
+                return Err(MintError::Stopped(format!(
+                    "the registered kind made {text:.80?}: an ID has 1 to {MAX_TEXT} bytes and no control characters"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kinds {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// One more, in the place of any that has the type name: 1 to 64 of `a-z0-9_-`, and none of floe's own kinds, which
+    /// [`Builder::open`](crate::Builder::open) checks.
+    ///
+    /// For each name of the kind `make` is called once, with the properties of its definition and with the floe, from which
+    /// it may take generators of other names. The floe itself is not to be kept, or it is never dropped. In place of a kind
+    /// it returns why there can be none. An ID is what `Display` makes of `M::Id`: 1 to 1,024 bytes without control
+    /// characters. That no two are the same is the kind's to see to.
+    #[must_use]
+    pub fn with<M>(
+        mut self,
+        type_name: impl Into<String>,
+        make: impl Fn(&Properties, &Floe) -> Result<M, String> + Send + Sync + 'static,
+    ) -> Self
+    where
+        M: Mint + 'static,
+        M::Id: fmt::Display,
+    {
+        let make: Arc<Make> = Arc::new(move |properties, floe| Ok(Arc::new(make(properties, floe)?)));
+        self.0.insert(type_name.into(), make);
+        self
+    }
+
+    /// The type names, in their order.
+    pub fn type_names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), DefinitionError> {
+        self.type_names().try_for_each(check_type_name)
+    }
+
+    /// The minter of a name.
+    ///
+    /// # Errors
+    /// Why there can be none.
+    pub(crate) fn make(&self, name: &Name, kind: &Registered, floe: &Floe) -> Result<TextMinter, String> {
+        let type_name = kind.type_name();
+        let make = self.0.get(type_name).ok_or_else(|| {
+            format!("the name {name} is of the kind {type_name:?}, which this program has not registered")
+        })?;
+        let minter = make(kind.properties(), floe)
+            .map_err(|why| format!("the kind {type_name:?} of the name {name}: {why}"))?;
+        Ok(TextMinter { name: name.clone(), source: Source::Registered(minter), form: None })
+    }
+}
+
+impl fmt::Debug for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Two are equal that have the same type names: what makes a kind cannot be compared.
+impl PartialEq for Kinds {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.keys().eq(other.0.keys())
+    }
+}
+
+impl TextMinter {
+    /// For a kind of floe's own without a ledger; `None` for every other.
+    pub(crate) fn unreserved(name: &Name, definition: &Definition) -> Option<Self> {
+        let source = match definition.unformed() {
+            Definition::Uuid4 => Source::Uuid4(UuidV4Generator::new()),
+            Definition::Uuid7 { precise: false } => Source::Uuid7(UuidV7Generator::new()),
+            Definition::Uuid7 { precise: true } => Source::Uuid7(UuidV7Generator::precise()),
+            Definition::Ulid => Source::Ulid(UlidGenerator::new()),
+            Definition::ObjectId => Source::ObjectId(ObjectIdGenerator::new()),
+            Definition::Ksuid => Source::Ksuid(KsuidGenerator::new()),
+            Definition::NanoId(format) => Source::NanoId(NanoIdGenerator::new(format.clone())),
+            _ => return None,
+        };
+        Some(Self { name: name.clone(), source, form: definition.form().cloned().map(Arc::new) })
+    }
+
+    /// The numbers of `handle`, in `form`.
+    pub(crate) fn formed(name: &Name, handle: Handle, form: &Form) -> Self {
+        Self {
+            name: name.clone(),
+            source: Source::Numbers(Box::new(handle)),
+            form: Some(Arc::new(form.clone())),
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// What mints the numbers that a form writes; `None` for kinds that are no numbers of a ledger's.
+    pub fn numbers(&self) -> Option<&Handle> {
+        match &self.source {
+            Source::Numbers(handle) => Some(handle),
+            _ => None,
+        }
+    }
+
+    /// Whether minting may wait inside a call, so that no async task should make it: a registered kind does what it likes.
+    pub fn may_block(&self) -> bool {
+        matches!(self.source, Source::Registered(_))
+    }
+
+    /// The most IDs of one call: [`MAX_MANY`], since texts are held, or less where what is behind a form mints less.
+    pub fn max_batch(&self) -> u64 {
+        match &self.source {
+            Source::Numbers(handle) => handle.max_batch().min(MAX_MANY),
+            _ => MAX_MANY,
+        }
+    }
+
+    /// Mints one ID.
+    ///
+    /// # Errors
+    /// [`MintError`]; `Exhausted` where a number has more bits than the form.
+    pub fn mint(&self) -> Result<String, MintError> {
+        let mut texts = self.mint_many(1)?;
+        Ok(texts.next_text().unwrap_or_default().to_owned())
+    }
+
+    /// Mints `count` IDs, 1 to [`max_batch`](Self::max_batch), waiting as long as what is behind it does.
+    ///
+    /// # Errors
+    /// [`MintError`]. Nothing is handed out then.
+    pub fn mint_many(&self, count: u64) -> Result<Texts, MintError> {
+        check_count(count)?;
+        match &self.source {
+            Source::Numbers(handle) => self.write(handle.mint_many(count)?),
+            _ => self.put(count),
+        }
+    }
+
+    /// `count` IDs if that needs no wait: never for a registered kind.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub fn try_mint_many(&self, count: u64) -> Result<Option<Texts>, MintError> {
+        check_count(count)?;
+        match &self.source {
+            Source::Numbers(handle) => {
+                handle.try_mint_many(count)?.map(|numbers| self.write(numbers)).transpose()
+            }
+            Source::Registered(_) => Ok(None),
+            _ => self.put(count).map(Some),
+        }
+    }
+
+    pub(crate) async fn mint_many_async(&self, count: u64) -> Result<Texts, MintError> {
+        check_count(count)?;
+        match &self.source {
+            Source::Numbers(handle) => self.write(Box::pin(handle.mint_many_async(count)).await?),
+            _ => self.put(count),
+        }
+    }
+
+    /// Numbers in the form.
+    fn write(&self, minted: Minted) -> Result<Texts, MintError> {
+        match minted {
+            Minted::Numbers(ids) => self.show(ids, |id| Some(id.get().into())),
+            Minted::Wide(ids) => self.show(ids, |id| Some(id.get())),
+            Minted::Dated(ids) => self.show(ids, |id| id.number().map(|number| number.get().into())),
+            Minted::Texts(texts) => Ok(texts),
+        }
+    }
+
+    /// What needs no ledger.
+    fn put(&self, count: u64) -> Result<Texts, MintError> {
+        let big_endian = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
+        match &self.source {
+            Source::Numbers(_) => Ok(Texts::default()),
+            Source::Uuid4(ids) => self.show(ids.mint_many(count)?, |id| Some(big_endian(&id.to_bytes()))),
+            Source::Uuid7(ids) => self.show(ids.mint_many(count)?, |id| Some(big_endian(&id.to_bytes()))),
+            Source::Ulid(ids) => self.show(ids.mint_many(count)?, |id| Some(big_endian(&id.to_bytes()))),
+            Source::ObjectId(ids) => self.show(ids.mint_many(count)?, |id| Some(big_endian(&id.to_bytes()))),
+            Source::Ksuid(ids) => self.show(ids.mint_many(count)?, |_| None),
+            Source::NanoId(ids) => self.show(ids.mint_many(count)?, |_| None),
+            Source::Registered(kind) => {
+                let mut texts = Texts::default();
+                kind.put(count, &mut texts)?;
+                Ok(texts)
+            }
+        }
+    }
+
+    /// IDs in the form, or in their own where there is none.
+    fn show<I: fmt::Display>(
+        &self,
+        ids: impl IntoIterator<Item = I>,
+        number: impl Fn(&I) -> Option<u128>,
+    ) -> Result<Texts, MintError> {
+        let (mut texts, mut buffer) = (Texts::default(), Buffer::new());
+        for id in ids {
+            match &self.form {
+                None => texts.put(&id),
+                Some(form) => {
+                    let number = number(&id).ok_or_else(|| {
+                        MintError::Stopped(format!("{id} is no number, and the form {form} writes numbers"))
+                    })?;
+                    texts.put_str(
+                        form.encode(number, &mut buffer).map_err(|error| self.refuse(form, &error))?,
+                    );
+                }
+            }
+        }
+        Ok(texts)
+    }
+
+    fn refuse(&self, form: &Form, error: &FormError) -> MintError {
+        let name = &self.name;
+        match error {
+            FormError::DoesNotFit { .. } => MintError::Exhausted(format!(
+                "the form \"{form}\" of {name} is used up: {error}. Take a new name with a form of more bits"
+            )),
+            other => MintError::Exhausted(format!("the form \"{form}\" of {name} cannot write it: {other}")),
+        }
+    }
+}
+
+impl Texts {
+    /// The next one.
+    pub fn next_text(&mut self) -> Option<&str> {
+        let end = *self.ends.get(self.next)?;
+        let begun =
+            self.next.checked_sub(1).map_or(0, |last| self.ends.get(last).copied().unwrap_or_default());
+        self.next += 1;
+        self.text.get(begun..end)
+    }
+
+    fn put(&mut self, id: &impl fmt::Display) {
+        // Writing to memory does not fail.
+        let _ = write!(self.text, "{id}");
+        self.ends.push(self.text.len());
+    }
+
+    fn put_str(&mut self, id: &str) {
+        self.text.push_str(id);
+        self.ends.push(self.text.len());
+    }
+}
+
+impl Iterator for Texts {
+    type Item = Box<str>;
+
+    fn next(&mut self) -> Option<Box<str>> {
+        self.next_text().map(Box::from)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.ends.len() - self.next;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Texts {}
+
+impl fmt::Debug for TextMinter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextMinter")
+            .field("name", &self.name)
+            .field("form", &self.form)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,362 @@
+//! Names whose IDs are texts: kinds for which nothing is reserved, forms of numbers, registered kinds.
+
+use std::collections::HashSet;
+
+use floe::form::{Form, FormError, Key, KeyId, Keys};
+use floe::kind::{Mint, NanoIdFormat, UlidGenerator};
+use floe::ledger::Memory;
+use floe::{
+    DatedShape, DefineError, Definition, DefinitionError, Floe, Handle, Kind, Kinds, Layout, MintError,
+    Minted, Name, NameState, Overflow, Properties, Registered, Taste, TextMinter,
+};
+
+const TWITTER: Definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
+
+fn open() -> Floe {
+    Floe::open(Memory::default()).unwrap()
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn define(floe: &Floe, called: &str, definition: &Definition) -> Result<TextMinter, DefineError> {
+    match floe.define(&name(called), definition, &Taste::default())? {
+        Handle::Texts(minter, _) => Ok(minter),
+        other => panic!("{called} is served as {}", other.definition()),
+    }
+}
+
+fn formed(definition: Definition, form: &str) -> Definition {
+    let bits = definition.form_bits().unwrap();
+    definition.in_form(Form::of_bits(form, bits).unwrap()).unwrap()
+}
+
+fn key(byte: u8) -> Key {
+    Key::from([byte; 16])
+}
+
+fn sealed(form: &str, keys: &Keys) -> Definition {
+    Definition::SEGMENT.in_form(form.parse::<Form>().unwrap().with_keys(keys).unwrap()).unwrap()
+}
+
+fn one_key(id: u16, byte: u8) -> Keys {
+    Keys::new().with(KeyId::new(id), key(byte)).unwrap()
+}
+
+#[test]
+fn every_definition_has_one_text_and_is_read_from_it() {
+    let shape = DatedShape::new("UTC", 6, "", Overflow::Refuse).unwrap();
+    let hex = NanoIdFormat::new("0123456789%,", 12).unwrap();
+    let properties = Properties::default().with("worker-id", "3").unwrap().with("note", "a b=%\n").unwrap();
+    for (definition, kind, text) in [
+        (Definition::Uuid4, Kind::Uuid4, "uuid4"),
+        (Definition::Uuid7 { precise: false }, Kind::Uuid7, "uuid7"),
+        (Definition::Uuid7 { precise: true }, Kind::Uuid7, "uuid7 time=precise"),
+        (Definition::Ulid, Kind::Ulid, "ulid"),
+        (Definition::ObjectId, Kind::ObjectId, "objectid"),
+        (Definition::Ksuid, Kind::Ksuid, "ksuid"),
+        (Definition::NanoId(hex), Kind::NanoId, "nanoid length=12 alphabet=0123456789%25%2C"),
+        (
+            Definition::Registered(Registered::new("my-kind", properties).unwrap()),
+            Kind::Registered,
+            "registered type=my-kind note=a%20b=%25%0A worker-id=3",
+        ),
+        (
+            formed(TWITTER, "base62 width=11"),
+            Kind::Snowflake,
+            "snowflake time:41 datacenter:5 worker:5 sequence:12 tick=1ms epoch=2010-11-04T01:42:54.657Z form base62 width=11",
+        ),
+        (
+            formed(Definition::SEGMENT, "hashids salt=pepper min=6"),
+            Kind::Segment,
+            "segment increment=1 offset=1 form hashids salt=pepper min=6",
+        ),
+        (formed(Definition::Counter, "sqids bits=32"), Kind::Counter, "counter form sqids bits=32"),
+        (
+            formed(Definition::Dated(shape), "decimal prefix=INV-"),
+            Kind::Dated,
+            "dated zone=UTC digits=6 overflow=refuse prefix= form decimal prefix=INV-",
+        ),
+        (
+            formed(Definition::Uuid7 { precise: false }, "typeid type=user"),
+            Kind::Uuid7,
+            "uuid7 form typeid type=user",
+        ),
+        (formed(Definition::Ulid, "hex"), Kind::Ulid, "ulid form hex bits=128"),
+        (formed(Definition::ObjectId, "base58"), Kind::ObjectId, "objectid form base58 bits=96"),
+    ] {
+        assert_eq!(definition.to_string(), text);
+        assert_eq!(text.parse::<Definition>().as_ref(), Ok(&definition));
+        assert_eq!(definition.kind(), kind, "{text}");
+        assert!(definition.is_text(), "{text}");
+    }
+    for text in [
+        "uuid7 precise",
+        "uuid4 form decimal bits=64",
+        "counter form decimal",
+        "ulid ",
+        "nanoid length=12",
+        "registered type=uuid4",
+        "registered type=x a=%zz",
+        "counter form base62 form base62",
+        "segment increment=1 offset=1 form sealed key=1 keyid=2bits base62",
+        "ksuid form base62",
+        "nanoid length=12 alphabet=ab form base62",
+    ] {
+        text.parse::<Definition>().expect_err(text);
+    }
+}
+
+#[test]
+fn forms_that_do_not_fit_are_refused() {
+    let widen = DatedShape::new("UTC", 6, "", Overflow::Widen).unwrap();
+    let prefixed = DatedShape::new("UTC", 6, "INV", Overflow::Refuse).unwrap();
+    for (definition, form, part) in [
+        (Definition::Ksuid, "base62", "a ksuid name has a text of its own"),
+        (TWITTER, "base62 bits=62", "has 63: write bits=63"),
+        (Definition::Uuid4, "base62", "has 128: write bits=128"),
+        (Definition::Dated(widen), "base62", "give the form a prefix"),
+        (Definition::Dated(prefixed), "base62", "give the form a prefix"),
+        (formed(Definition::Counter, "hex"), "base62", "has a text of its own"),
+    ] {
+        let error = definition.in_form(form.parse().unwrap()).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    // What the number's own writing is stays what it was: the fingerprints of names without a form do not change.
+    assert_eq!(formed(TWITTER, "decimal"), TWITTER);
+}
+
+#[test]
+fn kinds_without_a_ledger_mint_texts_that_are_theirs() {
+    let floe = open();
+    for (text, length) in [
+        ("uuid4", 36),
+        ("uuid7", 36),
+        ("uuid7 time=precise", 36),
+        ("ulid", 26),
+        ("objectid", 24),
+        ("ksuid", 27),
+        ("nanoid length=7 alphabet=abcdefghijklmnopqrstuvwxyz0123456789ABCDEF", 7),
+        ("uuid7 form typeid type=user", 31),
+        ("uuid4 form base58 bits=128 width=22", 22),
+        ("objectid form hex bits=96 width=24", 24),
+    ] {
+        let minter = define(&floe, &text.replace(' ', "-"), &text.parse().unwrap()).unwrap();
+        let many: Vec<_> = minter.mint_many(1000).unwrap().collect();
+        assert_eq!(many.len(), 1000);
+        assert!(many.iter().all(|id| id.len() == length), "{text}: {}", many[0]);
+        assert_eq!(many.iter().collect::<HashSet<_>>().len(), 1000, "{text}");
+        assert_eq!(minter.try_mint_many(3).unwrap().unwrap().len(), 3);
+        let ordered = text.starts_with("uuid7") || text.starts_with("ulid");
+        assert!(!ordered || many.is_sorted(), "{text}");
+        assert_eq!(minter.mint_many(0).unwrap_err(), MintError::Count { asked: 0, max: 1 << 20 });
+        assert!(matches!(minter.mint_many(1 << 21), Err(MintError::Count { .. })));
+    }
+}
+
+#[test]
+fn numbers_in_a_form_are_those_of_the_name() {
+    let floe = open();
+    let shape = DatedShape::new("UTC", 6, "", Overflow::Refuse).unwrap();
+    let wide = Definition::Snowflake {
+        layout: "time:41 worker:30 sequence:20 tick=1ms epoch=2020-01-01T00:00:00Z wide".parse().unwrap(),
+        own: false,
+    };
+    for (index, definition) in
+        [TWITTER, Definition::SEGMENT, Definition::Counter, Definition::Dated(shape), wide]
+            .into_iter()
+            .enumerate()
+    {
+        for form in
+            ["hex", "base32 width=26", "base36 pad=4", "base58 prefix=x_", "base62", "decimal width=39"]
+        {
+            let definition = formed(definition.clone(), form);
+            let minter = define(&floe, &format!("{index}{}", form.replace(' ', "-")), &definition).unwrap();
+            let form = definition.form().unwrap();
+            let numbers: Vec<u128> =
+                minter.mint_many(100).unwrap().map(|text| form.decode(&text).unwrap()).collect();
+            assert!(numbers.is_sorted_by(|one, next| one < next), "{definition}");
+            let next = form.decode(&minter.mint().unwrap()).unwrap();
+            assert!(next > numbers[99]);
+            if index == 1 {
+                assert_eq!(numbers, (1..=100).collect::<Vec<_>>());
+            }
+        }
+    }
+    let status = floe.status();
+    let short = status.names.iter().find(|found| found.name.as_str() == "0base62").unwrap();
+    assert!(short.horizon.is_some() && short.left > 0, "{short:?}");
+    assert_eq!(short.state, NameState::Ready);
+}
+
+#[test]
+fn a_form_that_is_used_up_says_so() {
+    let floe = open();
+    let codes = define(&floe, "codes", &formed(Definition::Counter, "base36 bits=4 width=1")).unwrap();
+    let written: Vec<_> = codes.mint_many(15).unwrap().collect();
+    assert_eq!(written[14].as_ref(), "f");
+    let Err(MintError::Exhausted(why)) = codes.mint() else { panic!("a sixteenth was written") };
+    assert!(why.contains("used up") && why.contains("Take a new name"), "{why}");
+    // Part of a batch is not handed out.
+    let codes = define(&floe, "more", &formed(Definition::Counter, "base36 bits=4 width=1")).unwrap();
+    assert!(matches!(codes.mint_many(16), Err(MintError::Exhausted(_))));
+}
+
+#[test]
+fn what_is_sealed_opens_to_each_number_once() {
+    let floe = open();
+    let definition = sealed("sealed key=1 base62 width=11", &one_key(1, 7));
+    let minter = define(&floe, "orders", &definition).unwrap();
+    let texts: Vec<_> = minter.mint_many(1000).unwrap().collect();
+    let form = definition.form().unwrap();
+    let numbers: Vec<_> = texts.iter().map(|text| form.decode(text).unwrap()).collect();
+    assert_eq!(numbers, (1..=1000).collect::<Vec<_>>());
+    assert!(!texts.is_sorted(), "the order shows");
+}
+
+#[test]
+fn a_sealed_name_has_its_key_for_ever() {
+    let floe = open();
+    let form = "sealed key=1 base62";
+    let keyless = Definition::SEGMENT.in_form(form.parse().unwrap()).unwrap();
+    let Err(DefineError::Invalid(why)) = define(&floe, "orders", &keyless) else { panic!("it was served") };
+    assert!(why.contains("was not given its key"), "{why}");
+
+    define(&floe, "orders", &sealed(form, &one_key(1, 7))).unwrap();
+    // The same id, and another key: it would write one text for two numbers.
+    let Err(DefineError::Mismatch { stored, configured, .. }) =
+        define(&floe, "orders", &sealed(form, &one_key(1, 8)))
+    else {
+        panic!("another key was taken")
+    };
+    assert_ne!(stored, configured);
+    let stored = floe.stored(&name("orders")).unwrap().unwrap();
+    let read = stored.form().unwrap();
+    assert!(read.to_string().contains(" check="), "{read}");
+    assert_eq!(read.decode("1"), Err(FormError::UnknownKey(KeyId::new(1))));
+    assert!(read.with_keys(&one_key(1, 8)).unwrap_err().to_string().contains("check value"));
+    read.with_keys(&one_key(1, 7)).unwrap();
+}
+
+#[test]
+fn keys_that_texts_name_are_replaced_under_a_name() {
+    let ledger = std::sync::Arc::new(Memory::default());
+    let keys = one_key(1, 7).with(KeyId::new(2), key(8)).unwrap();
+    for place in ["keyid=2bits", "keyid=prefix"] {
+        let called = format!("orders-{place}");
+        let (first, second) = (
+            sealed(&format!("sealed key=1 {place} base62"), &keys),
+            sealed(&format!("sealed key=2 {place} base62"), &keys),
+        );
+        assert_eq!(first.to_string(), second.to_string(), "one fingerprint");
+        assert_eq!(first.to_string().parse::<Definition>().unwrap().to_string(), first.to_string());
+        let before = {
+            let floe = Floe::open(std::sync::Arc::clone(&ledger)).unwrap();
+            define(&floe, &called, &first).unwrap().mint().unwrap()
+        };
+        let floe = Floe::open(std::sync::Arc::clone(&ledger)).unwrap();
+        let after = define(&floe, &called, &second).unwrap().mint().unwrap();
+        let form = second.form().unwrap();
+        assert_eq!((form.decode(&before), form.decode(&after)), (Ok(1), Ok(2)), "{before} {after}");
+    }
+}
+
+/// A kind of a program's own: the letters of its property, again and again.
+struct Letters(String, std::sync::atomic::AtomicU64);
+
+impl Mint for Letters {
+    type Id = String;
+
+    fn mint(&self) -> Result<String, MintError> {
+        Ok(format!("{}{}", self.0, self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed)))
+    }
+}
+
+#[test]
+fn a_registered_kind_is_made_once_for_each_name_from_its_properties() {
+    let kinds = Kinds::new()
+        .with("letters", |properties, _| {
+            Ok(Letters(properties.get("letters").ok_or("it has no letters")?.to_owned(), 0.into()))
+        })
+        .with("numbered", |_, floe| floe.segment("numbered.numbers").map_err(|error| error.to_string()));
+    let floe = Floe::builder().kinds(kinds).open(Memory::default()).unwrap();
+    let letters = |text: &str| {
+        let properties = Properties::default().with("letters", text).unwrap();
+        Definition::Registered(Registered::new("letters", properties).unwrap())
+    };
+    let greek = define(&floe, "greek", &letters("αβγ")).unwrap();
+    assert!(greek.may_block() && greek.try_mint_many(1).unwrap().is_none());
+    assert_eq!(greek.mint_many(2).unwrap().collect::<Vec<_>>(), ["αβγ0".into(), "αβγ1".into()]);
+    assert_eq!(define(&floe, "greek", &letters("αβγ")).unwrap().mint().unwrap(), "αβγ2");
+    assert!(matches!(define(&floe, "greek", &letters("abc")), Err(DefineError::Mismatch { .. })));
+
+    for (bad, part) in [("a\nb", "control characters"), ("a\0", "control characters")] {
+        let Err(MintError::Stopped(why)) =
+            define(&floe, &format!("bad{}", bad.len()), &letters(bad)).unwrap().mint()
+        else {
+            panic!("{bad:?} was minted")
+        };
+        assert!(why.contains(part), "{why}");
+    }
+
+    let numbered = Definition::Registered(Registered::new("numbered", Properties::default()).unwrap());
+    let numbered = define(&floe, "tickets", &numbered).unwrap();
+    assert_eq!(numbered.mint_many(2).unwrap().collect::<Vec<_>>(), ["1".into(), "2".into()]);
+
+    let none = Definition::Registered(Registered::new("letters", Properties::default()).unwrap());
+    let Err(DefineError::Invalid(why)) = define(&floe, "none", &none) else { panic!("it was made") };
+    assert!(why.contains("it has no letters"), "{why}");
+    assert_eq!(floe.stored(&name("none")).unwrap(), None, "a name is bound once it can be served");
+
+    let unknown = Definition::Registered(Registered::new("unheard", Properties::default()).unwrap());
+    let Err(DefineError::Invalid(why)) = define(&floe, "unknown", &unknown) else { panic!("it was made") };
+    assert!(why.contains("not registered"), "{why}");
+}
+
+#[test]
+fn type_names_and_properties_have_rules() {
+    for type_name in ["", "uuid4", "Sqids", "sqids", "registered", "two words", "ümlaut", &"x".repeat(65)] {
+        let error = Registered::new(type_name, Properties::default()).unwrap_err();
+        assert!(matches!(error, DefinitionError::Value(_)), "{type_name}: {error:?}");
+        let kinds = Kinds::new().with(type_name, |_, _| Ok(UlidGenerator::new()));
+        assert!(Floe::builder().kinds(kinds).open(Memory::default()).is_err(), "{type_name}");
+    }
+    let all =
+        (0..32).try_fold(Properties::default(), |all, count| all.with(&format!("k{count}"), "")).unwrap();
+    all.clone().with("k32", "").unwrap_err();
+    all.clone().with("k31", "").unwrap_err();
+    Properties::default().with("a=b", "").unwrap_err();
+    Properties::default().with("k", &"x".repeat(1025)).unwrap_err();
+    assert_eq!(all.iter().count(), 32);
+}
+
+#[test]
+fn what_a_name_says_by_itself() {
+    for (called, kind) in [
+        ("uuid", Some(Kind::Uuid4)),
+        ("UUID7", Some(Kind::Uuid7)),
+        ("ulid", Some(Kind::Ulid)),
+        ("objectid", Some(Kind::ObjectId)),
+        ("ksuid", Some(Kind::Ksuid)),
+        ("nanoid", Some(Kind::NanoId)),
+        ("orders", None),
+        ("cuid", None),
+    ] {
+        assert_eq!(Definition::called(called).map(|definition| definition.kind()), kind, "{called}");
+    }
+}
+
+/// What a batch holds is taken one by one, or all.
+#[test]
+fn texts_are_taken_in_turn() {
+    let floe = open();
+    let handle = floe
+        .define(&name("codes"), &formed(Definition::SEGMENT, "decimal width=3 bits=9"), &Taste::default())
+        .unwrap();
+    let Ok(Minted::Texts(mut texts)) = handle.mint_many(3) else { panic!("they are texts") };
+    assert_eq!((texts.len(), texts.next_text()), (3, Some("001")));
+    assert_eq!(texts.next().as_deref(), Some("002"));
+    assert_eq!((texts.len(), texts.next_text()), (1, Some("003")));
+    assert_eq!(texts.next_text(), None);
+}
