@@ -138,12 +138,15 @@ drain_timeout = "{drain_timeout}"
 
 # [[name]]
 # name = "orders"                      # or a pattern, a prefix and one `*` at its end: "user-*"
-# kind = "snowflake"                   # snowflake | segment | counter | dated; for ever
+# kind = "snowflake"                   # snowflake | segment | counter | dated | uuid4 | uuid7 | ulid | objectid | ksuid | nanoid; for ever
 # layout = "twitter"                   # a preset, which has its own tick and epoch; for ever
 # own = false                          # a generator of its own instead of the layout's; for ever
 # start = "rolling"                    # where a tick's sequence begins: zero | random:100 | rolling
 # max_ahead = "10ms"                   # how far minted ticks may run ahead of the steady clock in a burst
-# form = "decimal"                     # how IDs are written; the only one in this version
+# form = "decimal"                     # how IDs are written (docs/forms.md); for ever
+# worker-id = 3                        # ShardingSphere's words for worker,
+# max-tolerate-time-difference-milliseconds = 10  # for clock.wait,
+# max-vibration-offset = 1             # and for start = "random:2"
 
 # [[name]]
 # name = "user-*"
@@ -169,6 +172,24 @@ drain_timeout = "{drain_timeout}"
 # prefix = ""                          # before the date; for ever
 # overflow = "refuse"                  # past the last number of that many digits: refuse | widen; for ever
 
+# [[name]]
+# name = "sessions"
+# kind = "uuid7"
+# precise = false                      # the time to a quarter of a microsecond instead of a millisecond; for ever
+# form = "typeid type=session"
+
+# [[name]]
+# name = "coupons"
+# kind = "nanoid"
+# length = 21                          # characters, 1 to 63; for ever
+# alphabet = "{alphabet}"  # for ever
+
+# [[name]]
+# name = "receipts"
+# kind = "segment"
+# form = "sealed key=1 keyid=2bits base62 width=11"  # what nobody can count; key= may change, the rest is for ever
+# keys = {{ 1 = "000102030405060708090a0b0c0d0e0f" }}  # by its id: 32 hexadecimal digits, env:VARIABLE or file:PATH
+
 # ---- Tokens: with one of them, every client has to show one (docs/security.md). There is no default one. ----
 
 # [[token]]
@@ -180,6 +201,7 @@ drain_timeout = "{drain_timeout}"
 # certificate = "shop.example"         # a CN or DNS name in a client certificate that stands for the token
 "##,
         realm = config.realm,
+        alphabet = floe::kind::NanoIdFormat::default().alphabet(),
         data_dir = config.data_dir.display(),
         cache_window = show_duration(config.cache_window),
         listen = listen.join(", "),

@@ -226,6 +226,7 @@ fn nano_id(section: &Section<'_, '_>) -> Option<NanoIdFormat> {
 
 /// The definition in the form that is asked for, with the keys that it seals and opens with.
 fn in_form(section: &Section<'_, '_>, definition: Definition) -> Option<Definition> {
+    let has_form = section.has("form");
     let keys = keys(section)?;
     let bits = definition.form_bits().unwrap_or(Form::BITS);
     let form = section.read("form", |value| {
@@ -233,7 +234,6 @@ fn in_form(section: &Section<'_, '_>, definition: Definition) -> Option<Definiti
         form.with_keys(&keys)
             .map_err(|error| format!("{error}: add keys = {{ 1 = \"env:FLOE_KEY_1\" }}, by its id"))
     });
-    let has_form = section.has("form");
     if section.has("keys") && !form.as_ref().is_some_and(Form::is_sealed) && (form.is_some() || !has_form) {
         section.complain(
             "keys",

@@ -122,7 +122,7 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
     let embedded = Config { cache: None, ..config.clone() };
     let shared = Config { ledger: Some("postgres://floe@db/ids".to_owned()), ..config.clone() };
     [embedded, shared].iter().for_each(|config| config.check().unwrap());
-    assert_eq!(config.names.len(), 4);
+    assert_eq!(config.names.len(), 7);
     assert_eq!(config.window, Some(config.window_on(false)));
     assert_eq!(config.names[2].taste, floe::Taste::default());
 }
@@ -184,7 +184,8 @@ fn every_setting_stands_in_the_defaults() {
     ] {
         let all = complaints(wrong);
         let known = all[0].split_once("the settings here are ").unwrap_or_else(|| panic!("{all:?}")).1;
-        for setting in known.split(", ") {
+        // Only a program that registered a kind has an example of its properties.
+        for setting in known.split(", ").filter(|setting| *setting != "properties") {
             let stands = ["\n", "\n# "].iter().any(|before| text.contains(&format!("{before}{setting} = ")))
                 || text.contains(&format!("\n[{setting}]"))
                 || text.contains(&format!("[[{setting}]]"));
@@ -281,10 +282,150 @@ fn names_are_checked() {
     complains(&(named("a") + &named("a")), &["floe.toml:6:8:", "`a` is listed already at floe.toml:3:8"]);
     complains(&(named("a-*") + &named("a-*")), &["`a-*` is listed already"]);
     assert!(parse(&format!("realm = \"r\"\n{}{}", named("a-*"), named("a-b"))).is_ok());
-    complains("[[name]]\nname = \"a\"\nkind = \"ulid\"", &["reserved", "not mint it yet"]);
-    complains("[[name]]\nname = \"a\"\nkind = \"snowfalke\"", &["unknown kind"]);
-    complains("[[name]]\nname = \"a\"\nkind = \"counter\"\nform = \"base62\"", &["\"base62\" is reserved"]);
-    complains("[[name]]\nname = \"a\"\nkind = \"counter\"\nform = \"roman\"", &["unknown form"]);
+    complains("[[name]]\nname = \"a\"\nkind = \"cuid\"", &["reserved", "not mint it yet"]);
+    complains("[[name]]\nname = \"a\"\nkind = \"snowfalke\"", &["unknown kind", "a program of your own"]);
+    complains("[[name]]\nname = \"a\"\nkind = \"registered\"", &["the type name that it was registered as"]);
+}
+
+#[test]
+fn kinds_and_forms_are_read_with_their_settings() {
+    let read = |rest: &str| {
+        let config = parse(&format!("realm = \"shop\"\n[[name]]\nname = \"a\"\n{rest}")).unwrap();
+        config.check().unwrap();
+        config.names[0].definition.to_string()
+    };
+    for (text, definition) in [
+        ("kind = \"uuid4\"", "uuid4"),
+        ("kind = \"uuid7\"\nprecise = true", "uuid7 time=precise"),
+        ("kind = \"ulid\"\nform = \"hex\"", "ulid form hex bits=128"),
+        ("kind = \"objectid\"", "objectid"),
+        ("kind = \"ksuid\"", "ksuid"),
+        ("kind = \"nanoid\"\nlength = 12\nalphabet = \"ab\"", "nanoid length=12 alphabet=ab"),
+        ("kind = \"uuid7\"\nform = \"typeid type=user\"", "uuid7 form typeid type=user"),
+        ("kind = \"counter\"\nform = \"sqids min=8\"", "counter form sqids min=8"),
+        ("kind = \"counter\"\nform = \"decimal\"", "counter"),
+        (
+            "kind = \"counter\"\nform = \"sealed key=1 base62\"\nkeys = { 1 = \"000102030405060708090a0b0c0d0e0f\" }",
+            "counter form sealed key=1 check=e12e69 base62",
+        ),
+        (
+            "kind = \"counter\"\nform = \"sealed key=2 keyid=prefix base62\"\nkeys = { 1 = \"00000000000000000000000000000001\", 2 = \"00000000000000000000000000000002\" }",
+            "counter form sealed keyid=prefix base62",
+        ),
+    ] {
+        assert_eq!(read(text), definition, "{text}");
+    }
+}
+
+#[test]
+fn forms_and_keys_that_cannot_be_are_complained_about() {
+    let key = "00112233445566778899aabbccddeeff";
+    let of = |kind: &str, rest: &str| format!("[[name]]\nname = \"a\"\nkind = \"{kind}\"\n{rest}");
+    complains(&of("counter", "form = \"roman\""), &["floe.toml:5:8:", "unknown form"]);
+    complains(&of("counter", "form = \"base62 width=2\""), &["floe.toml:5:8:", "width"]);
+    complains(&of("ksuid", "form = \"base62\""), &["a ksuid name has a text of its own"]);
+    complains(&of("uuid4", "form = \"base62 bits=64\""), &["has 128"]);
+    complains(&of("uuid4", "length = 5"), &["only a nanoid name has it"]);
+    complains(&of("nanoid", "alphabet = \"a\""), &["at least 2"]);
+    complains(&of("counter", "form = \"sealed key=1 base62\""), &["the key 1 is missing", "add keys ="]);
+    complains(&of("counter", &format!("keys = {{ 1 = \"{key}\" }}")), &["only the form \"sealed\" has keys"]);
+    complains(
+        &of("counter", &format!("form = \"base62\"\nkeys = {{ 1 = \"{key}\" }}")),
+        &["only the form \"sealed\" has keys"],
+    );
+    let sealed = |keys: &str| of("counter", &format!("form = \"sealed key=1 base62\"\nkeys = {keys}"));
+    complains(&sealed("{ 2 = \"00112233445566778899aabbccddeeff\" }"), &["the key 1 is missing"]);
+    complains(&sealed("{ one = \"00112233445566778899aabbccddeeff\" }"), &["\"one\" is no key id"]);
+    complains(&sealed("{ 1 = 5 }"), &["1: expected a text in quotes"]);
+    complains(&sealed("{ 1 = \"env:FLOE_NO_SUCH_KEY\" }"), &["FLOE_NO_SUCH_KEY is not set"]);
+    complains(&sealed("{ 1 = \"file:/nowhere/key\" }"), &["/nowhere/key cannot be read"]);
+    // What is nearly a key is in no message.
+    let Err(error) =
+        parse(&format!("realm = \"shop\"\n{}", sealed("{ 1 = \"00112233445566778899aabbccddeef\" }")))
+    else {
+        panic!("31 digits are a key")
+    };
+    assert!(
+        error.to_string().contains("32 hexadecimal digits") && !error.to_string().contains("aabb"),
+        "{error}"
+    );
+}
+
+#[test]
+fn keys_come_from_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("key");
+    std::fs::write(&path, "000102030405060708090a0b0c0d0e0f\n").unwrap();
+    let text = format!(
+        "realm = \"shop\"\n[[name]]\nname = \"a\"\nkind = \"counter\"\nform = \"sealed key=1 base62\"\nkeys = {{ 1 = \"file:{}\" }}",
+        path.display()
+    );
+    let config = parse(&text).unwrap();
+    assert!(config.names[0].definition.to_string().contains("check=e12e69"));
+    assert!(!format!("{config:?}").contains("0a0b0c"), "a key is shown");
+}
+
+#[test]
+fn registered_kinds_are_called_by_their_type_names() {
+    let kinds = || Kinds::new().with("mine", |_, _| Ok(floe::kind::UlidGenerator::new()));
+    let read = |text: &str| {
+        Config::parse_with(&format!("realm = \"shop\"\n{text}"), Path::new("floe.toml"), kinds())
+    };
+    let text = "[[name]]\nname = \"a\"\nkind = \"mine\"\nproperties = { worker-id = 3, tag = \"x y\", strict = true }";
+    let config = read(text).unwrap();
+    config.check().unwrap();
+    assert_eq!(
+        config.names[0].definition.to_string(),
+        "registered type=mine strict=true tag=x%20y worker-id=3"
+    );
+    complains(text, &["unknown kind \"mine\""]);
+    let error = read("[[name]]\nname = \"a\"\nkind = \"mien\"").unwrap_err().to_string();
+    assert!(error.contains("this program registered mine"), "{error}");
+    let error =
+        read("[[name]]\nname = \"a\"\nkind = \"mine\"\nproperties = { f = 1.5 }").unwrap_err().to_string();
+    assert!(error.contains("f: expected a text"), "{error}");
+    let error =
+        read("[[name]]\nname = \"a\"\nkind = \"uuid4\"\nproperties = { f = 1 }").unwrap_err().to_string();
+    assert!(error.contains("only a registered name has it"), "{error}");
+}
+
+#[test]
+fn sharding_spheres_properties_are_understood() {
+    let name = |name: &str, rest: &str| {
+        format!("[[name]]\nname = \"{name}\"\nkind = \"snowflake\"\nlayout = \"shardingsphere\"\n{rest}")
+    };
+    let text = name(
+        "a",
+        "worker-id = 3\nmax-tolerate-time-difference-milliseconds = 10\nmax-vibration-offset = 15\n",
+    );
+    let config = parse(&format!("realm = \"shop\"\n{text}")).unwrap();
+    config.check().unwrap();
+    assert_eq!(config.worker, WorkerChoice::Fixed(3));
+    assert_eq!(config.clock.wait, Duration::from_millis(10));
+    assert_eq!(config.names[0].taste.start, Some(Start::Random(16)), "0 to 15, both included");
+    let zero = parse(&format!("realm = \"shop\"\n{}", name("a", "max-vibration-offset = 0"))).unwrap();
+    assert_eq!(zero.names[0].taste.start, Some(Start::Zero));
+
+    // At every name the same, or nowhere.
+    let twice = format!("{}{}", name("a", "worker-id = 3\n"), name("b", "worker-id = 3\n"));
+    assert!(parse(&format!("realm = \"shop\"\n{twice}")).is_ok());
+    complains(
+        &format!("{}{}", name("a", "worker-id = 3\n"), name("b", "worker-id = 4\n")),
+        &["another place says 3"],
+    );
+    complains(
+        &format!("worker = \"512..1023\"\n{}", name("a", "worker-id = 3")),
+        &["another place says 512..1023"],
+    );
+    complains(
+        &format!(
+            "clock = {{ wait = \"7ms\" }}\n{}",
+            name("a", "max-tolerate-time-difference-milliseconds = 10")
+        ),
+        &["another place says 7ms"],
+    );
+    complains(&name("a", "start = \"zero\"\nmax-vibration-offset = 1"), &["say it once"]);
+    complains(&name("a", "worker-id = -1"), &["worker-id"]);
 }
 
 #[test]

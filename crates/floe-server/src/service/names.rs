@@ -141,7 +141,19 @@ impl Rules {
         if pattern.is_none() && !self.on_first_use {
             return Err(self.unknown(name));
         }
-        // What is called like a kind of a later version never becomes a number by itself.
+        // What is called like a kind becomes nothing else by itself.
+        let called = Definition::called(name.as_str());
+        if let (Some(called), Some(pattern)) = (called, pattern)
+            && called.kind() != pattern.definition.kind()
+        {
+            return Err(Refusal::new(
+                Status::UnknownName,
+                format!(
+                    "`{name}` is the name of a kind, and the pattern `{}` is of another one: list the name in the configuration file with the kind that it is to have",
+                    pattern.rule
+                ),
+            ));
+        }
         if reserved_name(name.as_str()) {
             return Err(Refusal::new(
                 Status::UnknownName,
@@ -183,24 +195,49 @@ mod tests {
 
     #[test]
     fn each_kind_answers_on_its_wires_and_is_born_of_one_that_fits() {
-        const KINDS: [Kind; 4] = [Kind::Snowflake, Kind::Segment, Kind::Counter, Kind::Dated];
-        for (wire, answers, natural) in [
-            (Wire::Native, [true, true, true, true], Kind::Snowflake),
-            (Wire::LeafSegment, [false, true, true, true], Kind::Segment),
-            (Wire::LeafSnowflake, [true, false, false, false], Kind::Snowflake),
-            (Wire::Tinyid, [false, true, false, false], Kind::Segment),
-            (Wire::Katsubushi, [true, true, true, true], Kind::Snowflake),
-            (Wire::RespIncr, [true, true, true, true], Kind::Counter),
-            (Wire::RespIncrBy, [false, true, true, true], Kind::Counter),
-            (Wire::Thrift, [true, false, false, false], Kind::Snowflake),
+        let definition = |text: &str| text.parse::<Definition>().unwrap();
+        let numbers = [
+            Wire::LeafSnowflake.natural(),
+            Definition::SEGMENT,
+            Definition::Counter,
+            definition("dated zone=UTC digits=6 overflow=refuse prefix="),
+        ];
+        let texts = [
+            "uuid4",
+            "uuid7",
+            "ulid",
+            "objectid",
+            "ksuid",
+            "nanoid length=5 alphabet=abc",
+            "registered type=mine",
+            "counter form base62",
+            "uuid7 form typeid type=user",
+        ];
+        for (wire, answers, text, natural) in [
+            (Wire::Native, [true, true, true, true], true, Kind::Snowflake),
+            (Wire::LeafSegment, [false, true, true, true], false, Kind::Segment),
+            (Wire::LeafSnowflake, [true, false, false, false], false, Kind::Snowflake),
+            (Wire::Tinyid, [false, true, false, false], false, Kind::Segment),
+            (Wire::Katsubushi, [true, true, true, true], true, Kind::Snowflake),
+            (Wire::RespIncr, [true, true, true, true], false, Kind::Counter),
+            (Wire::RespIncrBy, [false, true, true, true], false, Kind::Counter),
+            (Wire::Thrift, [true, false, false, false], false, Kind::Snowflake),
+            (Wire::Mysql, [true, true, true, true], false, Kind::Segment),
+            (Wire::MysqlRows, [false, true, true, true], false, Kind::Segment),
         ] {
-            for (kind, answers) in KINDS.into_iter().zip(answers) {
-                let refusal = wire.admits("orders", kind).err();
+            let answered = |definition: &Definition, answers: bool| {
+                let refusal = wire.admits("orders", definition).err();
                 let expected = if answers { None } else { Some(Status::WrongKind) };
-                assert_eq!(refusal.map(|refusal| refusal.status), expected, "{wire:?} {kind}");
+                assert_eq!(refusal.map(|refusal| refusal.status), expected, "{wire:?} {definition}");
+            };
+            for (definition, answers) in numbers.iter().zip(answers) {
+                answered(definition, answers);
+            }
+            for definition in texts.map(definition) {
+                answered(&definition, text);
             }
             assert_eq!(wire.natural().kind(), natural, "{wire:?}");
-            wire.admits("orders", natural).unwrap();
+            wire.admits("orders", &wire.natural()).unwrap();
         }
         let katsubushi = Wire::Katsubushi.natural();
         assert!(matches!(katsubushi, Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false }));

@@ -6,6 +6,7 @@ mod errors;
 mod grpc;
 mod harness;
 mod hostile;
+mod kinds;
 mod leaf;
 mod memcached;
 mod mint;

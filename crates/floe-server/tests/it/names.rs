@@ -72,7 +72,13 @@ async fn a_bound_name_keeps_its_kind_over_restarts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn reserved_names_never_become_numbers_by_themselves() {
     let server = Server::standalone().await;
-    for name in ["uuid", "ULID", "objectid", "uuid7"] {
+    for (name, length) in
+        [("uuid", 36), ("ULID", 26), ("objectid", 24), ("uuid7", 36), ("ksuid", 27), ("nanoid", 21)]
+    {
+        let ids = server.mint(name, 2).await;
+        assert!(ids.iter().all(|id| id.len() == length) && ids[0] != ids[1], "{name}: {ids:?}");
+    }
+    for name in ["cuid", "XID", "typeid", "uuid6"] {
         let body = server.problem(&format!("/v1/mint/{name}"), 404).await;
         assert!(body["detail"].as_str().unwrap().contains("does not mint yet"), "{body}");
     }

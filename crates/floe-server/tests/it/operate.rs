@@ -44,6 +44,7 @@ const ROUTES: &[&str] = &[
     "GET /v1/mint/{name}",
     "GET /v1/names",
     "GET /v1/names/{name}",
+    "GET /v1/open/{name}/{text}",
     "GET /v1/slots",
     "POST /id/nextId",
     "POST /id/nextIdSimple",
@@ -73,6 +74,7 @@ async fn each_described_route_is_served_as_described() {
                 .replace("{name}", "orders")
                 .replace("{key}", "orders")
                 .replace("{id}", "1212092628029698048")
+                .replace("{text}", "11MHQTB098W00")
                 .replace("{problem}", "busy");
             let url = if path == "/decodeSnowflakeId" { format!("{url}?snowflakeId=1") } else { url };
             let request = match method.as_str() {

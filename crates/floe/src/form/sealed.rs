@@ -117,9 +117,8 @@ impl Sealed {
 
     #[inline]
     pub(super) fn put(&self, number: u128, bits: u32, buffer: &mut Buffer) -> Result<(), FormError> {
-        let (Some(permutation), Some(key)) = (&self.seal, self.key) else {
-            return Err(FormError::NoKeyToSeal);
-        };
+        let key = self.key.ok_or(FormError::NoKeyToSeal)?;
+        let permutation = self.seal.as_ref().ok_or(FormError::UnknownKey(key))?;
         let mut sealed = permutation.seal(number);
         if let KeyPlace::Bits(_) = self.place {
             sealed |= u128::from(key.0) << bits;
