@@ -252,3 +252,82 @@ fn list() -> Outcome<String> {
         Form::BITS
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn formed(form: &str, set: &[&str]) -> Outcome<Form> {
+        let set = set.iter().map(|setting| (*setting).to_owned()).collect();
+        made(&Formed { form: form.to_owned(), set, key_file: None })
+    }
+
+    fn text(form: &str, set: &[&str], number: u128) -> String {
+        let form = formed(form, set).unwrap_or_else(|failure| panic!("{form}: {}", failure.cause()));
+        form.encode(number, &mut Buffer::new()).expect("a number that fits").to_owned()
+    }
+
+    #[test]
+    fn a_setting_is_what_the_forms_text_says() {
+        assert_eq!(text("base62", &["width=11"], 5), text("base62 width=11", &[], 5));
+        assert_eq!(text("hex", &["upper", "prefix=0x"], 255), "0xFF");
+        // README of hashids.org: 12345 with this salt.
+        assert_eq!(text("hashids", &["salt=this is my salt"], 12_345), "NkK9");
+        let comma = formed("hashids", &["salt=a,b%"]).map(|form| form.to_string());
+        assert_eq!(comma.ok().as_deref(), Some("hashids salt=a%2Cb%25"));
+        let words = formed("sqids", &["blocklist=foo,bar"]).map(|form| form.to_string());
+        assert!(words.is_ok_and(|text| text.contains("foo") && text.contains("bar") && text.contains(',')));
+    }
+
+    #[test]
+    fn a_seal_takes_its_key_and_its_own_settings() {
+        const KEY: &str = "000102030405060708090a0b0c0d0e0f";
+        // The documentation of floe::form::Form::sealed.
+        let key = format!("key={KEY}");
+        assert_eq!(text("sealed key=1 base62 width=11", &[&key], 1_000), "5MIzgllb7ch");
+        assert_eq!(text("sealed base62", &["width=11", &key], 1_000), "5MIzgllb7ch");
+        let named = format!("key=7:{KEY}");
+        assert!(text("sealed base62", &[&named, "keyid=prefix"], 1_000).starts_with("7-"));
+        assert!(formed("sealed base62", &["bits=40", &key]).is_ok_and(|form| form.bits() == 40));
+    }
+
+    #[test]
+    fn what_cannot_be_says_what_to_do() {
+        for (form, set, says) in [
+            ("base62", "salt=x", "cannot have \"salt=x\""),
+            ("base63", "upper", "unknown form \"base63\""),
+            ("base62", "width=3", "3"),
+            ("base62", "key=000102030405060708090a0b0c0d0e0f", "has no key"),
+            ("sealed", "key=000102030405060708090a0b0c0d0e0f", "say in which form"),
+            ("sealed base62", "key=0001020304050607", "a key is 32 hexadecimal digits"),
+            ("sealed base62", "key=x:000102030405060708090a0b0c0d0e0f", "\"x\" is no id of a key"),
+            ("sealed key=2 base62", "key=1:000102030405060708090a0b0c0d0e0f", "the key 2 is missing"),
+            ("", "upper", "unknown form"),
+        ] {
+            let cause = match formed(form, &[set]) {
+                Ok(made) => panic!("{form} {set} was made: {made}"),
+                Err(failure) => failure.cause().to_owned(),
+            };
+            assert!(cause.contains(says), "{form} {set}: {cause}");
+            // A key shows in no error.
+            assert!(!cause.contains("0001020304"), "{cause}");
+        }
+    }
+
+    #[test]
+    fn a_type_id_takes_a_uuid() {
+        let form = formed("typeid", &["type=user"]).unwrap_or_else(|failure| panic!("{}", failure.cause()));
+        assert_eq!(to_write("01890a5d-ac96-774b-bcce-b302099a8057", &form).ok(), Some(EXAMPLE_UUID));
+        assert_eq!(to_write("5", &form).ok(), Some(5));
+        assert!(to_write("user", &form).is_err());
+    }
+
+    #[test]
+    fn every_example_of_the_list_is_a_form() {
+        let list = list().unwrap_or_else(|failure| panic!("{}", failure.cause()));
+        assert_eq!(
+            list.lines().filter(|line| EXAMPLES.iter().any(|(form, _)| line.starts_with(form))).count(),
+            EXAMPLES.len()
+        );
+    }
+}

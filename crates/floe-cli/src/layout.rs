@@ -353,3 +353,85 @@ fn beside(asked: &TooWide) -> String {
 fn row(spec: String, layout: &Layout, gives_up: &str) -> [String; 5] {
     [spec, layout.lifetime(), grouped(layout.workers().into()), per_second(layout, 1), gives_up.to_owned()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-21T00:00:00Z.
+    const NOW: UnixMillis = UnixMillis::new(1_795_219_200_000);
+
+    fn layout(text: &str) -> Layout {
+        Asked::new(text, NOW).text.parse().expect("a layout")
+    }
+
+    #[test]
+    fn what_is_not_said_is_assumed_and_told() {
+        let asked = Asked::new("time:41 worker:10 sequence:12", NOW);
+        assert_eq!(asked.text, "time:41 worker:10 sequence:12 tick=1ms epoch=2026-01-01T00:00:00Z");
+        assert!(
+            asked.note().is_some_and(|note| note.contains("tick=1ms epoch=2026-01-01T00:00:00Z was assumed"))
+        );
+        // `wide` stays last, and what is said stays as it is.
+        let asked = Asked::new("time:37 server:20 sequence:16 epoch=2020-01-01T00:00:00Z wide", NOW);
+        assert_eq!(asked.text, "time:37 server:20 sequence:16 epoch=2020-01-01T00:00:00Z tick=1ms wide");
+        assert!(Asked::new("twitter", NOW).note().is_none());
+    }
+
+    #[test]
+    fn a_layout_of_53_bits_is_exact_in_javascript_and_another_until_its_time_is_there() {
+        let exact = facts(&Layout::JAVASCRIPT, NOW);
+        assert_eq!(
+            (&exact["javascript_exact"], &exact["last_id"]),
+            (&json!(true), &json!("9007199254740991"))
+        );
+        assert_eq!(exact["javascript_exact_until"], Value::Null);
+        // 2^53 >> 22 ticks of 1 ms.
+        let until = exact_until(&Layout::TWITTER).expect("a time on top");
+        assert_eq!(until, Layout::TWITTER.epoch().plus(1 << 31));
+        let id = |time: UnixMillis| id_at(&Layout::TWITTER, time).expect("an ID");
+        assert!(id(until) >= JAVASCRIPT_END && id(until.plus(-1)) < JAVASCRIPT_END);
+        // A time that is not on top says nothing.
+        assert_eq!(exact_until(&layout("worker:10 time:41 sequence:12")), None);
+    }
+
+    #[test]
+    fn a_rate_counts_ticks_that_are_not_a_millisecond() {
+        assert_eq!(per_second(&Layout::SONYFLAKE, 1), "25,600");
+        assert_eq!(per_second(&Layout::BAIDU, 1), "8,192");
+        assert_eq!(per_second(&layout("time:30 worker:10 sequence:2 tick=60s"), 1), "4 every 60 s");
+        assert_eq!(per_second(&layout("time:30 worker:32 sequence:33 wide"), 1 << 32), "over 2^74");
+    }
+
+    #[test]
+    fn nothing_is_minted_out_of_a_layouts_time() {
+        assert_eq!(minted_now(&Layout::BAIDU, NOW), "none: its time bits have run out");
+        let ahead = layout("time:41 worker:10 sequence:12 epoch=2027-01-01T00:00:00Z");
+        assert_eq!(minted_now(&ahead, NOW), "none: its epoch is still to come");
+        assert_eq!(facts(&ahead, NOW)["id_now"], Value::Null);
+        // What it would mint is read back as this moment.
+        for preset in PRESETS.iter().filter(|preset| preset.name != "baidu") {
+            let id = id_at(&preset.layout, NOW).expect("an ID");
+            let time = preset.layout.split(id).expect("an ID of the layout").time;
+            assert!((0..10).contains(&NOW.since(time)), "{}: {time}", preset.name);
+        }
+    }
+
+    #[test]
+    fn the_game_layout_is_refused_at_64_bits_with_what_is_near() {
+        let Err(LayoutError::TooWide(wide)) =
+            Asked::new("time:37 server:20 sequence:16", NOW).text.parse::<Layout>()
+        else {
+            panic!("73 bits fit 63")
+        };
+        let text = beside(&wide);
+        for says in [
+            "time:37 server:10 sequence:16          4.35 years   1,024      65,536,000  1,024 workers in place",
+            "time:41 server:13 sequence:9           69.68 years",
+            "time:27 server:20 sequence:16 tick=1s  4.25 years ",
+            "time:37 server:20 sequence:16 wide     4.35 years   1,048,576  65,536,000  that it is a 64-bit",
+        ] {
+            assert!(text.contains(says), "{says:?} is not in\n{text}");
+        }
+    }
+}

@@ -135,7 +135,11 @@ fn of_bare(text: &str, now: UnixMillis) -> Vec<Reading> {
     found.extend(dated(text, now));
     match text.parse::<WideId>() {
         Ok(id) => {
-            found.extend(snowflakes::by_presets(id, now));
+            let presets = snowflakes::by_presets(id, now).into_iter();
+            found.extend(presets.map(|reading| match unix_time(id, now) {
+                Some(time) => reading.note(format!("it is more often a time and no ID: {time}")),
+                None => reading,
+            }));
             found.extend(number_of_a_uuid(id));
         }
         Err(_) => found.extend(snowflakes::in_other_bases(text, now)),
@@ -232,7 +236,9 @@ fn nothing(text: &str, now: UnixMillis) -> Failure {
         25 | 26 => text.parse::<Ulid>().err().map(|error| error.to_string()),
         23 | 24 => text.parse::<ObjectId>().err().map(|error| error.to_string()),
         27 | 28 => text.parse::<Ksuid>().err().map(|error| error.to_string()),
-        _ if digits * 2 >= text.len() => number(text).err().map(|failure| failure.cause().to_owned()),
+        _ if digits * 4 >= text.len() * 3 => {
+            number(text).err().map(|failure| format!("as a number: {}", failure.cause()))
+        }
         _ => None,
     };
     let tried = format!("tried: {TRIED}");
@@ -249,16 +255,17 @@ fn hexadecimal(text: &str) -> Option<(usize, char)> {
     text.char_indices().find(|(_, character)| !character.is_ascii_hexdigit())
 }
 
+/// The number as a time of Unix, if it is one that can be.
+fn unix_time(id: WideId, now: UnixMillis) -> Option<String> {
+    let number = i64::try_from(id.get()).ok()?;
+    [("milliseconds", 1), ("seconds", 1_000)].into_iter().find_map(|(unit, millis)| {
+        let time = UnixMillis::new(number.checked_mul(millis)?);
+        Moment::from(time).is_credible(now).then(|| format!("read as {unit} since 1970 it is {time}"))
+    })
+}
+
 fn no_preset(id: WideId, now: UnixMillis) -> Failure {
-    let also = match i64::try_from(id.get()).ok() {
-        Some(number) if Moment::from(UnixMillis::new(number)).is_credible(now) => {
-            format!("; read as milliseconds since 1970 it is {}", UnixMillis::new(number))
-        }
-        Some(number) if Moment::from(UnixMillis::new(number.saturating_mul(1_000))).is_credible(now) => {
-            format!("; read as seconds since 1970 it is {}", UnixMillis::new(number.saturating_mul(1_000)))
-        }
-        _ => String::new(),
-    };
+    let also = unix_time(id, now).map(|time| format!("; {time}")).unwrap_or_default();
     Failure::new(format_args!(
         "no preset gives {id} a date between its epoch and now: it is a number of a segment or a counter, or of a layout of its own{also}"
     ))

@@ -15,6 +15,9 @@ const MOST_GUESSES: usize = 4;
 const WIDESPREAD: [(&str, u32); 5] =
     [(SPREAD, 10), ("discord", 8), ("tsid", 4), ("instagram", 2), ("mastodon", 2)];
 
+/// How a TSID is written, and hardly anything else.
+const TSID: &str = "base32 width=13";
+
 /// The preset in which a small worker id is no evidence.
 const SPREAD: &str = "twitter";
 
@@ -34,16 +37,21 @@ pub(crate) fn by_presets(id: WideId, now: UnixMillis) -> Vec<Reading> {
 
 /// The numbers below 2^63 that `text` writes in a base other than ten, by the best preset of each.
 pub(crate) fn in_other_bases(text: &str, now: UnixMillis) -> Vec<Reading> {
-    const FORMS: [(&str, std::ops::RangeInclusive<usize>); 7] = [
-        ("hex", 14..=16),
-        ("hex upper", 14..=16),
-        ("base32", 11..=13),
-        ("base36", 10..=13),
-        ("base36 upper", 10..=13),
+    // A number that fills 63 bits has the most digits, and is written in as many where its texts are to sort.
+    const FORMS: [(&str, std::ops::RangeInclusive<usize>); 12] = [
+        ("hex", 14..=15),
+        ("hex width=16", 16..=16),
+        ("hex upper", 14..=15),
+        ("hex upper width=16", 16..=16),
+        ("base32", 11..=12),
+        (TSID, 13..=13),
+        ("base36", 10..=12),
+        ("base36 width=13", 13..=13),
+        ("base36 upper", 10..=12),
+        ("base36 upper width=13", 13..=13),
         ("base58", 9..=11),
         ("base62", 9..=11),
     ];
-    // The other case of hex is the same number of the same text where it has no letters.
     let mut found: Vec<(u32, Reading)> = Vec::new();
     for (form, _) in FORMS.into_iter().filter(|(_, lengths)| lengths.contains(&text.len())) {
         let Ok(number) = form.parse::<Form>().map_err(drop).and_then(|form| form.decode(text).map_err(drop))
@@ -51,8 +59,7 @@ pub(crate) fn in_other_bases(text: &str, now: UnixMillis) -> Vec<Reading> {
             continue;
         };
         let id = WideId::from(number);
-        // A TSID is 13 symbols of base32, and hardly anything else is.
-        let tsid = form == "base32" && text.len() == 13;
+        let tsid = form == TSID;
         let best = candidates(id, now).into_iter().max_by_key(|candidate| {
             (tsid && candidate.preset.name == "tsid", candidate.score, candidate.parts.time)
         });
