@@ -10,6 +10,7 @@ use jiff::civil::Date;
 use crate::drawing::Cell;
 use crate::failure::{Failure, Outcome};
 use crate::reading::{Reading, equations, taken};
+use crate::readings::LONGEST;
 
 /// An ID read by one definition.
 pub(crate) enum Inspected {
@@ -162,6 +163,13 @@ fn pieces(text: &str, shape: &DatedShape, day: Date, number: u64) -> String {
 
 /// The number that `text` writes, whatever its width.
 pub(crate) fn number(text: &str) -> Outcome<WideId> {
+    if text.len() > LONGEST {
+        // The error would repeat it all.
+        return Err(Failure::usage(format_args!(
+            "a text of {} bytes is no ID: a number of 128 bits has at most 39 digits",
+            text.len()
+        )));
+    }
     match text.parse::<i64>() {
         // Its own text says where a negative ID comes from.
         Ok(negative) if negative < 0 => Err(floe::IdError::Negative(negative).into()),

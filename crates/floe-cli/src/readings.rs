@@ -241,14 +241,13 @@ fn nothing(text: &str, now: UnixMillis) -> Failure {
         }
         _ => None,
     };
-    let tried = format!("tried: {TRIED}");
+    let otherwise = "--name NAME reads what a name's own form wrote, and so does floe form decode";
     match rule {
-        Some(rule) => Failure::usage(format_args!("{text:?} is no ID of any kind that floe knows: {rule}")),
-        None => Failure::usage(format_args!("{text:?} is no ID of any kind that floe knows")),
+        Some(rule) => Failure::usage(format_args!("{text:?} is no ID of any kind that floe knows: {rule}"))
+            .hint(format_args!("none of the other kinds reads it either; {otherwise}")),
+        None => Failure::usage(format_args!("{text:?} is no ID of any kind that floe knows"))
+            .hint(format_args!("tried: {TRIED}; {otherwise}")),
     }
-    .hint(format_args!(
-        "{tried}; --name NAME reads what a name's own form wrote, and so does floe form decode"
-    ))
 }
 
 fn hexadecimal(text: &str) -> Option<(usize, char)> {
