@@ -74,7 +74,7 @@ fn published_ids_are_read_as_what_they_are() {
             "objectid",
             "2012-10-15T21:26:17.000Z",
             "random",
-            json!(0xbcf8_6cd7_99_u64),
+            json!(0x00bc_f86c_d799_u64),
         ),
         // github.com/segmentio/ksuid, README.md.
         ("0ujtsYcgvSTl8PAuAdqWYSMnLOv", "ksuid", "2017-10-10T04:00:47.000Z", "time", json!(107_608_047)),
@@ -173,7 +173,7 @@ fn numbers_are_read_by_the_presets_that_give_a_date_between_their_epoch_and_now(
     assert!(before.iter().all(|reading| reading.json()["preset"] != "twitter"));
     // instagram-engineering.com, Sharding & IDs at Instagram: 1,387,263,000 ms after the epoch, user 31341 of 2,000 shards,
     // sequence 5001 of 1,024.
-    let id = (1_387_263_000_u64 << 23 | (31_341 % 2_000) << 10 | 5_001 % 1_024).to_string();
+    let id = (1_387_263_000_u64 << 23 | (31_341 % 2_000) << 10 | (5_001 % 1_024)).to_string();
     let instagram =
         read(&id).into_iter().map(|reading| reading.json()).find(|json| json["preset"] == "instagram");
     let instagram = instagram.expect("an ID of the article is read by its preset");
