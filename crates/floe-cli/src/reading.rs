@@ -203,7 +203,9 @@ impl Reading {
     /// `kind  time  what else it says`, for one line of a table.
     pub(crate) fn line(&self) -> [String; 3] {
         let time = self.time.as_ref().map(|time| time.text.clone()).unwrap_or_default();
-        let unsaid = |label: &str| matches!(label, "time" | "layout" | "worker id" | "preset" | "written in");
+        let unsaid = |label: &str| {
+            matches!(label, "time" | "layout" | "worker id" | "preset" | "written in" | "made of")
+        };
         let says = self.facts.iter().filter(|(label, _)| !unsaid(label));
         // What stands in parentheses explains, and a line has no room for that.
         let bare = |value: &str| value.split(" (").next().unwrap_or_default().to_owned();

@@ -1,6 +1,7 @@
 //! All that a pasted text may be, best first, or why it is nothing.
 
 mod kinds;
+mod others;
 mod snowflakes;
 #[cfg(test)]
 mod tests;
@@ -20,14 +21,17 @@ pub(crate) const LONGEST: usize = 256;
 
 /// What an ID of each kind looks like, for whoever has none.
 const TRIED: &str = "UUID (36 characters with hyphens, or 32 hexadecimal digits), ULID (26 of base32), \
-                     TypeID (type_ and 26), ObjectId (24 hexadecimal digits), KSUID (27 of base62), NanoID (21), \
+                     TypeID (type_ and 26), ObjectId (24 hexadecimal digits), KSUID (27 of base62), NanoID (21), xid and push ID (20), CUID (25), \
                      snowflake (decimal digits, or up to 16 of hex, base32, base36, base58 or base62)";
 
 /// What `text` may be by itself, the best first and at least one.
 pub(crate) fn of(text: &str, now: UnixMillis) -> Outcome<Vec<Reading>> {
     let Pasted { text, around } = Pasted::new(text);
     check(text)?;
-    let mut found = of_bare(text, now);
+    let mut found = match after_0x(text) {
+        Some(digits) => of_hexadecimal(digits, now),
+        None => of_bare(text, now),
+    };
     if found.is_empty() {
         return Err(nothing(text, now));
     }
@@ -76,6 +80,12 @@ impl<'t> Pasted<'t> {
         {
             pasted.text = id;
             pasted.around.push("urn:uuid: before it");
+        }
+        let number =
+            pasted.text.strip_suffix('n').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        if let Some(number) = number.filter(|digits| !digits.is_empty()) {
+            pasted.text = number;
+            pasted.around.push("the n of a JavaScript BigInt");
         }
         pasted
     }
@@ -132,6 +142,9 @@ fn of_bare(text: &str, now: UnixMillis) -> Vec<Reading> {
     if let Ok(id) = text.parse::<Ksuid>() {
         found.push(kinds::ksuid(id));
     }
+    // Their texts are so common that a time which can be has to speak for them.
+    let others = [others::xid(text), others::cuid(text), others::push_id(text)].into_iter().flatten();
+    found.extend(others.filter(|other| other.time.as_ref().is_some_and(|time| time.is_credible(now))));
     found.extend(dated(text, now));
     match text.parse::<WideId>() {
         Ok(id) => {
@@ -146,6 +159,29 @@ fn of_bare(text: &str, now: UnixMillis) -> Vec<Reading> {
     }
     found.extend(kinds::nano_id(text));
     found
+}
+
+/// The digits of a number that says that it is hexadecimal, as SQL Server and MySQL, PostgreSQL and languages write bytes.
+fn after_0x(text: &str) -> Option<&str> {
+    ["0x", "0X", "\\x"].into_iter().find_map(|before| text.strip_prefix(before))
+}
+
+/// What is hexadecimal for certain: a UUID's or an ObjectId's bytes, or a number.
+fn of_hexadecimal(digits: &str, now: UnixMillis) -> Vec<Reading> {
+    if let Some(id) = without_hyphens(digits) {
+        return bare_uuid(id);
+    }
+    if let Ok(id) = digits.parse::<ObjectId>() {
+        return kinds::object_id(id).into();
+    }
+    let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some(number) = u128::from_str_radix(digits, 16).ok().filter(|_| hexadecimal) else {
+        return Vec::new();
+    };
+    let readings = snowflakes::by_presets(WideId::from(number), now).into_iter();
+    readings
+        .map(|reading| reading.written("hex", &number.to_string()).note("read as a hexadecimal number"))
+        .collect()
 }
 
 fn without_hyphens(text: &str) -> Option<Uuid> {
@@ -221,9 +257,8 @@ fn nothing(text: &str, now: UnixMillis) -> Failure {
     let hyphens = text.bytes().filter(|byte| *byte == b'-').count();
     let rule = match text.len() {
         _ if hyphens >= 4 => text.parse::<Uuid>().err().map(|error| error.to_string()),
-        _ if text.contains('_') => {
-            floe::form::read_type_id(text).err().map(|error| format!("as a TypeID: {error}"))
-        }
+        _ if after_0x(text).is_some() => Some(hexadecimal_number(text, now)),
+        _ if text.contains('_') => Some(type_id(text)),
         31 | 33 => {
             Some(format!("a UUID without hyphens has 32 hexadecimal digits, and here are {}", text.len()))
         }
@@ -247,6 +282,27 @@ fn nothing(text: &str, now: UnixMillis) -> Failure {
             .hint(format_args!("none of the other kinds reads it either; {otherwise}")),
         None => Failure::usage(format_args!("{text:?} is no ID of any kind that floe knows"))
             .hint(format_args!("tried: {TRIED}; {otherwise}")),
+    }
+}
+
+/// Why a text with an underscore is no TypeID.
+fn type_id(text: &str) -> String {
+    let symbols = text.rsplit('_').next().unwrap_or_default().len();
+    match floe::form::read_type_id(text) {
+        Err(error) if symbols == 26 => format!("as a TypeID: {error}"),
+        _ => format!("as a TypeID it has {symbols} symbols behind its last _, and has to have 26"),
+    }
+}
+
+/// Why a text that says that it is hexadecimal is no ID.
+fn hexadecimal_number(text: &str, now: UnixMillis) -> String {
+    let digits = after_0x(text).unwrap_or_default();
+    match (hexadecimal(digits), u128::from_str_radix(digits, 16)) {
+        (Some((at, character)), _) => {
+            format!("{character:?} at byte {} is no hexadecimal digit", at + text.len() - digits.len())
+        }
+        (None, Ok(number)) => no_preset(WideId::from(number), now).cause().to_owned(),
+        (None, Err(_)) => format!("{} digits are none, or more than the 32 of 128 bits", digits.len()),
     }
 }
 

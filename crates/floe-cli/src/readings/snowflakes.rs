@@ -1,8 +1,8 @@
 //! Numbers, which do not say what they were minted by: the layouts by which their date can be, best first.
 
-use floe::form::Form;
-use floe::layout::{FieldKind, PRESETS, Parts, Preset};
-use floe::{Layout, UnixMillis, WideId};
+use floe::form::{Buffer, Form};
+use floe::layout::{FieldKind, PRESETS, Parts, Preset, Width};
+use floe::{Id, Layout, UnixMillis, WideId};
 
 use crate::explain::Inspected;
 use crate::reading::{Likelihood, Moment, Reading};
@@ -54,10 +54,7 @@ pub(crate) fn in_other_bases(text: &str, now: UnixMillis) -> Vec<Reading> {
     ];
     let mut found: Vec<(u32, Reading)> = Vec::new();
     for (form, _) in FORMS.into_iter().filter(|(_, lengths)| lengths.contains(&text.len())) {
-        let Ok(number) = form.parse::<Form>().map_err(drop).and_then(|form| form.decode(text).map_err(drop))
-        else {
-            continue;
-        };
+        let Some(number) = written_in(form, text) else { continue };
         let id = WideId::from(number);
         let tsid = form == TSID;
         let best = candidates(id, now).into_iter().max_by_key(|candidate| {
@@ -79,6 +76,16 @@ pub(crate) fn in_other_bases(text: &str, now: UnixMillis) -> Vec<Reading> {
     found.into_iter().map(|(_, reading)| reading).take(MOST_GUESSES).collect()
 }
 
+/// The number that `form` writes as `text`, or as `text` in capitals: of the aliases that it reads besides, a guess makes no
+/// use.
+fn written_in(form: &str, text: &str) -> Option<u128> {
+    let form: Form = form.parse().ok()?;
+    let number = form.decode(text).ok()?;
+    let mut buffer = Buffer::new();
+    let written = form.encode(number, &mut buffer).ok()?;
+    (written == text || written.to_ascii_lowercase() == text).then_some(number)
+}
+
 struct Candidate {
     preset: &'static Preset,
     parts: Parts,
@@ -96,6 +103,10 @@ impl Candidate {
 
 fn candidates(id: WideId, now: UnixMillis) -> Vec<Candidate> {
     let candidate = |preset: &'static Preset| {
+        // One that needs more than 63 bits is recognised by them.
+        if preset.layout.width() == Width::Wide && Id::try_from(id).is_ok() {
+            return None;
+        }
         let parts = preset.layout.split(id.get()).ok()?;
         let credible = Moment::from(parts.time).is_credible(now)
             && parts.time.since(preset.layout.epoch()) >= 86_400_000;

@@ -82,6 +82,8 @@ fn published_ids_are_read_as_what_they_are() {
         ("175928847299117063", "snowflake", "2016-04-30T11:18:25.796Z", "sequence", json!(7)),
         // en.wikipedia.org/wiki/Snowflake_ID: a tweet of 2022.
         ("1541815603606036480", "snowflake", "2022-06-28T16:07:40.105Z", "datacenter", json!(11)),
+        // github.com/rs/xid, id_test.go, IDs[0].
+        ("9m4e2mr0ui3e8a215n4g", "xid", "2011-03-22T17:50:19.000Z", "counter", json!(4_271_561)),
         // github.com/ai/nanoid, README.md.
         ("V1StGXR8_Z5jdHi6B-myT", "nanoid", "", "", Value::Null),
     ];
@@ -136,6 +138,34 @@ fn an_id_is_read_out_of_what_programs_put_around_it() {
 }
 
 #[test]
+fn bytes_in_hexadecimal_are_no_decimal_number() {
+    // As SQL Server and PostgreSQL print a UUID's bytes.
+    for text in ["0x017F22E279B07CC398C4DC0C0C07398F", "\\x017f22e279b07cc398c4dc0c0c07398f"] {
+        assert_eq!(best(text)["kind"], "uuid7", "{text}");
+    }
+    let number = best("0x1565a11f6217a000");
+    assert_eq!((&number["text"], &number["preset"]), (&json!("1541815603606036480"), &json!("twitter")));
+    // Digits alone stay hexadecimal.
+    let digits = best("0x1541815603606036");
+    assert_eq!(digits["text"], 0x1541_8156_0360_6036_u64.to_string());
+    assert_eq!(best("175928847299117063n")["text"], "175928847299117063");
+}
+
+#[test]
+fn kinds_that_floe_does_not_mint_are_read_too() {
+    let xid = best("9m4e2mr0ui3e8a215n4g");
+    assert_eq!((field(&xid, "machine"), field(&xid, "process")), (json!(0x0060_f486), json!(0xe428)));
+    // The last four of 100 bits are 0, or it is none.
+    assert!(of("9m4e2mr0ui3e8a215n4h", NOW).is_err());
+    // github.com/visus-io/cuid.net, README.md.
+    let cuid = best("clbvi4441000007ld63liebkf");
+    assert_eq!((&cuid["kind"], &cuid["time"]), (&json!("cuid"), &json!("2022-12-20T00:42:08.209Z")));
+    // firebase.blog, The 2^120 Ways to Ensure Unique Identifiers, February 2015.
+    let push = best("-JhLeOlGIEjaIOFHR0xd");
+    assert_eq!((&push["kind"], &push["time"]), (&json!("pushid"), &json!("2015-02-04T22:15:31.153Z")));
+}
+
+#[test]
 fn a_text_that_may_be_several_things_is_ranked() {
     let kinds = |text: &str| -> Vec<String> {
         read(text).into_iter().map(|reading| format!("{} {}", reading.kind, reading.form)).collect()
@@ -187,6 +217,11 @@ fn a_snowflake_in_another_base_is_a_guess_and_says_so() {
     let reading = best("0ARYZVZXW377R");
     assert_eq!((&reading["preset"], &reading["form"]), (&json!("tsid"), &json!("base32 width=13")));
     assert_eq!(reading["number"], "388400145978465528");
+    // The aliases that base32 reads are no evidence: small i, l and o among capitals are base62's.
+    assert!(of("dQw4w9WgXcQ", NOW).is_err());
+    // The largest of 63 bits, which only a layout of more bits could have minted by now.
+    assert!(of("AzL8n0Y58m7", NOW).is_err());
+    assert_eq!(best("99999999999999999999")["preset"], "game");
     // 1541815603606036480 in hexadecimal.
     let found = read("1565a11f6217a000");
     assert!(
@@ -220,6 +255,10 @@ fn what_is_no_id_is_refused_with_the_rule_or_the_position() {
         ("", "an empty text is no ID"),
         ("  ", "an empty text is no ID"),
         ("\"\"", "an empty text is no ID"),
+        ("0x", "0 digits"),
+        ("0x12g4", "'g' at byte 4"),
+        ("0x2a", "no preset gives 42 a date"),
+        ("user_01h455vb4pex5vsknk084sn02", "25 symbols behind its last _"),
         ("hello", "\"hello\" is no ID of any kind that floe knows"),
         ("hello world", "' ' at byte 5 cannot be in an ID"),
         // A Cyrillic a, fullwidth digits, a hyphen that is none.
