@@ -23,7 +23,30 @@ Exit codes: 0 success, 1 an error (its cause and the way out are on stderr), 2 w
 Try:
   floe serve                       a server on http://127.0.0.1:7600, its ledger in ./floe-data
   floe mint orders -n 3            three IDs, beside that server or without it
-  floe inspect --explain ID        the shifts and masks by which an ID comes apart";
+  floe inspect ID                  what it is: UUID, ULID, ObjectId, KSUID, TypeID, snowflake
+  floe layout                      the layouts that snowflakes have, and how long they last";
+
+const INSPECT_HELP: &str = "\
+Try:
+  floe inspect 017f22e2-79b0-7cc3-98c4-dc0c0c07398f      a UUID: its version, time, bits
+  floe inspect user_01h455vb4pex5vsknk084sn02q           a TypeID, and the UUID in it
+  floe inspect 1541815603606036480 --layout twitter      a snowflake by its layout
+  floe inspect 42 --name orders --server http://127.0.0.1:7600
+  cut -f1 orders.tsv | floe inspect - --json             a JSON object for each line";
+
+const FORM_HELP: &str = "\
+Try:
+  floe form list
+  floe form encode base62 1212092628029698048 --set width=11
+  floe form decode 'hashids salt=pepper min=8' 7KYDOZV1
+  FLOE_FORM_KEY=000102030405060708090a0b0c0d0e0f floe form encode 'sealed base62' 1000 1001";
+
+const LAYOUT_HELP: &str = "\
+Try:
+  floe layout                                        the presets, side by side
+  floe layout twitter
+  floe layout 'time:41 shard:13 sequence:9 epoch=2026-01-01T00:00:00Z'
+  floe layout 'time:37 server:20 sequence:16'        73 bits: why not, and what instead";
 
 const SIM_HELP: &str = "\
 Try:
@@ -50,8 +73,26 @@ pub(crate) enum Command {
     Serve(Box<Serve>),
     /// Print new IDs, one a line
     Mint(Box<Mint>),
-    /// Take an ID apart
+    /// Say what an ID is, and take it apart
+    ///
+    /// Without --layout and --name it is read by what it looks like: a UUID of any version, a ULID, a TypeID, an ObjectId, a
+    /// KSUID, a NanoID, a dated number, or a snowflake by the presets that give it a date that can be, the likeliest first.
+    /// With - each line of stdin is an ID, and has a line of its best reading: ID, kind, time, fields, with tabs between
+    /// them.
+    #[command(after_long_help = INSPECT_HELP)]
     Inspect(Box<Inspect>),
+    /// Write a number in a form, read one back, or list the forms
+    #[command(after_long_help = FORM_HELP)]
+    Form {
+        #[command(subcommand)]
+        command: Form,
+    },
+    /// Draw a layout, and say what it holds, how long it lasts, and what is wrong with it
+    ///
+    /// Without a layout it lists the presets. Of one that has too many bits it says what is nearest, and what each of
+    /// those gives up; the exit code is 1 then.
+    #[command(after_long_help = LAYOUT_HELP)]
+    Layout(Box<Layouts>),
     /// List the names that the ledger knows, with their definitions
     Names(Names),
     /// List the worker slots, with their marks and owners
@@ -237,7 +278,7 @@ pub(crate) struct Shape {
 
 #[derive(Args, Debug)]
 pub(crate) struct Inspect {
-    /// The ID
+    /// The ID, as it was pasted; - reads one from each line of stdin
     #[arg(allow_hyphen_values = true)]
     pub(crate) id: String,
     /// Read it by this layout: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z"
@@ -246,7 +287,7 @@ pub(crate) struct Inspect {
     /// Read it by the definition of this name, as a ledger or a server has it
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Show the shifts and masks, and a picture of the bits
+    /// Show the shifts and masks as well
     #[arg(long, conflicts_with = "json")]
     pub(crate) explain: bool,
     /// Print JSON
@@ -254,6 +295,56 @@ pub(crate) struct Inspect {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Form {
+    /// Write numbers in a form, one a line
+    ///
+    /// A number is written in decimal digits; for a TypeID it may also be a UUID.
+    Encode {
+        #[command(flatten)]
+        form: Formed,
+        /// The numbers; - reads one from each line of stdin
+        #[arg(value_name = "NUMBER", required = true, allow_negative_numbers = true)]
+        values: Vec<String>,
+    },
+    /// Read numbers out of texts of a form, one a line
+    Decode {
+        #[command(flatten)]
+        form: Formed,
+        /// The texts; - reads one from each line of stdin
+        #[arg(value_name = "TEXT", required = true, allow_negative_numbers = true)]
+        values: Vec<String>,
+    },
+    /// List the forms, with an example of each
+    List,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Formed {
+    /// A form with or without its settings, such as base62, "base62 width=11" or "sealed key=1 base62"
+    pub(crate) form: String,
+    /// A setting of the form, such as width=11, upper, salt=pepper; may be given several times
+    ///
+    /// What the form's own text says by words, so too bits=, prefix=, pad=, min=, alphabet=, blocklist=, type=, keyid=. A
+    /// value may have spaces and commas. key= takes the id of a key, or the key itself, 32 hexadecimal digits; but
+    /// arguments are seen by everybody on the machine: write the key to a file, or to the environment.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The keys of a sealed form: 32 hexadecimal digits, or one ID:DIGITS a line; FLOE_FORM_KEY has the same
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Layouts {
+    /// A preset, or fields such as "time:41 worker:10 sequence:12", with tick=, epoch= and wide where they matter
+    #[arg(value_name = "SPEC", num_args = 0..)]
+    pub(crate) spec: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -1,14 +1,16 @@
-//! An ID taken apart, and the arithmetic by which anyone can do the same by hand. No clock, no ledger, no output:
-//! text and JSON values only.
+//! An ID taken apart by a definition, and the arithmetic by which anyone can do the same by hand. No clock, no ledger, no
+//! output.
 
 use std::fmt::Write as _;
 
-use floe::layout::{FieldKind, PRESETS, Part, Parts};
-use floe::{DatedShape, Definition, Kind, Layout, UnixMillis, WideId};
+use floe::layout::{FieldKind, Part, Parts};
+use floe::{DatedShape, Definition, Kind, Layout, WideId};
 use jiff::civil::Date;
-use serde_json::{Value, json};
 
+use crate::drawing::Cell;
 use crate::failure::{Failure, Outcome};
+use crate::reading::{Reading, equations, taken};
+use crate::readings::LONGEST;
 
 /// An ID read by one definition.
 pub(crate) enum Inspected {
@@ -103,114 +105,82 @@ impl Inspected {
         }
     }
 
-    /// A line for each thing that the ID says.
-    pub(crate) fn summary(&self) -> String {
-        let mut lines: Vec<(String, String)> = Vec::new();
-        let mut line = |label: &str, value: String| lines.push((label.to_owned(), value));
-        match self {
-            Self::Snowflake { id, layout, parts } => {
-                line("id", id.to_string());
-                line("kind", self.kind().to_string());
-                line("layout", layout.to_string());
-                line("time", parts.time.to_string());
-                for part in &parts.fields {
-                    if part.field.kind() != FieldKind::Time {
-                        line(part.field.name(), part.value.to_string());
-                    }
-                }
-                if parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node).count() > 1 {
-                    line("worker id", format!("{} (the node fields together)", parts.worker));
-                }
-            }
-            Self::Segment { id, nth, increment, offset } => {
-                line("id", id.to_string());
-                line("kind", self.kind().to_string());
-                line("numbers", format!("{offset} + {increment} * n"));
-                line("n", nth.to_string());
-            }
-            Self::Counter { id } => {
-                line("id", id.to_string());
-                line("kind", self.kind().to_string());
-            }
-            Self::Dated { text, shape, day, number } => {
-                line("id", text.clone());
-                line("kind", self.kind().to_string());
-                line("date", format!("{day} in {}", shape.zone()));
-                line("number", format!("{number} of that day"));
-            }
-        }
-        let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-        lines.iter().map(|(label, value)| format!("{label:width$}  {value}\n")).collect()
-    }
-
-    /// The arithmetic, as one would do it by hand.
-    pub(crate) fn explanation(&self) -> String {
-        match self {
-            Self::Snowflake { id, layout, parts } => {
-                format!("{}\n{}", picture(&parts.fields), arithmetic(*id, layout, parts))
-            }
-            Self::Segment { id, nth, increment, offset } => format!(
-                "a segment prints the n-th position of its reserved ranges, n from 0, as {offset} + {increment} * n:\n  \
-                 ({id} - {offset}) / {increment} = {nth}, without a remainder\n\
-                 it holds no time and no worker: which node minted it, and when, the number does not say\n"
-            ),
-            Self::Counter { id } => format!(
-                "a counter prints its position itself:\n  {id}\n\
-                 every number below it was handed out, or given up, before it; it holds no time and no worker\n"
-            ),
-            Self::Dated { text, shape, day, number } => {
-                let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
-                let mut lines = String::from(
-                    "the date, and the number within that day, are written one after the other:\n",
-                );
-                let cells: Vec<(&str, String)> = [
-                    (text.strip_suffix(digits).unwrap_or_default(), "prefix".to_owned()),
-                    (digits.get(..8).unwrap_or_default(), format!("date {day} in {}", shape.zone())),
-                    (
-                        digits.get(8..).unwrap_or_default(),
-                        format!("number {number} of that day, in at least {} digits", shape.digits()),
-                    ),
-                ]
-                .into();
-                let width = cells.iter().map(|(cell, _)| cell.len()).max().unwrap_or(0);
-                for (cell, meaning) in cells.iter().filter(|(cell, _)| !cell.is_empty()) {
-                    let _ = writeln!(lines, "  {cell:width$}  {meaning}");
-                }
-                lines
-            }
-        }
-    }
-
-    /// The same for programs, with the words of the server's `/v1/inspect`.
-    pub(crate) fn json(&self) -> Value {
+    /// All that it says.
+    pub(crate) fn reading(&self) -> Reading {
         let kind = self.kind().as_str();
         match self {
-            Self::Snowflake { layout, parts, .. } => json!({
-                "kind": kind,
-                "form": "decimal",
-                "layout": layout.to_string(),
-                "time": parts.time.to_string(),
-                "time_ms": parts.time.get(),
-                "worker": parts.worker,
-                "sequence": parts.sequence,
-                "fields": parts.fields.iter().map(|part| json!({
-                    "name": part.field.name(),
-                    "bits": part.field.bits(),
-                    "shift": part.field.shift(),
-                    "value": part.value,
-                })).collect::<Vec<_>>(),
-            }),
-            Self::Segment { nth, .. } => json!({ "kind": kind, "form": "decimal", "position": nth }),
-            Self::Counter { id } => json!({ "kind": kind, "form": "decimal", "position": id }),
-            Self::Dated { day, number, .. } => {
-                json!({ "kind": kind, "form": "decimal", "time": day.to_string(), "position": number })
+            Self::Snowflake { id, layout, parts } => {
+                let mut reading = Reading::new(kind, kind, "decimal", id.to_string())
+                    .fact("layout", layout.to_string())
+                    .at(parts.time)
+                    .with("layout", layout.to_string())
+                    .with("worker", parts.worker)
+                    .with("sequence", parts.sequence);
+                for part in parts.fields.iter().filter(|part| part.field.kind() != FieldKind::Time) {
+                    reading = reading.fact(part.field.name(), part.value.to_string());
+                }
+                if parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node).count() > 1 {
+                    reading = reading.fact("worker id", format!("{} (the node fields together)", parts.worker));
+                }
+                reading
+                    .bits(parts.fields.iter().map(Cell::from).collect(), &[])
+                    .explained(arithmetic(*id, layout, parts))
             }
+            Self::Segment { id, nth, increment, offset } => Reading::new(kind, kind, "decimal", id.to_string())
+                .fact("numbers", format!("{offset} + {increment} * n"))
+                .fact("n", nth.to_string())
+                .with("position", *nth)
+                .explained(format!(
+                    "a segment prints the n-th position of its reserved ranges, n from 0, as {offset} + {increment} * n:\n  \
+                     ({id} - {offset}) / {increment} = {nth}, without a remainder\n\
+                     it holds no time and no worker: which node minted it, and when, the number does not say\n"
+                )),
+            Self::Counter { id } => Reading::new(kind, kind, "decimal", id.to_string())
+                .with("position", *id)
+                .explained(format!(
+                    "a counter prints its position itself:\n  {id}\n\
+                     every number below it was handed out, or given up, before it; it holds no time and no worker\n"
+                )),
+            Self::Dated { text, shape, day, number } => Reading::new(kind, kind, "decimal", text)
+                .fact("date", format!("{day} in {}", shape.zone()))
+                .fact("number", format!("{number} of that day"))
+                .with("time", day.to_string())
+                .with("position", *number)
+                .explained(pieces(text, shape, *day, *number)),
         }
     }
 }
 
+/// What stands where in a dated name's ID.
+fn pieces(text: &str, shape: &DatedShape, day: Date, number: u64) -> String {
+    let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
+    let mut lines =
+        String::from("the date, and the number within that day, are written one after the other:\n");
+    let cells: Vec<(&str, String)> = [
+        (text.strip_suffix(digits).unwrap_or_default(), "prefix".to_owned()),
+        (digits.get(..8).unwrap_or_default(), format!("date {day} in {}", shape.zone())),
+        (
+            digits.get(8..).unwrap_or_default(),
+            format!("number {number} of that day, in at least {} digits", shape.digits()),
+        ),
+    ]
+    .into();
+    let width = cells.iter().map(|(cell, _)| cell.len()).max().unwrap_or(0);
+    for (cell, meaning) in cells.iter().filter(|(cell, _)| !cell.is_empty()) {
+        let _ = writeln!(lines, "  {cell:width$}  {meaning}");
+    }
+    lines
+}
+
 /// The number that `text` writes, whatever its width.
 pub(crate) fn number(text: &str) -> Outcome<WideId> {
+    if text.len() > LONGEST {
+        // The error would repeat it all.
+        return Err(Failure::usage(format_args!(
+            "a text of {} bytes is no ID: a number of 128 bits has at most 39 digits",
+            text.len()
+        )));
+    }
     match text.parse::<i64>() {
         // Its own text says where a negative ID comes from.
         Ok(negative) if negative < 0 => Err(floe::IdError::Negative(negative).into()),
@@ -223,69 +193,13 @@ fn narrow(text: &str) -> Outcome<u64> {
     Ok(floe::Id::try_from(wide)?.get())
 }
 
-/// How wide a picture may be.
-const PICTURE_COLUMNS: usize = 100;
-
-/// The bits of each field, high to low, with the number of its first and last bit above; in several pieces where
-/// one would not fit a terminal.
-fn picture(fields: &[Part]) -> String {
-    struct Cell {
-        first: String,
-        last: String,
-        bits: String,
-        name: String,
-    }
-    let cells = fields.iter().map(|part| {
-        let (field, value) = (part.field, part.value);
-        let (low, high) = (field.shift(), field.shift() + field.bits() - 1);
-        Cell {
-            first: high.to_string(),
-            // A field of one bit has one number.
-            last: if high == low { String::new() } else { low.to_string() },
-            bits: format!("{value:0width$b}", width = usize::try_from(field.bits()).unwrap_or(0)),
-            name: field.name().to_owned(),
-        }
-    });
-    let mut text = String::new();
-    let mut rows = [const { String::new() }; 4];
-    let mut flush = |rows: &mut [String; 4]| {
-        for (row, end) in rows.iter_mut().zip(["", "+", "|", "|"]) {
-            let _ = writeln!(text, "  {}", format!("{row}{end}").trim_end());
-            row.clear();
-        }
-    };
-    for cell in cells {
-        let numbers = cell.first.len() + cell.last.len() + usize::from(!cell.last.is_empty());
-        let width = cell.bits.len().max(cell.name.len()).max(numbers);
-        if !rows[0].is_empty() && rows[0].len() + width + 6 > PICTURE_COLUMNS {
-            flush(&mut rows);
-        }
-        let gap = width - cell.first.len() - cell.last.len();
-        let _ = write!(rows[0], "  {}{}{} ", cell.first, " ".repeat(gap), cell.last);
-        let _ = write!(rows[1], "+{}", "-".repeat(width + 2));
-        let _ = write!(rows[2], "| {:^width$} ", cell.bits);
-        let _ = write!(rows[3], "| {:^width$} ", cell.name);
-    }
-    flush(&mut rows);
-    text
-}
-
 /// A line of shifts and masks for each field, and where a piece of the worker id goes.
 fn arithmetic(id: WideId, layout: &Layout, parts: &Parts) -> String {
     let total = layout.total_bits();
     let mut lines: Vec<(String, String)> = vec![("id".to_owned(), id.to_string())];
     for part in &parts.fields {
         let (field, value) = (part.field, part.value);
-        let shifted = match field.shift() {
-            0 => "id".to_owned(),
-            shift => format!("(id >> {shift})"),
-        };
-        // Nothing lies above the highest field, so there is nothing to mask.
-        let taken = match field.shift() + field.bits() == total {
-            true if field.shift() == 0 => "id".to_owned(),
-            true => shifted.trim_matches(['(', ')']).to_owned(),
-            false => format!("{shifted} & {:#x}", field.max()),
-        };
+        let taken = taken(field.shift(), field.bits(), total);
         if field.kind() != FieldKind::Time {
             lines.push((taken, format!("{value}  {}", field.name())));
             continue;
@@ -315,71 +229,13 @@ fn arithmetic(id: WideId, layout: &Layout, parts: &Parts) -> String {
         });
         lines.push((pieces.collect::<Vec<_>>().join(" | "), format!("{}  worker id", parts.worker)));
     }
-    let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
-    lines.iter().map(|(left, right)| format!("  {left:>width$} = {right}\n")).collect()
+    equations(&lines)
 }
 
 fn tick(layout: &Layout) -> String {
     match layout.tick_millis() {
         millis if millis.is_multiple_of(1000) => format!("{} s", millis / 1000),
         millis => format!("{millis} ms"),
-    }
-}
-
-/// A preset that gives an ID a date which can be.
-pub(crate) struct Candidate {
-    pub(crate) preset: &'static str,
-    pub(crate) inspected: Inspected,
-    time: UnixMillis,
-}
-
-/// How far a date may lie ahead of this machine's clock and still be believed.
-const CREDIBLE_AHEAD_MS: i64 = 86_400_000;
-
-/// The presets by which `id` was minted after their epoch's first day and not in the future, the latest date first:
-/// an ID that somebody asks about is more often new than old.
-pub(crate) fn candidates(id: WideId, now: UnixMillis) -> Vec<Candidate> {
-    let mut found: Vec<Candidate> = PRESETS
-        .iter()
-        .filter_map(|preset| {
-            let parts = preset.layout.split(id.get()).ok()?;
-            let time = parts.time;
-            let credible =
-                time.since(now) <= CREDIBLE_AHEAD_MS && time.since(preset.layout.epoch()) >= 86_400_000;
-            credible.then(|| Candidate {
-                preset: preset.name,
-                inspected: Inspected::Snowflake { id, layout: preset.layout.clone(), parts },
-                time,
-            })
-        })
-        .collect();
-    found.sort_by_key(|candidate| std::cmp::Reverse(candidate.time));
-    found
-}
-
-impl Candidate {
-    /// `preset  time  field=value …`.
-    pub(crate) fn cells(&self) -> [String; 3] {
-        let fields = match &self.inspected {
-            Inspected::Snowflake { parts, .. } => parts
-                .fields
-                .iter()
-                .filter(|part| part.field.kind() != FieldKind::Time)
-                .map(|part| format!("{}={}", part.field.name(), part.value))
-                .collect::<Vec<_>>()
-                .join(" "),
-            _ => String::new(),
-        };
-        [self.preset.to_owned(), self.time.to_string(), fields]
-    }
-
-    /// The preset and all that [`Inspected::json`] says.
-    pub(crate) fn json(&self) -> Value {
-        let mut value = self.inspected.json();
-        if let Some(object) = value.as_object_mut() {
-            object.insert("preset".to_owned(), self.preset.into());
-        }
-        value
     }
 }
 
@@ -394,7 +250,7 @@ mod tests {
 
     #[test]
     fn shifts_and_masks_as_articles_write_them() {
-        let text = snowflake(1_541_815_603_606_036_480, "twitter").explanation();
+        let text = snowflake(1_541_815_603_606_036_480, "twitter").reading().explanation;
         for line in [
             "(id >> 22) + 1288834974657 = 1656432460105  ms since 1970: 2022-06-28T16:07:40.105Z\n",
             "(id >> 17) & 0x1f = 11  datacenter\n",
@@ -409,23 +265,13 @@ mod tests {
     #[test]
     fn a_coarse_tick_is_multiplied_and_a_low_time_field_is_masked() {
         let text = snowflake(0x5_0007, "worker:3 time:16 sequence:4 tick=10ms epoch=2020-01-01T00:00:00Z")
-            .explanation();
+            .reading()
+            .explanation;
         assert!(
             text.contains("((id >> 4) & 0xffff) * 10 + 1577836800000 = 1577837004800  ms since 1970"),
             "{text}"
         );
         assert!(text.contains(" id >> 20 = 0  worker\n"), "{text}");
-    }
-
-    #[test]
-    fn the_picture_holds_the_id_itself() {
-        let id = 1_541_815_603_606_036_480;
-        let Inspected::Snowflake { parts, .. } = snowflake(id, "twitter") else { panic!("not a snowflake") };
-        let picture = picture(&parts.fields);
-        let bits: String = picture.lines().filter(|line| line.contains("| ")).flat_map(str::chars).collect();
-        let bits: String = bits.chars().filter(|c| matches!(c, '0' | '1')).collect();
-        assert_eq!(u64::from_str_radix(&bits, 2), Ok(id), "{picture}");
-        assert!(picture.lines().all(|line| line.len() <= PICTURE_COLUMNS + 2), "{picture}");
     }
 
     #[test]
@@ -454,18 +300,5 @@ mod tests {
         {
             assert!(Inspected::read(text, &dated).is_err(), "{text} was read");
         }
-    }
-
-    #[test]
-    fn candidates_lie_between_their_epoch_and_now() {
-        let now = UnixMillis::new(1_656_432_460_105);
-        let found = candidates(number("1541815603606036480").expect("an ID"), now);
-        assert!(found.iter().any(|candidate| candidate.preset == "twitter"));
-        assert!(found.is_sorted_by(|a, b| a.time >= b.time));
-        assert!(found.iter().all(|candidate| candidate.time.since(now) <= CREDIBLE_AHEAD_MS));
-        // A day before it was minted it cannot be Twitter's.
-        let before =
-            candidates(number("1541815603606036480").expect("an ID"), now.plus(-CREDIBLE_AHEAD_MS - 1));
-        assert!(before.iter().all(|candidate| candidate.preset != "twitter"));
     }
 }

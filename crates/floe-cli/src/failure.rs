@@ -48,6 +48,11 @@ impl Failure {
         }
     }
 
+    /// What went wrong, without what to do next.
+    pub(crate) fn cause(&self) -> &str {
+        &self.message
+    }
+
     /// Says it on stderr; gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         match self.exit {
@@ -82,6 +87,12 @@ impl From<floe::IdError> for Failure {
 
 impl From<floe::LayoutError> for Failure {
     fn from(error: floe::LayoutError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<floe::form::FormDefinitionError> for Failure {
+    fn from(error: floe::form::FormDefinitionError) -> Self {
         Self::usage(error)
     }
 }

@@ -1,32 +1,68 @@
 //! `floe inspect`: an ID taken apart.
 
-use floe::{Definition, Name};
-use serde_json::json;
+use std::io::{BufRead, Write as _};
 
-use crate::arguments::{self, LAYOUT_EXAMPLE};
-use crate::explain::{Inspected, candidates, number};
+use floe::{Definition, Name, UnixMillis};
+use serde_json::{Value, json};
+
+use crate::arguments;
+use crate::explain::{Inspected, number};
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::place::now;
+use crate::reading::Reading;
+use crate::readings;
 use crate::remote::Remote;
-use crate::table::{Table, print, print_json};
+use crate::table::{Table, print_json, print_painted};
+
+/// How many readings beside the best are shown to people.
+const MOST_OTHERS: usize = 8;
+/// In the place of an ID: read them from stdin.
+const STDIN: &str = "-";
 
 pub(crate) fn run(arguments: &arguments::Inspect) -> Outcome {
-    let inspected = match (&arguments.layout, &arguments.name) {
-        (Some(layout), _) => Inspected::by_layout(number(&arguments.id)?, layout)?,
-        (None, Some(name)) => Inspected::read(&arguments.id, &definition(name, &arguments.place)?)?,
-        (None, None) => return guess(arguments),
-    };
-    if arguments.json {
-        let mut reading = inspected.json();
-        if let (Some(object), Some(name)) = (reading.as_object_mut(), &arguments.name) {
-            object.insert("name".to_owned(), name.as_str().into());
-        }
-        return print_json(&json!({ "id": arguments.id, "readings": [reading] }));
+    let reader = Reader::new(arguments)?;
+    if arguments.id == STDIN {
+        return each_line(&reader, arguments.json, &mut std::io::stdin().lock());
     }
-    let explanation =
-        if arguments.explain { format!("\n{}", inspected.explanation()) } else { String::new() };
-    print(&format!("{}{explanation}", inspected.summary()))
+    let found = reader.read(&arguments.id)?;
+    if arguments.json {
+        return print_json(&report(&arguments.id, &found));
+    }
+    print_painted(&shown(&found, arguments.explain))
+}
+
+/// By what IDs are read.
+enum Reader {
+    /// By what they look like.
+    Guess,
+    Layout(floe::Layout),
+    Name(Name, Definition),
+}
+
+impl Reader {
+    fn new(arguments: &arguments::Inspect) -> Outcome<Self> {
+        Ok(match (&arguments.layout, &arguments.name) {
+            (Some(layout), _) => Self::Layout(layout.clone()),
+            (None, Some(name)) => Self::Name(Name::new(name)?, definition(name, &arguments.place)?),
+            (None, None) => Self::Guess,
+        })
+    }
+
+    /// What `text` says, at least one reading and the best first.
+    fn read(&self, text: &str) -> Outcome<Vec<Reading>> {
+        Ok(match self {
+            Self::Guess => readings::of(text, now())?,
+            Self::Layout(layout) => vec![judged(&Inspected::by_layout(number(text)?, layout)?, now())],
+            Self::Name(name, definition) => {
+                vec![judged(&Inspected::read(text, definition)?, now()).with("name", name.as_str())]
+            }
+        })
+    }
+}
+
+fn judged(inspected: &Inspected, now: UnixMillis) -> Reading {
+    inspected.reading().judged(now)
 }
 
 fn definition(name: &str, place: &arguments::Place) -> Outcome<Definition> {
@@ -42,50 +78,107 @@ fn definition(name: &str, place: &arguments::Place) -> Outcome<Definition> {
     })
 }
 
-/// Whether `text` may be a prefix, and then a date and a number.
-fn dated_form(text: &str) -> bool {
-    let prefix = text.trim_end_matches(|c: char| c.is_ascii_digit());
-    // A sign alone is no prefix: a negative number has an error of its own.
-    !prefix.is_empty() && prefix != "-" && prefix != "+" && text.len() - prefix.len() > "yyyyMMdd".len()
+fn report(id: &str, found: &[Reading]) -> Value {
+    json!({ "id": id, "readings": found.iter().map(Reading::json).collect::<Vec<_>>() })
 }
 
-/// Without a layout or a name, all that can be said is which presets give a date that can be.
-fn guess(arguments: &arguments::Inspect) -> Outcome {
-    let id = match dated_form(&arguments.id) {
-        true => {
-            return Err(Failure::usage(format_args!("{:?} is not a number", arguments.id)).hint(
-                format_args!(
-                    "if it is an ID of a dated name, that name reads it: floe inspect {} --name NAME",
-                    arguments.id
-                ),
-            ));
-        }
-        false => number(&arguments.id)?,
-    };
-    let found = candidates(id, now());
-    if arguments.json {
-        let found: Vec<_> = found.iter().map(|candidate| candidate.json()).collect();
-        return print_json(&json!({ "id": arguments.id, "readings": found }));
+/// The best reading in full, and the others in a line each.
+fn shown(found: &[Reading], explain: bool) -> String {
+    let Some((best, others)) = found.split_first() else { return String::new() };
+    let mut text = best.summary();
+    if explain && !best.explanation.is_empty() {
+        text.push_str(&format!("\n{}", best.explanation));
     }
-    let Some(best) = found.first() else {
-        return Err(Failure::new(format_args!(
-            "no preset gives {id} a date between its epoch and now: it is a number of a segment or a counter, or of a layout of its own"
-        ))
-        .hint(format_args!(
-            "say how to read it: --layout \"{LAYOUT_EXAMPLE}\", or --name with --server or --data-dir"
-        )));
-    };
-    let mut text = format!(
-        "An ID does not say which layout it was minted by. These presets give {id} a date between their\n\
-         epoch and now, the latest first; --layout or --name reads it by one.\n\n"
-    );
-    let mut table = Table::new(&["LAYOUT", "TIME", "FIELDS"]);
-    for candidate in &found {
-        table.row(candidate.cells());
+    if others.is_empty() {
+        return text;
+    }
+    text.push_str("\nIt does not say what it is, and may also be, the likelier first:\n\n");
+    let mut table = Table::new(&["KIND", "TIME", "FIELDS"]);
+    for other in others.iter().take(MOST_OTHERS) {
+        table.row(other.line());
     }
     text.push_str(&table.render());
-    if arguments.explain {
-        text.push_str(&format!("\nby {}:\n{}", best.preset, best.inspected.explanation()));
+    if let Some(more) = others.len().checked_sub(MOST_OTHERS).filter(|more| *more > 0) {
+        text.push_str(&format!("and {more} more, which --json prints\n"));
     }
-    print(&text)
+    text
+}
+
+/// An ID a line, and a line for each: its best reading in columns that tabs divide, or a JSON object.
+fn each_line(reader: &Reader, json: bool, input: &mut impl BufRead) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    let (mut count, mut unread) = (0_u64, 0_u64);
+    while let Some(line) = next_line(input, readings::LONGEST)? {
+        let id = line.trim();
+        if id.is_empty() {
+            continue;
+        }
+        count += 1;
+        let found = reader.read(id);
+        unread += u64::from(found.is_err());
+        let written = match (found, json) {
+            (Ok(found), true) => writeln!(out, "{}", report(id, &found)),
+            (Ok(found), false) => {
+                let line = found.first().map(Reading::line).unwrap_or_default();
+                writeln!(out, "{id}\t{}", line.join("\t").trim_end())
+            }
+            (Err(failure), true) => writeln!(out, "{}", json!({ "id": id, "error": failure.cause() })),
+            (Err(failure), false) => writeln!(out, "{id}\tno ID\t\t{}", failure.cause()),
+        };
+        written.map_err(|error| Failure::output(&error))?;
+    }
+    out.flush().map_err(|error| Failure::output(&error))?;
+    match (count, unread) {
+        (0, _) => {
+            Err(Failure::usage("stdin has no ID")
+                .hint("write one a line: printf '%s\\n' ID | floe inspect -"))
+        }
+        (_, 0) => Ok(()),
+        _ => Err(Failure::new(format_args!("{unread} of {count} lines are no IDs"))
+            .hint("their lines say why; floe inspect ID says more about one")),
+    }
+}
+
+/// The next line, of which no more is kept than shows that it is too long.
+pub(crate) fn next_line(input: &mut impl BufRead, longest: usize) -> Outcome<Option<String>> {
+    let unreadable = |error: std::io::Error| Failure::new(format_args!("cannot read stdin: {error}"));
+    let mut line = Vec::new();
+    let mut length = 0;
+    loop {
+        let chunk = input.fill_buf().map_err(unreadable)?;
+        if chunk.is_empty() {
+            break;
+        }
+        let (taken, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (chunk.len(), false),
+        };
+        let room = (longest + 1).saturating_sub(line.len());
+        line.extend(chunk.iter().take(taken.min(room)));
+        length += taken;
+        input.consume(taken);
+        if ended {
+            break;
+        }
+    }
+    // What is not UTF-8 becomes a character that no ID has.
+    Ok((length > 0).then(|| String::from_utf8_lossy(&line).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_an_end_is_kept_no_further_than_it_has_to_be() {
+        let mut input = b"one\r\n".to_vec();
+        input.extend(std::iter::repeat_n(b'x', 10_000_000));
+        input.extend(b"\n\xff\n");
+        let mut input = std::io::BufReader::new(&*input);
+        let mut line = || next_line(&mut input, readings::LONGEST).expect("lines");
+        assert_eq!(line().as_deref(), Some("one\r\n"));
+        assert_eq!(line().map(|line| line.len()), Some(readings::LONGEST + 1));
+        assert_eq!(line().as_deref(), Some("\u{fffd}\n"));
+        assert_eq!(line(), None);
+    }
 }

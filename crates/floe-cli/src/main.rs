@@ -6,14 +6,19 @@
 
 mod arguments;
 mod config;
+mod drawing;
 mod explain;
 mod failure;
 mod fleet;
+mod form;
 mod inspect;
+mod layout;
 mod marks;
 mod mint;
 mod names;
 mod place;
+mod reading;
+mod readings;
 mod remote;
 mod serve;
 mod shape;
@@ -34,6 +39,8 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Mint(arguments) => mint::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Form { command } => form::run(command),
+        Command::Layout(arguments) => layout::run(arguments),
         Command::Names(arguments) => names::run(arguments),
         Command::Slots(arguments) => slots::run(arguments),
         Command::Marks { command: Marks::List { json, ledger } } => marks::list(ledger, *json),

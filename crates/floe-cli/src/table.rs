@@ -48,6 +48,12 @@ pub(crate) fn print(text: &str) -> Outcome {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
 }
 
+/// Writes all of `text` to stdout, and its colours where a terminal shows them.
+pub(crate) fn print_painted(text: &str) -> Outcome {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+}
+
 /// Writes a JSON value to stdout, indented, with a line break at its end.
 pub(crate) fn print_json(value: &serde_json::Value) -> Outcome {
     print(&format!("{value:#}\n"))

@@ -9,6 +9,7 @@ mod faketime;
 mod hostile;
 mod idle;
 mod input;
+mod inspect;
 mod kill;
 mod ledger_file;
 mod mint;

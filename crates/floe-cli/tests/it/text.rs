@@ -3,5 +3,5 @@
 
 #[test]
 fn what_commands_say() {
-    trycmd::TestCases::new().case("tests/cmd/*.md").env("NO_COLOR", "1").run();
+    trycmd::TestCases::new().case("tests/cmd/*.md").case("../../docs/inspect.md").env("NO_COLOR", "1").run();
 }

@@ -48,6 +48,13 @@ struct Asked<'a> {
     width: Width,
 }
 
+impl Layout {
+    /// How long its ticks last, for people, and never more than that: `69.68 years`.
+    pub fn lifetime(&self) -> String {
+        lifetime(self.time_bits(), self.tick_millis())
+    }
+}
+
 impl TooWide {
     pub(super) fn new(fields: &[(&str, u32)], tick_millis: u64, epoch: UnixMillis, width: Width) -> Self {
         let asked = Asked { fields, tick_millis, epoch, width };
@@ -169,7 +176,7 @@ impl Asked<'_> {
         }
         let time = self.bits(FieldKind::Time);
         if millis(layout.time_bits(), layout.tick_millis()) < millis(time, self.tick_millis) {
-            let now = lifetime(layout.time_bits(), layout.tick_millis());
+            let now = layout.lifetime();
             less.push(format!("{now} in place of {}", lifetime(time, self.tick_millis)));
         }
         less.join(", ")
@@ -201,7 +208,7 @@ impl fmt::Display for TooWide {
 impl fmt::Display for Proposal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (layout, gives_up) = (&self.layout, &self.gives_up);
-        let lasts = lifetime(layout.time_bits(), layout.tick_millis());
+        let lasts = layout.lifetime();
         let (spec, tick) = (layout.spec(), TickText(layout.tick_millis()));
         let workers = grouped(u128::from(layout.workers()));
         write!(
