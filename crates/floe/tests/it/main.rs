@@ -10,4 +10,5 @@ mod faulty;
 mod generators;
 mod kinds;
 mod minters;
+mod parsers;
 mod segment;
