@@ -51,6 +51,9 @@ pub enum IdError {
         /// Where it begins, in bytes.
         at: usize,
     },
+    /// More digits than any ID has. It is refused before any of them is read.
+    #[error("{0} bytes are no ID: the longest has 39 digits")]
+    Length(usize),
     /// A second spelling of a number that has one.
     #[error("an ID has no leading zeros: write {0}")]
     LeadingZero(String),
@@ -302,6 +305,12 @@ pub(crate) mod sealed {
 
 /// The rules that make one text per number, short of its size.
 fn check_decimal(text: &str) -> Result<(), IdError> {
+    /// What is longer is not read, and not kept in an error. Twice the digits of 128 bits, so that a number that is a little
+    /// too large is told as one.
+    const LONGEST: usize = 78;
+    if text.len() > LONGEST {
+        return Err(IdError::Length(text.len()));
+    }
     if let Some((at, character)) = text.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
         return Err(IdError::Character { character, at });
     }
@@ -357,6 +366,7 @@ mod tests {
         assert_eq!(u128::MAX.to_string().parse::<WideId>().map(WideId::get), Ok(u128::MAX));
         let error = "340282366920938463463374607431768211456".parse::<WideId>().unwrap_err();
         assert!(matches!(error, IdError::TooLarge { bits: 128, max: u128::MAX, .. }), "{error}");
+        assert_eq!("9".repeat(79).parse::<WideId>(), Err(IdError::Length(79)));
     }
 
     proptest! {

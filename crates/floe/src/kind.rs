@@ -1,4 +1,5 @@
-//! Kinds of IDs that need no ledger: UUID v4 and v7, ULID, ObjectId, KSUID and NanoID, behind one face, [`Mint`].
+//! Kinds of IDs that need no ledger: UUID v4 and v7, ULID, ObjectId, KSUID and NanoID, behind one face, [`Mint`]; and UUID
+//! v8, which is a snowflake.
 //!
 //! # What they guarantee
 //! | kind | bits | order | unique |
@@ -9,6 +10,7 @@
 //! | [`ObjectIdGenerator`] | s, 40 random, 24 counted | strictly increasing per process | certainly per process, else 40 bits per process |
 //! | [`KsuidGenerator`] | s, 128 random | by second | 128 bits in a second |
 //! | [`NanoIdGenerator`] | the format's, 126 by default | none | [`NanoIdFormat::collision`] |
+//! | [`UuidV8Generator`] | a snowflake's, up to 122 | the snowflake's | certainly, by its ledger |
 //!
 //! A minter ([`UuidV7Minter`], [`UlidMinter`]) is one thread's own view of a generator: faster, and in an order of its own.
 //!
@@ -52,6 +54,7 @@ mod ulid;
 mod uuid;
 mod uuid4;
 mod uuid7;
+mod uuid8;
 
 pub use ksuid::{Ksuid, KsuidGenerator};
 pub use nano_id::{NanoId, NanoIdFormat, NanoIdFormatError, NanoIdGenerator};
@@ -61,6 +64,7 @@ pub use ulid::{Ulid, UlidGenerator, UlidMinter};
 pub use uuid::Uuid;
 pub use uuid4::UuidV4Generator;
 pub use uuid7::{UuidV7Generator, UuidV7Minter};
+pub use uuid8::{UuidV8Error, UuidV8Generator};
 
 use crate::counter::{Counter, Dated, DatedId};
 use crate::error::MintError;

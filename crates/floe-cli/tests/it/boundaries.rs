@@ -56,10 +56,22 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("cargo writes UTF-8")
 }
 
+fn metadata() -> Value {
+    serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"]))
+        .expect("cargo writes JSON")
+}
+
+/// What can be switched on in `package`.
+fn features(package: &str) -> Vec<String> {
+    let metadata = metadata();
+    let mut packages = metadata["packages"].as_array().expect("packages").iter();
+    let found = packages.find(|found| found["name"] == package).expect("the package");
+    found["features"].as_object().expect("features").keys().cloned().collect()
+}
+
 /// Every crate of the workspace with those of the workspace that it names, for whatever purpose.
 fn edges() -> BTreeMap<String, BTreeSet<String>> {
-    let metadata: Value = serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"]))
-        .expect("cargo writes JSON");
+    let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("packages");
     let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
     let members: BTreeSet<String> = packages.iter().map(name).collect();
@@ -74,18 +86,12 @@ fn edges() -> BTreeMap<String, BTreeSet<String>> {
 
 /// All crates that end up in a build of `package` with every feature, without those of its tests.
 fn tree(package: &str) -> BTreeSet<String> {
-    let text = cargo(&[
-        "tree",
-        "-p",
-        package,
-        "--edges",
-        "normal,build",
-        "--all-features",
-        "--prefix",
-        "none",
-        "--format",
-        "{p}",
-    ]);
+    tree_with(package, &["--all-features"])
+}
+
+fn tree_with(package: &str, features: &[&str]) -> BTreeSet<String> {
+    let arguments = ["tree", "-p", package, "--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
+    let text = cargo(&[&arguments, features].concat());
     text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
@@ -106,7 +112,14 @@ fn crates_use_only_what_their_boundary_allows() {
 fn the_library_has_no_runtime_no_socket_and_no_sibling() {
     let tree = tree("floe");
     assert!(tree.contains("jiff"), "that is not the tree of the library: {tree:?}");
+    // The traits of sqlx come with `tracing`, and with nothing else of these. Nobody has them who has not got sqlx.
+    assert!(tree.contains("sqlx-core"), "every feature is on: {tree:?}");
     let found: Vec<_> = tree.iter().filter(|name| NOT_IN_THE_LIBRARY.contains(&name.as_str())).collect();
+    assert_eq!(found, ["tracing"], "floe must not depend on these");
+    let others: Vec<_> = features("floe").into_iter().filter(|feature| feature != "sqlx").collect();
+    assert!(others.iter().any(|feature| feature == "serde"), "those are not the features: {others:?}");
+    let without = tree_with("floe", &["--features", &others.join(",")]);
+    let found: Vec<_> = without.iter().filter(|name| NOT_IN_THE_LIBRARY.contains(&name.as_str())).collect();
     assert!(found.is_empty(), "floe must not depend on {found:?}");
     let siblings: Vec<_> = tree.iter().filter(|name| name.starts_with("floe-")).collect();
     assert!(siblings.is_empty(), "floe must not depend on {siblings:?}");

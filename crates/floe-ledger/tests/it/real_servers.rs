@@ -2,6 +2,7 @@
 //!
 //! Every test in here is left out by `scripts/test --skip-servers`, by the name of this module.
 
+mod columns;
 #[cfg(feature = "etcd")]
 mod etcd;
 pub(crate) mod faults;

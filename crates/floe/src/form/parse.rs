@@ -118,10 +118,19 @@ fn write_unless(f: &mut fmt::Formatter<'_>, key: &str, value: &str, unsaid: &str
     if value == unsaid { Ok(()) } else { write!(f, " {key}={}", Escaped(value)) }
 }
 
+/// A block list of a few thousand words has room.
+const LONGEST: usize = 1 << 16;
+
 impl FromStr for Form {
     type Err = FormDefinitionError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() > LONGEST {
+            let bytes = text.len();
+            return Err(FormDefinitionError::Value(format!(
+                "the text of a form has at most {LONGEST} bytes, and this one has {bytes}"
+            )));
+        }
         let mut words = text.split_ascii_whitespace();
         let name = words.next().unwrap_or_default();
         let words = Words { form: name, words: words.collect() };

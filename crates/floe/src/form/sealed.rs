@@ -227,8 +227,9 @@ impl FromStr for Key {
 
     /// Reads 32 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let key = u128::from_str_radix(text, 16).ok();
-        key.filter(|_| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        Some(text)
+            .filter(|text| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .and_then(|text| u128::from_str_radix(text, 16).ok())
             .map(|key| Self(key.to_be_bytes()))
             .ok_or_else(|| FormDefinitionError::value("a key is 32 hexadecimal digits"))
     }

@@ -8,6 +8,8 @@ use super::error::{FormDefinitionError, FormError};
 mod blocklist;
 
 pub(super) use blocklist::Blocklist;
+#[cfg(test)]
+pub(super) use blocklist::default as default_words;
 
 /// What Sqids writes a number with: a least length, an alphabet, a list of words that no text may contain.
 ///

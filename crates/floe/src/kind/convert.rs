@@ -98,7 +98,56 @@ macro_rules! conversions {
     };
 }
 
-pub(super) use conversions;
+/// For a kind that is a number of 128 bits: its number, its bytes, and the other kind and the crate uuid's type, which are
+/// the same bits under another name.
+macro_rules! number {
+    ($kind:ident, $other:ident) => {
+        impl $kind {
+            /// From its 16 bytes, in network byte order.
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(u128::from_be_bytes(bytes))
+            }
+
+            /// Its 16 bytes, in network byte order.
+            pub const fn to_bytes(self) -> [u8; 16] {
+                self.0.to_be_bytes()
+            }
+
+            /// From the number of 128 bits.
+            pub const fn from_u128(number: u128) -> Self {
+                Self(number)
+            }
+
+            /// The number of 128 bits.
+            pub const fn get(self) -> u128 {
+                self.0
+            }
+        }
+
+        /// The same 128 bits; of a ULID, they have a UUID's version and variant only by chance.
+        impl From<$other> for $kind {
+            fn from(id: $other) -> Self {
+                Self(id.get())
+            }
+        }
+
+        #[cfg(feature = "uuid")]
+        impl From<$kind> for ::uuid::Uuid {
+            fn from(id: $kind) -> Self {
+                Self::from_u128(id.0)
+            }
+        }
+
+        #[cfg(feature = "uuid")]
+        impl From<::uuid::Uuid> for $kind {
+            fn from(id: ::uuid::Uuid) -> Self {
+                Self(id.as_u128())
+            }
+        }
+    };
+}
+
+pub(super) use {conversions, number};
 
 /// The text of a buffer that holds ASCII alone.
 pub(super) fn ascii(text: &[u8]) -> &str {

@@ -42,6 +42,16 @@ impl Hands {
         self.0.wall_nanos.fetch_add(millis * 1_000_000, Ordering::Relaxed);
     }
 
+    /// The wall clock alone is set.
+    fn set(&self, millis: i64) {
+        self.0.wall_nanos.store(millis * 1_000_000, Ordering::Relaxed);
+    }
+
+    /// What the wall clock says.
+    fn wall(&self) -> i64 {
+        self.0.wall_nanos.load(Ordering::Relaxed).div_euclid(1_000_000)
+    }
+
     /// The wall clock alone moves, by less than a millisecond.
     fn step_nanos(&self, nanos: i64) {
         self.0.wall_nanos.fetch_add(nanos, Ordering::Relaxed);
@@ -57,7 +67,7 @@ impl Hands {
 impl TimeSource for Hands {
     fn read(&self) -> Reading {
         Reading {
-            wall: UnixMillis::new(self.0.wall_nanos.load(Ordering::Relaxed).div_euclid(1_000_000)),
+            wall: UnixMillis::new(self.wall()),
             mono: MonoMillis::new(self.0.mono.load(Ordering::Relaxed)),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::convert::{ascii, conversions};
+use super::convert::{ascii, conversions, number};
 use super::origin::Origin;
 use super::read::{ReadError, Rule};
 use super::{Mint, MintError, Uuid, check_count};
@@ -50,26 +50,6 @@ pub struct Ulid(u128);
 impl Ulid {
     /// The largest.
     pub const MAX: Self = Self(u128::MAX);
-
-    /// From its 16 bytes, in network byte order.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(u128::from_be_bytes(bytes))
-    }
-
-    /// Its 16 bytes, in network byte order.
-    pub const fn to_bytes(self) -> [u8; 16] {
-        self.0.to_be_bytes()
-    }
-
-    /// From the number of 128 bits.
-    pub const fn from_u128(number: u128) -> Self {
-        Self(number)
-    }
-
-    /// The number of 128 bits.
-    pub const fn get(self) -> u128 {
-        self.0
-    }
 
     /// When it was minted, by the clock of whoever did.
     pub fn time(self) -> UnixMillis {
@@ -139,27 +119,7 @@ const fn values() -> [u8; 256] {
 }
 
 conversions!(Ulid, 16, 26);
-
-/// The same 128 bits.
-impl From<Uuid> for Ulid {
-    fn from(id: Uuid) -> Self {
-        Self(id.get())
-    }
-}
-
-#[cfg(feature = "uuid")]
-impl From<Ulid> for ::uuid::Uuid {
-    fn from(id: Ulid) -> Self {
-        Self::from_u128(id.0)
-    }
-}
-
-#[cfg(feature = "uuid")]
-impl From<::uuid::Uuid> for Ulid {
-    fn from(id: ::uuid::Uuid) -> Self {
-        Self(id.as_u128())
-    }
-}
+number!(Ulid, Uuid);
 
 /// Mints ULIDs, each larger than the one before (ulid/spec, "Monotonicity").
 ///

@@ -1,7 +1,7 @@
 //! UUIDs of any version, as RFC 9562 writes them.
 
 use super::Ulid;
-use super::convert::{ascii, conversions};
+use super::convert::{ascii, conversions, number};
 use super::read::{ReadError, Rule, hex, write_hex};
 use crate::time::UnixMillis;
 
@@ -47,26 +47,6 @@ impl Uuid {
         Self(u128::from(high << 16 | u64::from(version) << 12 | middle) << 64 | u128::from(low))
     }
 
-    /// From its 16 bytes, in network byte order.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(u128::from_be_bytes(bytes))
-    }
-
-    /// Its 16 bytes, in network byte order.
-    pub const fn to_bytes(self) -> [u8; 16] {
-        self.0.to_be_bytes()
-    }
-
-    /// From the number of 128 bits.
-    pub const fn from_u128(number: u128) -> Self {
-        Self(number)
-    }
-
-    /// The number of 128 bits.
-    pub const fn get(self) -> u128 {
-        self.0
-    }
-
     /// The version, 0 to 15, if the variant is RFC 9562's; of the nil and the max UUID, which have none, `None`.
     pub fn version(self) -> Option<u8> {
         let [_, _, _, _, _, _, version, _, variant, ..] = self.to_bytes();
@@ -99,24 +79,4 @@ impl Uuid {
 }
 
 conversions!(Uuid, 16, 36);
-
-/// The same 128 bits; they have a UUID's version and variant only by chance.
-impl From<Ulid> for Uuid {
-    fn from(id: Ulid) -> Self {
-        Self(id.get())
-    }
-}
-
-#[cfg(feature = "uuid")]
-impl From<Uuid> for ::uuid::Uuid {
-    fn from(id: Uuid) -> Self {
-        Self::from_u128(id.0)
-    }
-}
-
-#[cfg(feature = "uuid")]
-impl From<::uuid::Uuid> for Uuid {
-    fn from(id: ::uuid::Uuid) -> Self {
-        Self(id.as_u128())
-    }
-}
+number!(Uuid, Ulid);

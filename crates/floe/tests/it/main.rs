@@ -10,5 +10,6 @@ mod faulty;
 mod generators;
 mod kinds;
 mod minters;
+mod parsers;
 mod segment;
 mod texts;

@@ -13,7 +13,7 @@ pub(in super::super) struct Blocklist {
 const BEGINNINGS: usize = 1 << 14;
 
 /// The default list.
-pub(super) fn default() -> impl Iterator<Item = &'static str> {
+pub(in super::super) fn default() -> impl Iterator<Item = &'static str> {
     let lines = include_str!("blocklist.txt").lines().filter(|line| !line.starts_with('#'));
     lines.flat_map(str::split_ascii_whitespace)
 }

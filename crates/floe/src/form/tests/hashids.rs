@@ -32,6 +32,39 @@ fn published_vectors() {
     }
 }
 
+/// The same tests' rows of several numbers and of numbers past 64 bits, which other libraries read and floe does not.
+const MORE_THAN_AN_ID: &[(&str, &str)] = &[
+    ("o2fXhV", "hashids"),
+    ("jRfMcP", "hashids"),
+    ("jQcMcW", "hashids"),
+    ("gYcxcr", "hashids"),
+    ("BrtltWt2tyt1tvt7tJt2t1tD", "hashids"),
+    ("G6XOnGQgIpcVcXcqZ4B8Q8B9y", "hashids"),
+    ("5KoLLVL49RLhYkppOplM6piwWNNANny8N", "hashids"),
+    ("BPg3Qx5f8VrvQkS16wpmwIgj9Q4Jsr93gqx", "hashids"),
+    ("1wfphpilsMtNumCRFRHXIDSqT2UPcWf1hZi3s7tN", "hashids"),
+    ("N95VW0Lo06rQBvJDOE2BVvREP86AqvYN4O9g9p", "hashids"),
+    ("18apy3wlqkjvd5h1id7mn5ore2d06b", CUSTOM),
+    ("o60edky1ng3vl9hbfavwr5pa2q8mb9", CUSTOM),
+    ("o60edky1ng3vlqfbfp4wr5pa2q8mb9", CUSTOM),
+    ("qek2a08gpl575efrfd7yomj9dwbr63", CUSTOM),
+    ("op7qrcdc3cgc2c0cbcrcoc5clce4d6", CUSTOM),
+    ("5430bd2jo0lxyfkfjfyojej5adqdy4", CUSTOM),
+    ("aa5kow86ano1pt3e1aqm239awkt9pk380w9l3q6", CUSTOM),
+    ("pm823wg6d1wea8521xa69635n16kl902pw", CUSTOM),
+];
+
+#[test]
+fn several_numbers_are_no_id() {
+    for (text, name) in MORE_THAN_AN_ID {
+        let error = form(name).decode(text).expect_err(text);
+        assert!(
+            matches!(error, FormError::NotCanonical { .. } | FormError::Length { .. }),
+            "{text}: {error}"
+        );
+    }
+}
+
 /// Other libraries read these: more than one number (the same vectors' other rows), a guard that no text has, a text that
 /// is none.
 #[test]

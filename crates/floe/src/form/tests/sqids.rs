@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Of one number: text, form, number. From the tests of <https://github.com/sqids/sqids-rust> (`encoding.rs`,
-/// `blocklist.rs`), which are those of the specification.
+/// Of one number: text, form, number. From `tests/encoding.test.ts` and `tests/blocklist.test.ts` of
+/// <https://github.com/sqids/sqids-spec>, and the last number of `minlength.test.ts`.
 const VECTORS: &[(&str, &str, u128)] = &[
     ("bM", "sqids", 0),
     ("Uk", "sqids", 1),
@@ -29,6 +29,59 @@ fn published_vectors() {
     for (text, name, number) in VECTORS {
         assert_eq!(encode(&form(name), *number), *text, "{name}");
     }
+}
+
+/// The texts of several numbers of `encoding.test.ts`, `alphabet.test.ts` and `blocklist.test.ts`;
+/// those of `minlength.test.ts` are beginnings of one.
+const SEVERAL: &[(&str, &str)] = &[
+    (
+        "sqids",
+        "86Rf07 SvIz n3qa tryF eg6q rSCF sR8x uY2M 74dI 30WX moxr nWqP tSyw eX68 rxCY sV8a uf2K 7Cdk 3aWP m2xn se8ojk ARsz1p Q8AI49 5sQRZO JSwXFaosAN",
+    ),
+    ("sqids alphabet=0123456789abcdef", "489158"),
+    ("sqids alphabet=ABCDEFGHIJKLMNOPQRSTUVWXYZ blocklist=sxnzkl", "IBSHOZ SXNZKL"),
+    ("sqids blocklist=JSwXFaosAN,OCjV9JK64o,rBHf,79SM,7tE6", "1aYeB7bRUt"),
+];
+
+#[test]
+fn several_numbers_are_no_id() {
+    let longest = "86Rf07xd4zBmiJXQG6otHEbew02c3PWsUOLZxADhCpKj7aVFv9I8RquYrNlSTMyf1";
+    for min in [6, 7, 8, 9, 10, 11, 12, 13, 62, 63, 64, 65] {
+        let error = form(&format!("sqids min={min}")).decode(&longest[..min]);
+        assert!(matches!(error, Err(FormError::NotCanonical { .. })), "{min}: {error:?}");
+    }
+    for (name, texts) in SEVERAL {
+        let form = form(name);
+        for text in texts.split(' ') {
+            assert!(matches!(form.decode(text), Err(FormError::NotCanonical { .. })), "{name} {text}");
+        }
+    }
+}
+
+/// `min lengths` of `minlength.test.ts`, and `different inputs` of `encoding.test.ts`.
+#[test]
+fn least_lengths() {
+    for min in [0, 1, 5, 10, 62] {
+        let form = form(&format!("sqids min={min} bits=53"));
+        for number in [0, 1, 2, 3, 100, 200, 300, 1_000, 2_000, 3_000, 100_000, 1_000_000, (1 << 53) - 1] {
+            assert!(encode(&form, number).len() >= min);
+        }
+        let mut buffer = Buffer::new();
+        assert_eq!(
+            form.encode(1_u64 << 53, &mut buffer),
+            Err(FormError::DoesNotFit { number: 1 << 53, bits: 53 }),
+            "out of range"
+        );
+    }
+}
+
+/// `match against a short blocklist word` of `blocklist.test.ts`; and the list that goes without saying is theirs.
+#[test]
+fn the_block_list() {
+    encode(&form("sqids blocklist=pnd"), 1_000);
+    let listed: std::collections::HashSet<String> =
+        super::super::sqids::default_words().map(str::to_owned).collect();
+    assert_eq!(listed, ::sqids::default_blocklist());
 }
 
 /// Published texts that other libraries read, and the specification does not write.

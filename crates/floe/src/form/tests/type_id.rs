@@ -1,5 +1,8 @@
 //! TypeID 0.3.0 against the lists of its specification: `spec/valid.json` and `spec/invalid.json` of
-//! <https://github.com/jetify-com/typeid>.
+//! <https://github.com/jetify-com/typeid>; and against the crate `typeid_suffix`.
+
+use proptest::prelude::*;
+use typeid_suffix::prelude::TypeIdSuffix;
 
 use super::*;
 
@@ -91,4 +94,15 @@ fn a_separator_alone_is_no_type() {
     assert_eq!(read_type_id(text), Err(symbol('é', 1)));
     assert_eq!(read_type_id(""), Err(FormError::Empty));
     assert!(Form::type_id(128, "_").is_err() && Form::type_id(128, "a_").is_err());
+}
+
+proptest! {
+    #[test]
+    fn as_typeid_suffix_writes(number: u128, shift in 0_u32..128, kind in "([a-z]([a-z_]{0,61}[a-z])?)?") {
+        let number = number >> shift;
+        let text = encode(&Form::type_id(128, &kind).unwrap(), number);
+        prop_assert_eq!(read_type_id(&text), Ok((kind.as_str(), number)));
+        let suffix = text.rsplit_once('_').map_or(text.as_str(), |(_, suffix)| suffix);
+        prop_assert_eq!(suffix, TypeIdSuffix::from(uuid::Uuid::from_u128(number)).to_string());
+    }
 }

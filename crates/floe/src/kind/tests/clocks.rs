@@ -65,6 +65,102 @@ fn a_clock_at_or_before_the_epoch_is_an_error_and_order_holds_beyond_it() {
     assert!(NanoIdGenerator::of(NanoIdFormat::default(), seeded(1)).mint().is_ok(), "it needs no clock");
 }
 
+/// Where KSUIDs begin: 2014-05-13T16:53:20Z.
+const KSUID_EPOCH: i64 = 1_400_000_000_000;
+
+/// What the wall clock is set to, each for 36 s: back and ahead across a second, a day, the epoch of KSUIDs and that of Unix.
+const SETTINGS: &[i64] = &[
+    START,
+    START - 800,
+    START + SECOND,
+    START - SECOND,
+    START - DAY,
+    START + DAY,
+    START - DAY,
+    KSUID_EPOCH + 300,
+    KSUID_EPOCH - 300,
+    KSUID_EPOCH - DAY,
+    KSUID_EPOCH + DAY,
+    500,
+    -500,
+    -DAY,
+    DAY,
+    START,
+    START + 400 * DAY,
+    START - 400 * DAY,
+    START + 400 * DAY,
+];
+
+/// Mints through all settings: `place` of each ID is larger than that of the one before, or as large where `strictly` is not
+/// asked for, and nothing but a wall clock at 1970 or before it is an error.
+fn hold<I, K: Ord + std::fmt::Debug>(
+    hands: &Hands,
+    strictly: bool,
+    mut mint: impl FnMut() -> Result<I, MintError>,
+    place: impl Fn(I) -> K,
+) {
+    let mut last = None;
+    for setting in SETTINGS {
+        hands.set(*setting);
+        for _ in 0..360 {
+            hands.run(100);
+            for _ in 0..3 {
+                let minted = mint().map(&place);
+                assert_eq!(minted.is_err(), hands.wall() <= 0, "{setting}: {minted:?}");
+                let Ok(next) = minted else { continue };
+                let rises = last.as_ref().is_none_or(|last| next > *last || next == *last && !strictly);
+                assert!(rises, "{setting}: {next:?} after {last:?}");
+                last = Some(next);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_with_a_time_keeps_its_order_through_seconds_days_and_epochs() {
+    let rig = |seed| {
+        let hands = Hands::at(START);
+        let origin = hands.origin(seeded(seed));
+        (hands, origin)
+    };
+    for precise in [false, true] {
+        let (hands, origin) = rig(1);
+        let ids = UuidV7Generator::of(origin, precise);
+        hold(&hands, true, || ids.mint(), |id| id);
+        let (hands, origin) = rig(2);
+        let mut minter = UuidV7Generator::of(origin, precise).minter();
+        hold(&hands, true, || minter.mint(), |id| id);
+    }
+    let (hands, origin) = rig(3);
+    let ids = UlidGenerator::of(origin);
+    hold(&hands, true, || ids.mint(), |id| id);
+    let (hands, origin) = rig(4);
+    let mut minter = UlidGenerator::of(origin).minter();
+    hold(&hands, true, || minter.mint(), |id| id);
+    // A step of over a second is what a copied process sees, and so the five bytes of an ObjectId change with it: what is in
+    // order then is its second with its counter.
+    let (hands, origin) = rig(5);
+    let ids = ObjectIdGenerator::of(origin);
+    hold(&hands, true, || ids.mint(), |id| (id.time(), id.counter()));
+    let (hands, origin) = rig(6);
+    let ids = KsuidGenerator::of(origin);
+    hold(&hands, false, || ids.mint(), |id| id.time());
+}
+
+#[test]
+fn a_process_that_starts_before_the_epoch_of_ksuids_mints_them_from_there_on() {
+    let hands = Hands::at(KSUID_EPOCH - 5_000);
+    let ids = KsuidGenerator::of(hands.origin(seeded(1)));
+    for tenth in -49..50 {
+        hands.run(100);
+        let minted = ids.mint();
+        assert_eq!(minted.is_ok(), tenth >= 0, "{tenth}: {minted:?}");
+    }
+    hands.set(KSUID_EPOCH - DAY);
+    hands.run(100);
+    assert!(ids.mint().is_ok(), "the steady clock does not go back");
+}
+
 #[test]
 fn object_ids_and_ksuids_never_go_back_by_a_second() {
     let hands = Hands::at(START);

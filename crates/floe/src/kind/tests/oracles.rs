@@ -1,11 +1,11 @@
-//! Texts, bytes and order against the crates `uuid`, `ulid`, `bson` and `svix-ksuid`, and the conversions.
+//! Texts, bytes and order against the crates `uuid`, `ulid`, `bson`, `svix-ksuid` and `nanoid`, and the conversions.
 
 use proptest::prelude::*;
 use svix_ksuid::KsuidLike;
 
 use crate::kind::{
-    Ksuid, KsuidGenerator, Mint, ObjectId, ObjectIdGenerator, Ulid, UlidGenerator, Uuid, UuidV4Generator,
-    UuidV7Generator,
+    Ksuid, KsuidGenerator, Mint, NanoIdFormat, ObjectId, ObjectIdGenerator, Ulid, UlidGenerator, Uuid,
+    UuidV4Generator, UuidV7Generator,
 };
 
 proptest! {
@@ -104,6 +104,18 @@ fn what_is_minted_is_what_others_read() {
         let id = KsuidGenerator::new().mint().unwrap();
         let oracle: svix_ksuid::Ksuid = id.to_string().parse().unwrap();
         assert_eq!(oracle.bytes(), &id.to_bytes());
+    }
+}
+
+#[test]
+fn the_default_format_is_that_of_nanoid() {
+    let format = NanoIdFormat::default();
+    let mut alphabet = nanoid::alphabet::SAFE;
+    alphabet.sort_unstable();
+    assert_eq!(format.alphabet().chars().collect::<Vec<_>>(), alphabet);
+    for _ in 0..1_000 {
+        let text = nanoid::nanoid!();
+        assert_eq!(format.read(&text).unwrap().as_str(), text);
     }
 }
 
