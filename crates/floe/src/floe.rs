@@ -10,6 +10,7 @@ use crate::counter::{Counter, Dated};
 use crate::definition::{DatedShape, Definition, DefinitionError, Kind};
 use crate::driver::{Driver, Shared};
 use crate::error::{DefineError, OpenError};
+use crate::form::Form;
 use crate::generator::Generator;
 use crate::handle::Handle;
 use crate::id::{Id, IdRepr, WideId};
@@ -339,7 +340,9 @@ impl Floe {
         self.check(definition, taste)?;
         // Before the name is bound, since that is for ever, and without the lock: it may define names of its own.
         let registered = self.make(name, definition)?;
+        let keys = key_names(name, definition)?;
         self.bind(name, definition)?;
+        self.bind_keys(name, &keys)?;
         // Under the lock, so that a name never has two supplies.
         let mut names = lock(&self.inner.names);
         if let Some(handle) = names.get(name) {
@@ -420,6 +423,20 @@ impl Floe {
         let stored = stored?;
         let agrees = mutate!(stored == text, FingerprintIgnored => true);
         if agrees { Ok(()) } else { Err(mismatch(name, &stored, definition)) }
+    }
+
+    /// Binds the keys that a name's texts tell apart by their ids, each to its check value under a name of its own: with
+    /// two keys under one id, two nodes would write one text for two numbers.
+    fn bind_keys(&self, name: &Name, keys: &[(Name, String)]) -> Result<(), DefineError> {
+        for (key, text) in keys {
+            let stored = self.inner.shared.ledger.bind(key, text, false)?;
+            if stored != *text {
+                return Err(DefineError::Invalid(format!(
+                    "a key of the name {name} is not the one that was first used under its id: {key} is \"{stored}\" in the ledger, and \"{text}\" here. Give each key an id of its own, for ever"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The minter of a registered kind; `None` for every other.
@@ -627,6 +644,16 @@ fn tally_trouble(name: &Name, shared: &Shared) -> Option<Trouble> {
         Some(cause) => Some(Trouble::Stopped(cause.to_owned())),
         None => down.filter(|_| tally.waits()).map(|(since, cause)| Trouble::Unavailable { since, cause }),
     }
+}
+
+/// What the keys that a name's texts tell apart are bound under, and to what.
+fn key_names(name: &Name, definition: &Definition) -> Result<Vec<(Name, String)>, DefineError> {
+    let keys = definition.form().map_or(&[][..], Form::key_checks).iter();
+    let bound = keys.map(|(id, check)| {
+        let key = Name::new(&format!("{name}.key.{id}"))?;
+        Ok((key, format!("key check={check}")))
+    });
+    bound.collect()
 }
 
 fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {

@@ -234,6 +234,14 @@ impl Form {
         self
     }
 
+    /// The check values of the keys among which its texts tell, and that therefore its own text does not.
+    pub(crate) fn key_checks(&self) -> &[(KeyId, KeyCheck)] {
+        match &self.notation {
+            Notation::Sealed(sealed) => &sealed.checks,
+            _ => &[],
+        }
+    }
+
     /// Whether it seals.
     pub fn is_sealed(&self) -> bool {
         matches!(self.notation, Notation::Sealed(_))

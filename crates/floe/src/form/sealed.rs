@@ -36,7 +36,7 @@ pub enum KeyPlace {
 
 /// What tells one key from another with the same id, without showing either: 24 bits that it enciphers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct KeyCheck(u32);
+pub(crate) struct KeyCheck(u32);
 
 /// The sealed part of a form.
 #[derive(Clone)]
@@ -53,6 +53,8 @@ pub(super) struct Sealed {
     /// That of the key to seal with, and those of all keys to open with.
     seal: Option<Permutation>,
     open: BTreeMap<KeyId, Permutation>,
+    /// The check values of the keys that texts name.
+    pub(super) checks: Vec<(KeyId, KeyCheck)>,
 }
 
 const MAX_KEY_BITS: u8 = 16;
@@ -92,7 +94,16 @@ impl Sealed {
             (KeyPlace::Prefix, Some(key)) => format!("{key}-"),
             _ => String::new(),
         };
-        Ok(Self { key, check: None, place, inner, before, seal: None, open: BTreeMap::new() })
+        Ok(Self {
+            key,
+            check: None,
+            place,
+            inner,
+            before,
+            seal: None,
+            open: BTreeMap::new(),
+            checks: Vec::new(),
+        })
     }
 
     pub(super) fn with_keys(&self, bits: u32, keys: &Keys) -> Result<Self, FormDefinitionError> {
@@ -100,14 +111,16 @@ impl Sealed {
         let current = self.key.map(named).transpose()?;
         // Where a text does not say its key there is but one.
         let one = self.place == KeyPlace::Unsaid;
-        let check = current.filter(|_| one).map(|key| KeyCheck(Permutation::check(key.0)));
+        let check_of = |key: &Key| KeyCheck(Permutation::check(key.0));
+        let check = current.filter(|_| one).map(check_of);
         if let (Some(id), Some(_)) = (self.key, self.check.filter(|known| check != Some(*known))) {
             return Err(FormDefinitionError::AnotherKey(id));
         }
         let seal = current.map(|key| Permutation::new(bits, key.0));
         let open = keys.0.iter().filter(|(id, _)| !one || Some(**id) == self.key);
         let open = open.map(|(id, key)| (*id, Permutation::new(bits, key.0))).collect();
-        Ok(Self { check, seal, open, ..self.clone() })
+        let checks = keys.0.iter().filter(|_| !one).map(|(id, key)| (*id, check_of(key))).collect();
+        Ok(Self { check, seal, open, checks, ..self.clone() })
     }
 
     /// Whether it can write: it was given the key to do so.

@@ -239,6 +239,16 @@ fn a_sealed_name_has_its_key_for_ever() {
     read.with_keys(&one_key(1, 7)).unwrap();
 }
 
+/// What is bound for a key has a name, which must be one: that is found out before the name itself is bound.
+#[test]
+fn a_name_that_leaves_no_room_for_its_keys_is_refused_unbound() {
+    let floe = open();
+    let long = "n".repeat(125);
+    let definition = sealed("sealed key=1 keyid=2bits base62", &one_key(1, 7));
+    assert!(matches!(define(&floe, &long, &definition), Err(DefineError::Name(_))));
+    assert_eq!(floe.stored(&name(&long)).unwrap(), None);
+}
+
 #[test]
 fn keys_that_texts_name_are_replaced_under_a_name() {
     let ledger = std::sync::Arc::new(Memory::default());
@@ -257,6 +267,15 @@ fn keys_that_texts_name_are_replaced_under_a_name() {
         };
         let floe = Floe::open(std::sync::Arc::clone(&ledger)).unwrap();
         let after = define(&floe, &called, &second).unwrap().mint().unwrap();
+        // Another key under an id that was used is refused, by whoever comes with it.
+        let other = one_key(1, 9).with(KeyId::new(2), key(8)).unwrap();
+        let other = sealed(&format!("sealed key=2 {place} base62"), &other);
+        let Err(DefineError::Invalid(why)) =
+            define(&Floe::open(std::sync::Arc::clone(&ledger)).unwrap(), &called, &other)
+        else {
+            panic!("another key was taken")
+        };
+        assert!(why.contains(&format!("{called}.key.1")) && why.contains("an id of its own"), "{why}");
         let form = second.form().unwrap();
         assert_eq!((form.decode(&before), form.decode(&after)), (Ok(1), Ok(2)), "{before} {after}");
     }
