@@ -42,12 +42,6 @@ impl Inspected {
             }
             Definition::Counter => Ok(Self::Counter { id: narrow(text)? }),
             Definition::Dated(shape) => Self::dated(text, shape),
-            Definition::Formed(inner, form) => {
-                let number = form.decode(text).map_err(|error| {
-                    Failure::usage(format_args!("{text:?} is not an ID in the form \"{form}\": {error}"))
-                })?;
-                Self::read(&number.to_string(), inner)
-            }
             other => Err(Failure::usage(format_args!(
                 "an ID of the kind {} is taken apart by itself",
                 other.kind_name()

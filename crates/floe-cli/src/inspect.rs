@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, Write as _};
 
+use floe::form::{Form, FormError};
+use floe::kind::{Ulid, Uuid};
 use floe::{Definition, Name, UnixMillis};
 use serde_json::{Value, json};
 
@@ -9,10 +11,10 @@ use crate::arguments;
 use crate::explain::{Inspected, number};
 use crate::failure::{Failure, Outcome};
 use crate::names;
-use crate::place::now;
+use crate::place::{configured, now};
 use crate::reading::Reading;
 use crate::readings;
-use crate::remote::Remote;
+use crate::remote::{Remote, path_segment};
 use crate::table::{Table, print_json, print_painted};
 
 /// How many readings beside the best are shown to people.
@@ -37,14 +39,22 @@ enum Reader {
     /// By what they look like.
     Guess,
     Layout(floe::Layout),
-    Name(Name, Definition),
+    Name(Box<Named>),
+}
+
+/// A name that IDs are of.
+struct Named {
+    name: Name,
+    definition: Definition,
+    /// It may have the keys of a sealed form, which the ledger has not.
+    server: Option<Remote>,
 }
 
 impl Reader {
     fn new(arguments: &arguments::Inspect) -> Outcome<Self> {
         Ok(match (&arguments.layout, &arguments.name) {
             (Some(layout), _) => Self::Layout(layout.clone()),
-            (None, Some(name)) => Self::Name(Name::new(name)?, definition(name, &arguments.place)?),
+            (None, Some(name)) => Self::Name(Box::new(Named::new(name, &arguments.place)?)),
             (None, None) => Self::Guess,
         })
     }
@@ -54,9 +64,7 @@ impl Reader {
         Ok(match self {
             Self::Guess => readings::of(text, now())?,
             Self::Layout(layout) => vec![judged(&Inspected::by_layout(number(text)?, layout)?, now())],
-            Self::Name(name, definition) => {
-                vec![judged(&Inspected::read(text, definition)?, now()).with("name", name.as_str())]
-            }
+            Self::Name(named) => vec![named.read(text)?],
         })
     }
 }
@@ -65,17 +73,90 @@ fn judged(inspected: &Inspected, now: UnixMillis) -> Reading {
     inspected.reading().judged(now)
 }
 
-fn definition(name: &str, place: &arguments::Place) -> Outcome<Definition> {
-    let name = Name::new(name)?;
-    let found = match &place.server {
-        Some(server) => names::of_server(&Remote::at(server)?, &name)?,
-        None => names::of_ledger(&*place.ledger.existing()?, &name)?,
-    };
-    found.ok_or_else(|| {
-        let where_to_look = if place.server.is_some() { "the server" } else { "the ledger" };
-        Failure::new(format_args!("{where_to_look} has no name {name}"))
-            .hint("`floe names` lists those that there are; --layout reads an ID without any")
-    })
+impl Named {
+    fn new(name: &str, place: &arguments::Place) -> Outcome<Self> {
+        let name = Name::new(name)?;
+        let server = place.server.as_deref().map(Remote::at).transpose()?;
+        let found = match &server {
+            Some(server) => names::of_server(server, &name)?,
+            None => names::of_ledger(&*place.ledger.existing()?, &name)?,
+        };
+        let Some(stored) = found else {
+            let where_to_look = if server.is_some() { "the server" } else { "the ledger" };
+            return Err(Failure::new(format_args!("{where_to_look} has no name {name}"))
+                .hint("`floe names` lists those that there are; --layout reads an ID without any"));
+        };
+        // The configuration has the keys of a sealed form.
+        let configured = match place.ledger.config {
+            Some(_) => configured(&place.ledger.settings()?, &name)?,
+            None => None,
+        };
+        let same = |configured: &Definition| configured.to_string() == stored.to_string();
+        let definition = configured.filter(same).unwrap_or(stored);
+        Ok(Self { name, definition, server })
+    }
+
+    fn read(&self, text: &str) -> Outcome<Reading> {
+        let reading = match &self.definition {
+            Definition::Formed(inner, form) => {
+                let number = self.number(text, form)?;
+                let unformed = formless(number, inner);
+                unformed_reading(&unformed, inner)?
+                    .written(&form.to_string(), text)
+                    .fact("number", number.to_string())
+                    .with("number", number.to_string())
+            }
+            unformed => unformed_reading(text, unformed)?,
+        };
+        Ok(reading.with("name", self.name.as_str()))
+    }
+
+    /// The number that a text in the form means.
+    fn number(&self, text: &str, form: &Form) -> Outcome<u128> {
+        match (form.decode(text), &self.server) {
+            (Err(FormError::UnknownKey(_)), Some(server)) => {
+                let path = format!("/v1/open/{}/{}", path_segment(self.name.as_str()), path_segment(text));
+                let opened = server.json(&path)?;
+                let number = opened.get("number").and_then(Value::as_str).and_then(|number| number.parse().ok());
+                number.ok_or_else(|| server.foreign("no number"))
+            }
+            (Err(error @ FormError::UnknownKey(_)), None) => Err(Failure::new(format_args!("{text} is sealed: {error}"))
+                .hint("name the configuration that has the key with --config, or a server that has it with --server")),
+            (Err(error), _) => {
+                Err(Failure::usage(format_args!("{text:?} is not an ID in the form \"{form}\": {error}")))
+            }
+            (Ok(number), _) => Ok(number),
+        }
+    }
+}
+
+/// The ID as its kind writes it.
+fn formless(number: u128, kind: &Definition) -> String {
+    match kind {
+        Definition::Uuid4 | Definition::Uuid7 { .. } => Uuid::from_bytes(number.to_be_bytes()).to_string(),
+        Definition::Ulid => Ulid::from_bytes(number.to_be_bytes()).to_string(),
+        Definition::ObjectId => format!("{number:024x}"),
+        _ => number.to_string(),
+    }
+}
+
+fn unformed_reading(text: &str, definition: &Definition) -> Outcome<Reading> {
+    if definition.kind().is_number() {
+        return Ok(judged(&Inspected::read(text, definition)?, now()));
+    }
+    if let Definition::Registered(registered) = definition {
+        return Err(Failure::new(format_args!(
+            "what is in an ID of the kind {} is known to the program that registered it",
+            registered.type_name()
+        )));
+    }
+    if let Definition::NanoId(format) = definition {
+        let id = format.read(text).map_err(Failure::usage)?;
+        return Ok(Reading::new("nanoid", "NanoID: random", "nanoid", id.to_string()));
+    }
+    let kind = definition.kind_name();
+    let found = readings::of(text, now())?.into_iter().find(|reading| reading.kind == kind);
+    found.ok_or_else(|| Failure::usage(format_args!("{text} is no ID of the kind {kind}")))
 }
 
 fn report(id: &str, found: &[Reading]) -> Value {

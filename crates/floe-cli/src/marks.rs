@@ -1,5 +1,6 @@
 //! `floe marks`: how far each name has come, and how to move it on. Nothing here moves a mark back (I1).
 
+use floe::form::Buffer;
 use floe::ledger::{Key, Ledger, MAX_MARK};
 use floe::{DatedShape, Definition, Name};
 use jiff::civil::Date;
@@ -190,7 +191,15 @@ fn next_id(definition: &Definition, mark: u64) -> String {
         Definition::Dated(shape) => return next_dated(shape, mark),
         _ => return "by itself".to_owned(),
     };
-    next.filter(|next| *next <= MAX_MARK).map_or_else(|| "none: used up".to_owned(), |next| next.to_string())
+    let Some(next) = next.filter(|next| *next <= MAX_MARK) else { return "none: used up".to_owned() };
+    match definition.form().filter(|form| form.can_encode()) {
+        // A form may be for smaller numbers.
+        Some(form) => match form.encode(next, &mut Buffer::new()) {
+            Ok(text) => format!("{next} = {text}"),
+            Err(_) => "none: its form is used up".to_owned(),
+        },
+        None => next.to_string(),
+    }
 }
 
 /// A day that has passed is not gone back to: its next ID is the first of the day on which it is minted.

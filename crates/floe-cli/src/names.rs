@@ -76,8 +76,9 @@ fn read(name: &Name, text: &str) -> Outcome<Definition> {
 }
 
 fn horizon(text: &str) -> Option<String> {
-    match text.parse() {
-        Ok(Definition::Snowflake { layout, .. }) => Some(layout.horizon().to_string()),
+    let definition: Definition = text.parse().ok()?;
+    match definition.unformed() {
+        Definition::Snowflake { layout, .. } => Some(layout.horizon().to_string()),
         _ => None,
     }
 }
