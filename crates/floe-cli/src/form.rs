@@ -177,6 +177,11 @@ fn each(values: &[String], mut convert: impl FnMut(&str) -> Outcome<String>) -> 
         while let Some(line) = next_line(&mut input, LONGEST_LINE)? {
             // A text of a form may hold any character but a line break.
             let value = line.trim_end_matches(['\n', '\r']);
+            if value.len() > LONGEST_LINE {
+                return Err(Failure::new(format_args!(
+                    "a line of over {LONGEST_LINE} bytes is no value of a form"
+                )));
+            }
             if !value.is_empty() {
                 write(convert(value))?;
             }

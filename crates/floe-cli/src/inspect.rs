@@ -123,7 +123,8 @@ fn each_line(reader: &Reader, json: bool, input: &mut impl BufRead) -> Outcome {
                 writeln!(out, "{id}\t{}", line.join("\t").trim_end())
             }
             (Err(failure), true) => writeln!(out, "{}", json!({ "id": id, "error": failure.cause() })),
-            (Err(failure), false) => writeln!(out, "{id}\tno ID\t\t{}", failure.cause()),
+            // What is no ID may hold anything, and a terminal obeys some of it.
+            (Err(failure), false) => writeln!(out, "{}\tno ID\t\t{}", id.escape_debug(), failure.cause()),
         };
         written.map_err(|error| Failure::output(&error))?;
     }
