@@ -23,6 +23,10 @@ const STDIN: &str = "-";
 pub(crate) fn run(arguments: &arguments::Inspect) -> Outcome {
     let reader = Reader::new(arguments)?;
     if arguments.id == STDIN {
+        if arguments.explain {
+            return Err(Failure::usage("--explain takes more than the one line that an ID of stdin has")
+                .hint("leave it out, or give the ID itself"));
+        }
         return each_line(&reader, arguments.json, &mut std::io::stdin().lock());
     }
     let found = reader.read(&arguments.id)?;
@@ -53,7 +57,14 @@ impl Reader {
     fn read(&self, text: &str) -> Outcome<Vec<Reading>> {
         Ok(match self {
             Self::Guess => readings::of(text, now())?,
-            Self::Layout(layout) => vec![judged(&Inspected::by_layout(number(text)?, layout)?, now())],
+            Self::Layout(layout) => {
+                let id = number(text).map_err(|failure| match text.parse::<i64>() {
+                    Ok(_) => failure,
+                    Err(_) => failure
+                        .hint("a layout reads numbers; without --layout floe says what else the text is"),
+                })?;
+                vec![judged(&Inspected::by_layout(id, layout)?, now())]
+            }
             Self::Name(name, definition) => {
                 vec![judged(&Inspected::read(text, definition)?, now()).with("name", name.as_str())]
             }

@@ -58,6 +58,7 @@ fn lines_that_are_no_ids_are_told_and_the_others_read() {
     let said = with_stdin(&["inspect", "-", "--json"], b"hello\n");
     assert!(said.out.contains("\"error\":") && said.code == Some(1), "{said:#?}");
     with_stdin(&["inspect", "-"], b"\n\n").refuses(2, &["stdin has no ID"]);
+    with_stdin(&["inspect", "-", "--explain"], THREE).refuses(2, &["--explain"]);
 }
 
 #[test]
