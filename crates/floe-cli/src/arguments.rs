@@ -44,7 +44,7 @@ Try:
 const LAYOUT_HELP: &str = "\
 Try:
   floe layout                                        the presets, side by side
-  floe layout twitter
+  floe layout twitter epoch=2026-01-01T00:00:00Z     a preset from another day on
   floe layout 'time:41 shard:13 sequence:9 epoch=2026-01-01T00:00:00Z'
   floe layout 'time:37 server:20 sequence:16'        73 bits: why not, and what instead";
 
@@ -339,7 +339,7 @@ pub(crate) struct Formed {
 
 #[derive(Args, Debug)]
 pub(crate) struct Layouts {
-    /// A preset, or fields such as "time:41 worker:10 sequence:12", with tick=, epoch= and wide where they matter
+    /// A preset, or fields such as "time:41 worker:10 sequence:12"; tick=, epoch= and wide may follow either
     #[arg(value_name = "SPEC", num_args = 0..)]
     pub(crate) spec: Vec<String>,
     /// Print JSON

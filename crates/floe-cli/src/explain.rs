@@ -171,8 +171,7 @@ pub(crate) fn number(text: &str) -> Outcome<WideId> {
     if text.len() > LONGEST {
         // The error would repeat it all.
         return Err(Failure::usage(format_args!(
-            "a text of {} bytes is no ID: a number of 128 bits has at most 39 digits",
-            text.len()
+            "a text of over {LONGEST} bytes is no ID: a number of 128 bits has at most 39 digits"
         )));
     }
     match text.parse::<i64>() {

@@ -56,6 +56,10 @@ fn made(arguments: &Formed) -> Outcome<Form> {
                 let front = sealed && OF_THE_SEAL.contains(&key);
                 words.insert(if front { 1 } else { words.len() }, word);
             }
+            None if setting.is_empty() || setting.contains(char::is_whitespace) => {
+                return Err(Failure::usage(format_args!("--set {setting:?} is no setting"))
+                    .hint("give one setting: --set width=11, --set upper"));
+            }
             None => words.push(setting.clone()),
         }
     }
@@ -177,6 +181,11 @@ fn each(values: &[String], mut convert: impl FnMut(&str) -> Outcome<String>) -> 
         while let Some(line) = next_line(&mut input, LONGEST_LINE)? {
             // A text of a form may hold any character but a line break.
             let value = line.trim_end_matches(['\n', '\r']);
+            if value.len() > LONGEST_LINE {
+                return Err(Failure::new(format_args!(
+                    "a line of over {LONGEST_LINE} bytes is no value of a form"
+                )));
+            }
             if !value.is_empty() {
                 write(convert(value))?;
             }
@@ -303,6 +312,8 @@ mod tests {
             ("sealed base62", "key=x:000102030405060708090a0b0c0d0e0f", "\"x\" is no id of a key"),
             ("sealed key=2 base62", "key=1:000102030405060708090a0b0c0d0e0f", "the key 2 is missing"),
             ("", "upper", "unknown form"),
+            ("hex", "", "is no setting"),
+            ("hex", "upper lower", "is no setting"),
         ] {
             let cause = match formed(form, &[set]) {
                 Ok(made) => panic!("{form} {set} was made: {made}"),

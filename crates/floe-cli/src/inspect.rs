@@ -25,6 +25,10 @@ const STDIN: &str = "-";
 pub(crate) fn run(arguments: &arguments::Inspect) -> Outcome {
     let reader = Reader::new(arguments)?;
     if arguments.id == STDIN {
+        if arguments.explain {
+            return Err(Failure::usage("--explain takes more than the one line that an ID of stdin has")
+                .hint("leave it out, or give the ID itself"));
+        }
         return each_line(&reader, arguments.json, &mut std::io::stdin().lock());
     }
     let found = reader.read(&arguments.id)?;
@@ -63,7 +67,14 @@ impl Reader {
     fn read(&self, text: &str) -> Outcome<Vec<Reading>> {
         Ok(match self {
             Self::Guess => readings::of(text, now())?,
-            Self::Layout(layout) => vec![judged(&Inspected::by_layout(number(text)?, layout)?, now())],
+            Self::Layout(layout) => {
+                let id = number(text).map_err(|failure| match text.parse::<i64>() {
+                    Ok(_) => failure,
+                    Err(_) => failure
+                        .hint("a layout reads numbers; without --layout floe says what else the text is"),
+                })?;
+                vec![judged(&Inspected::by_layout(id, layout)?, now())]
+            }
             Self::Name(named) => vec![named.read(text)?],
         })
     }
@@ -204,7 +215,8 @@ fn each_line(reader: &Reader, json: bool, input: &mut impl BufRead) -> Outcome {
                 writeln!(out, "{id}\t{}", line.join("\t").trim_end())
             }
             (Err(failure), true) => writeln!(out, "{}", json!({ "id": id, "error": failure.cause() })),
-            (Err(failure), false) => writeln!(out, "{id}\tno ID\t\t{}", failure.cause()),
+            // What is no ID may hold anything, and a terminal obeys some of it.
+            (Err(failure), false) => writeln!(out, "{}\tno ID\t\t{}", id.escape_debug(), failure.cause()),
         };
         written.map_err(|error| Failure::output(&error))?;
     }

@@ -48,6 +48,18 @@ impl Asked {
     fn new(text: &str, now: UnixMillis) -> Self {
         let mut words: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
         let mut assumed = Vec::new();
+        let preset = words.first().and_then(|name| Layout::preset(name)).filter(|_| words.len() > 1);
+        if let Some(preset) = preset {
+            // Its words, save those that follow its name and say something else.
+            let own = preset.to_string();
+            let said = words.split_off(1);
+            let key = |word: &str| word.split_once('=').map(|(key, _)| key.to_owned());
+            let unsaid = |word: &&str| !said.iter().any(|said| key(word).is_some() && key(said) == key(word));
+            words = own.split(' ').filter(unsaid).map(str::to_owned).collect();
+            let wide = words.pop_if(|word| word == "wide").filter(|wide| !said.contains(wide));
+            words.extend(said);
+            words.extend(wide);
+        }
         if words.iter().any(|word| word.contains(':')) {
             // The first of this year: who makes a layout begins about now.
             let year: String = now.to_string().chars().take(4).collect();
@@ -376,6 +388,12 @@ mod tests {
         let asked = Asked::new("time:37 server:20 sequence:16 epoch=2020-01-01T00:00:00Z wide", NOW);
         assert_eq!(asked.text, "time:37 server:20 sequence:16 epoch=2020-01-01T00:00:00Z tick=1ms wide");
         assert!(Asked::new("twitter", NOW).note().is_none());
+        // A preset from another day on, or with another tick.
+        let moved = layout("twitter epoch=2026-01-01T00:00:00Z");
+        assert_eq!((moved.spec(), moved.epoch().get()), (Layout::TWITTER.spec(), 1_767_225_600_000));
+        assert_eq!(layout("sonyflake tick=1ms").tick_millis(), 1);
+        assert_eq!(layout("game tick=1s").width(), Width::Wide);
+        assert_eq!(layout("javascript wide").width(), Width::Wide);
     }
 
     #[test]

@@ -28,17 +28,17 @@ const TRIED: &str = "UUID (36 characters with hyphens, or 32 hexadecimal digits)
 pub(crate) fn of(text: &str, now: UnixMillis) -> Outcome<Vec<Reading>> {
     let Pasted { text, around } = Pasted::new(text);
     check(text)?;
-    let mut found = match after_0x(text) {
+    let found = match after_0x(text) {
         Some(digits) => of_hexadecimal(digits, now),
         None => of_bare(text, now),
     };
     if found.is_empty() {
         return Err(nothing(text, now));
     }
-    for reading in &mut found {
-        let judged = std::mem::replace(reading, Reading::new("", "", "", "")).judged(now);
-        *reading = around.iter().fold(judged, |reading, what| reading.note(format!("read without {what}")));
-    }
+    let judged = found.into_iter().map(|reading| {
+        around.iter().fold(reading.judged(now), |reading, what| reading.note(format!("read without {what}")))
+    });
+    let mut found: Vec<Reading> = judged.collect();
     // Stable: what was found first among equals stays there.
     found.sort_by_key(|reading| reading.likelihood);
     Ok(found)
@@ -98,8 +98,7 @@ fn check(text: &str) -> Outcome {
     }
     if text.len() > LONGEST {
         return Err(Failure::usage(format_args!(
-            "a text of {} bytes is no ID of any kind: the longest, a TypeID, has 90",
-            text.len()
+            "a text of over {LONGEST} bytes is no ID of any kind: the longest, a TypeID, has 90"
         ))
         .hint("give one ID; of many, one a line, floe inspect - reads each"));
     }

@@ -40,7 +40,7 @@ fn each_line_of_stdin_has_its_best_reading() {
 
 #[test]
 fn lines_that_are_no_ids_are_told_and_the_others_read() {
-    let mut input = b"hello\n\xff\xfe\n".to_vec();
+    let mut input = b"he\x1b[2Jllo\n\xff\xfe\n".to_vec();
     input.extend(std::iter::repeat_n(b'7', 10_000_000));
     input.extend(b"\n01ARZ3NDEKTSV4RRFFQ69G5FAV\n");
     let said = with_stdin(&["inspect", "-"], &input);
@@ -49,9 +49,16 @@ fn lines_that_are_no_ids_are_told_and_the_others_read() {
     assert_eq!(lines.len(), 4, "{lines:?}");
     assert!(lines.iter().take(3).all(|line| line.contains("\tno ID\t") && line.len() < 700), "{lines:?}");
     assert!(lines[3].contains("ULID"), "{lines:?}");
+    assert!(
+        !said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'),
+        "what a terminal would obey: {lines:?}"
+    );
+    with_stdin(&["form", "decode", "base62", "-"], &input[8..]).refuses(1, &["error: "]);
+    with_stdin(&["form", "decode", "base62", "-"], &[b'7'; 1_000_000]).refuses(1, &["over 512 bytes"]);
     let said = with_stdin(&["inspect", "-", "--json"], b"hello\n");
     assert!(said.out.contains("\"error\":") && said.code == Some(1), "{said:#?}");
     with_stdin(&["inspect", "-"], b"\n\n").refuses(2, &["stdin has no ID"]);
+    with_stdin(&["inspect", "-", "--explain"], THREE).refuses(2, &["--explain"]);
 }
 
 #[test]
@@ -88,6 +95,9 @@ fn a_key_comes_from_a_file_or_the_environment() {
     let form = "sealed key=1 keyid=prefix base62 width=11";
     let by_file = run(floe(["form", "encode", form, "1000", "--key-file"]).arg(&file));
     assert_eq!(by_file.lines(), ["1-5MIzgllb7ch"]);
+    // What is written on the command line goes before the environment.
+    let both = run(floe(["form", "encode", form, "1000", "--key-file"]).arg(&file).env("FLOE_FORM_KEY", "x"));
+    assert_eq!(both.lines(), by_file.lines());
     let by_environment =
         run(floe(["form", "encode", form, "1000"]).env("FLOE_FORM_KEY", "000102030405060708090a0b0c0d0e0f"));
     assert_eq!(by_environment.lines(), by_file.lines());
