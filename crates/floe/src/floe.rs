@@ -393,9 +393,11 @@ impl Floe {
     }
 
     /// Drops every window and segment, in all generators and minters, before the next ID; see
-    /// [`Generator::invalidate`].
+    /// [`Generator::invalidate`]. What kinds without a ledger have drawn ahead is dropped with them
+    /// ([`kind::invalidate`](crate::kind::invalidate)): whoever was copied was copied whole.
     pub fn invalidate(&self) {
         self.inner.shared.invalidate();
+        crate::kind::invalidate();
     }
 
     /// Stops minting for ever, gives back what was not minted, and ends the threads. Waits at most five seconds for

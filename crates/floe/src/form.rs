@@ -204,7 +204,7 @@ impl Form {
             _ => inner.prefix.clone(),
         };
         let inner = if prefix.len() == 0 { inner } else { inner.with_prefix("")? };
-        let notation = Notation::Sealed(Box::new(Sealed::new(key, place, inner)?));
+        let notation = Notation::Sealed(Box::new(Sealed::new(bits, key, place, inner)?));
         Ok(Self::of(bits, prefix, notation))
     }
 
@@ -328,6 +328,7 @@ impl Form {
         }
         match &self.notation {
             Notation::Digits(digits) => digits.encode(number, buffer),
+            Notation::Sealed(sealed) => sealed.put(number, buffer)?,
             _ => self.put_other(number, buffer)?,
         }
         self.prefix.put(buffer);
@@ -342,7 +343,7 @@ impl Form {
             Notation::TypeId => Checked::TYPE_ID.encode(number, buffer),
             Notation::Hashids(hashids) => hashids.encode(narrow(number), buffer),
             Notation::Sqids(sqids) => sqids.encode(narrow(number), buffer)?,
-            Notation::Sealed(sealed) => sealed.put(number, self.bits, buffer)?,
+            Notation::Sealed(sealed) => sealed.put(number, buffer)?,
         }
         Ok(())
     }

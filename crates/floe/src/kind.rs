@@ -143,7 +143,7 @@ with_a_ledger!([I] Generator<I> => I, [] Segment => Id, [] Counter => Id, [] Dat
 /// new random bytes. To be called where a process was copied and only the caller can know: in a forked child, in a clone
 /// of a live VM. It also reaches the time that a thread keeps at hand, and that thread is not in a forked child.
 ///
-/// Windows and segments of a ledger are another thing: [`Floe::invalidate`](crate::Floe::invalidate) drops those.
+/// Windows and segments of a ledger are another thing: [`Floe::invalidate`](crate::Floe::invalidate) drops those, and does this too.
 ///
 /// Generators go on from where they are, so what they mint is larger than what was minted before, save ObjectIds within
 /// the second.

@@ -100,3 +100,12 @@ pub use status::{
 pub use stream::Start;
 pub use text::{Kinds, TextMinter, Texts};
 pub use time::{MonoMillis, Reading, Span, Tick, UnixMillis};
+
+/// The programs in the pages for users are run with those in the documentation.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/forms.md")]
+    mod forms {}
+    #[doc = include_str!("../../../docs/kinds.md")]
+    mod kinds {}
+}

@@ -106,6 +106,9 @@ pub(super) struct Network {
     /// What brings the function's result down to the width of a part.
     upper_shift: u32,
     lower_shift: u32,
+    /// The masks of the first round.
+    upper_mask: u64,
+    lower_mask: u64,
     keys: [RoundKeys; ROUNDS / 2],
 }
 
@@ -116,11 +119,14 @@ struct RoundKeys {
     lower: RoundKey,
 }
 
+/// A round multiplies the other part under a mask by a factor. A part is kept under the mask of the round that takes it next,
+/// which is exchanged while that round's product is still under way.
 #[derive(Clone, Copy, Default)]
 struct RoundKey {
-    mask: u64,
     /// Odd.
     factor: u64,
+    /// The mask under which the changed part was, and that under which it is next.
+    exchange: u64,
 }
 
 impl Network {
@@ -131,9 +137,16 @@ impl Network {
             count += 1;
             block.seal(count)
         };
-        let keys = [(); ROUNDS / 2].map(|()| RoundKeys {
-            upper: RoundKey { mask: next(), factor: next() | 1 },
-            lower: RoundKey { mask: next(), factor: next() | 1 },
+        // Each round's mask and factor, the upper part's round first. Its mask is over the lower part.
+        let drawn = [(); ROUNDS].map(|()| (next(), next() | 1));
+        let mask = |round: usize| drawn.get(round).map_or(0, |(mask, _)| *mask);
+        let factor = |round: usize| drawn.get(round).map_or(1, |(_, factor)| *factor);
+        let mut round = 0;
+        let keys = [(); ROUNDS / 2].map(|()| {
+            let upper = RoundKey { factor: factor(round), exchange: mask(round + 1) ^ mask(round + 3) };
+            let lower = RoundKey { factor: factor(round + 1), exchange: mask(round) ^ mask(round + 2) };
+            round += 2;
+            RoundKeys { upper, lower }
         });
         let lower_bits = bits / 2;
         let shift = |part| u64::BITS - part;
@@ -142,6 +155,8 @@ impl Network {
             lower_bits,
             upper_shift: shift(bits - lower_bits),
             lower_shift: shift(lower_bits),
+            upper_mask: mask(1),
+            lower_mask: mask(0),
             keys,
         }
     }
@@ -149,9 +164,11 @@ impl Network {
     #[inline]
     fn seal(&self, number: u128) -> u128 {
         let (mut upper, mut lower) = self.parts(number);
+        (upper, lower) = (upper ^ self.upper_mask, lower ^ self.lower_mask);
         for keys in &self.keys {
-            upper ^= keys.upper.mix(lower) >> self.upper_shift;
-            lower ^= keys.lower.mix(upper) >> self.lower_shift;
+            upper ^= mix(keys.upper.factor, lower) >> self.upper_shift;
+            lower = lower ^ keys.lower.exchange ^ mix(keys.lower.factor, upper) >> self.lower_shift;
+            upper ^= keys.upper.exchange;
         }
         self.whole(upper, lower)
     }
@@ -160,10 +177,11 @@ impl Network {
     fn open(&self, number: u128) -> u128 {
         let (mut upper, mut lower) = self.parts(number);
         for keys in self.keys.iter().rev() {
-            lower ^= keys.lower.mix(upper) >> self.lower_shift;
-            upper ^= keys.upper.mix(lower) >> self.upper_shift;
+            upper ^= keys.upper.exchange;
+            lower = lower ^ keys.lower.exchange ^ mix(keys.lower.factor, upper) >> self.lower_shift;
+            upper ^= mix(keys.upper.factor, lower) >> self.upper_shift;
         }
-        self.whole(upper, lower)
+        self.whole(upper ^ self.upper_mask, lower ^ self.lower_mask)
     }
 
     #[inline(always)]
@@ -181,14 +199,12 @@ impl Network {
     }
 }
 
-impl RoundKey {
-    /// The two halves of a product, each of which hides what the other shows of the factors: the lowest bits of a product
-    /// depend on the lowest bits alone, and its highest on the highest.
-    #[inline(always)]
-    fn mix(self, part: u64) -> u64 {
-        let product = u128::from(part ^ self.mask) * u128::from(self.factor);
-        low(product) ^ low(product >> 64)
-    }
+/// The two halves of a product, each of which hides what the other shows of the factors: the lowest bits of a product depend
+/// on the lowest bits alone, and its highest on the highest.
+#[inline(always)]
+fn mix(factor: u64, masked: u64) -> u64 {
+    let product = u128::from(masked) * u128::from(factor);
+    low(product) ^ low(product >> 64)
 }
 
 /// The lower half.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::Form;
 use super::buffer::Buffer;
 use super::error::{FormDefinitionError, FormError};
 use super::permutation::Permutation;
+use super::{Form, Notation};
 
 /// Which key a text was sealed with: what a form's text names in the place of the key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -50,6 +50,8 @@ pub(super) struct Sealed {
     pub(super) inner: Form,
     /// What is written in front of it.
     before: String,
+    /// The key id where it stands above the number's bits, and else nothing.
+    above: u128,
     /// That of the key to seal with, and those of all keys to open with.
     seal: Option<Permutation>,
     open: BTreeMap<KeyId, Permutation>,
@@ -79,7 +81,13 @@ impl KeyPlace {
 }
 
 impl Sealed {
-    pub(super) fn new(key: Option<KeyId>, place: KeyPlace, inner: Form) -> Result<Self, FormDefinitionError> {
+    /// For numbers of `bits` bits.
+    pub(super) fn new(
+        bits: u32,
+        key: Option<KeyId>,
+        place: KeyPlace,
+        inner: Form,
+    ) -> Result<Self, FormDefinitionError> {
         if let KeyPlace::Bits(bits) = place {
             if bits == 0 || bits > MAX_KEY_BITS {
                 return Err(FormDefinitionError::Value(format!(
@@ -94,16 +102,12 @@ impl Sealed {
             (KeyPlace::Prefix, Some(key)) => format!("{key}-"),
             _ => String::new(),
         };
-        Ok(Self {
-            key,
-            check: None,
-            place,
-            inner,
-            before,
-            seal: None,
-            open: BTreeMap::new(),
-            checks: Vec::new(),
-        })
+        let above = match (place, key) {
+            (KeyPlace::Bits(_), Some(key)) => u128::from(key.0) << bits,
+            _ => 0,
+        };
+        let (open, checks) = (BTreeMap::new(), Vec::new());
+        Ok(Self { key, check: None, place, inner, before, above, seal: None, open, checks })
     }
 
     pub(super) fn with_keys(&self, bits: u32, keys: &Keys) -> Result<Self, FormDefinitionError> {
@@ -129,15 +133,17 @@ impl Sealed {
     }
 
     #[inline]
-    pub(super) fn put(&self, number: u128, bits: u32, buffer: &mut Buffer) -> Result<(), FormError> {
-        let key = self.key.ok_or(FormError::NoKeyToSeal)?;
-        let permutation = self.seal.as_ref().ok_or(FormError::UnknownKey(key))?;
-        let mut sealed = permutation.seal(number);
-        if let KeyPlace::Bits(_) = self.place {
-            sealed |= u128::from(key.0) << bits;
+    pub(super) fn put(&self, number: u128, buffer: &mut Buffer) -> Result<(), FormError> {
+        let Some(permutation) = &self.seal else {
+            return Err(self.key.map_or(FormError::NoKeyToSeal, FormError::UnknownKey));
+        };
+        let sealed = permutation.seal(number) | self.above;
+        match &self.inner.notation {
+            // In place, since it has no prefix, and every number that comes here fits it.
+            Notation::Digits(digits) => digits.encode(sealed, buffer),
+            _ => self.inner.put(sealed, buffer)?,
         }
-        self.inner.put(sealed, buffer)?;
-        if self.place == KeyPlace::Prefix {
+        if !self.before.is_empty() {
             buffer.put_all(self.before.as_bytes());
         }
         Ok(())

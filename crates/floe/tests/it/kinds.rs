@@ -52,10 +52,14 @@ fn every_kind_has_one_face() {
 #[test]
 fn an_invalidated_process_mints_on() {
     let (uuids, ulids, objects) = (UuidV7Generator::new(), UlidGenerator::new(), ObjectIdGenerator::new());
-    let before = (uuids.mint().unwrap(), ulids.mint().unwrap(), objects.mint().unwrap());
-    floe::kind::invalidate();
-    let after = (uuids.mint().unwrap(), ulids.mint().unwrap(), objects.mint().unwrap());
-    assert!(after.0 > before.0 && after.1 > before.1);
-    assert_ne!(after.2.random(), before.2.random());
-    assert_ne!(after.1.random(), before.1.random() + 1);
+    let floe = Floe::open(Memory::default()).unwrap();
+    let invalidations: [&dyn Fn(); 2] = [&floe::kind::invalidate, &|| floe.invalidate()];
+    for invalidate in invalidations {
+        let before = (uuids.mint().unwrap(), ulids.mint().unwrap(), objects.mint().unwrap());
+        invalidate();
+        let after = (uuids.mint().unwrap(), ulids.mint().unwrap(), objects.mint().unwrap());
+        assert!(after.0 > before.0 && after.1 > before.1);
+        assert_ne!(after.2.random(), before.2.random());
+        assert_ne!(after.1.random(), before.1.random() + 1);
+    }
 }
