@@ -23,6 +23,7 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
         "base58 bits=64",
         "base62 width=11",
         "typeid type=user",
+        "uuid8 bits=122",
         "hashids salt=pepper",
         "hashids min=16 alphabet=cCsSfFhHuUiItT01",
         "sqids",

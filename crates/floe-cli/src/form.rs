@@ -240,6 +240,7 @@ const EXAMPLES: [(&str, &str); 14] = [
     ("sqids min=8", "Sqids; alphabet=…, blocklist=word,word"),
     ("sealed key=1 base62", "hides order and volume; keyid=2bits, keyid=prefix"),
     ("typeid type=user", "of a UUID"),
+    ("uuid8", "of up to 122 bits, in order"),
 ];
 
 fn list() -> Outcome<String> {

@@ -13,6 +13,7 @@
 //!   pad=8               so many or more, with zeros on the left
 //!   upper | lower       the case of the letters, where the base has one
 //! typeid type=user      a type and 128 bits (version 0.3.0 of its specification)
+//! uuid8                 a UUID of version 8, of up to 122 bits
 //! hashids salt=pepper   Hashids, of up to 64 bits; min=8 symbols or more, alphabet=…
 //! sqids min=8           Sqids, of up to 64 bits; alphabet=…, blocklist=word,word (none: the default list; empty: no word)
 //! sealed key=1 base62   permuted with a key and then written in the form that follows; see below
@@ -67,6 +68,7 @@ mod prefix;
 mod sealed;
 mod sqids;
 mod type_id;
+mod uuid8;
 
 #[cfg(test)]
 mod tests;
@@ -100,6 +102,7 @@ pub struct Form {
 enum Notation {
     Digits(Checked),
     TypeId,
+    Uuid8,
     Hashids(Box<hashids::Shuffled>),
     Sqids(Box<sqids::Shuffled>),
     Sealed(Box<Sealed>),
@@ -129,6 +132,25 @@ impl Form {
     pub fn type_id(bits: u32, kind: &str) -> Result<Self, FormDefinitionError> {
         check_bits(bits, 1..=128)?;
         Ok(Self::of(bits, Prefix::new(&type_id::prefix(kind)?)?, Notation::TypeId))
+    }
+
+    /// Numbers of up to `bits` bits, at most 122, as UUIDs of version 8 (RFC 9562, section 5.8): their order is that of the
+    /// numbers. What a prefix stands before is a UUID no more.
+    ///
+    /// ```
+    /// use floe::form::{Buffer, Form};
+    /// let form = Form::uuid8(63)?;
+    /// let mut buffer = Buffer::new();
+    /// assert_eq!(form.encode(1_212_092_628_029_698_048_u64, &mut buffer)?, "00000000-0000-8000-90d2-3cd60c048000");
+    /// assert_eq!(form.decode("00000000-0000-8000-90d2-3cd60c048000")?, 1_212_092_628_029_698_048);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FormDefinitionError`] if `bits` lies outside 1 to 122.
+    pub fn uuid8(bits: u32) -> Result<Self, FormDefinitionError> {
+        check_bits(bits, 1..=uuid8::BITS)?;
+        Ok(Self::of(bits, Prefix::default(), Notation::Uuid8))
     }
 
     /// Numbers of up to `bits` bits, at most 64 since other libraries have no more, as Hashids writes them.
@@ -275,7 +297,7 @@ impl Form {
         match &self.notation {
             Notation::TypeId => true,
             Notation::Sealed(sealed) => sealed.inner.is_type_id(),
-            Notation::Digits(_) | Notation::Hashids(_) | Notation::Sqids(_) => false,
+            Notation::Digits(_) | Notation::Uuid8 | Notation::Hashids(_) | Notation::Sqids(_) => false,
         }
     }
 
@@ -341,6 +363,7 @@ impl Form {
         match &self.notation {
             Notation::Digits(digits) => digits.encode(number, buffer),
             Notation::TypeId => Checked::TYPE_ID.encode(number, buffer),
+            Notation::Uuid8 => uuid8::encode(number, buffer)?,
             Notation::Hashids(hashids) => hashids.encode(narrow(number), buffer),
             Notation::Sqids(sqids) => sqids.encode(narrow(number), buffer)?,
             Notation::Sealed(sealed) => sealed.put(number, buffer)?,
@@ -353,6 +376,7 @@ impl Form {
         match &self.notation {
             Notation::Digits(digits) => digits.decode(text, self.bits),
             Notation::TypeId => Checked::TYPE_ID.decode(text, self.bits),
+            Notation::Uuid8 => uuid8::decode(text, self.bits),
             Notation::Hashids(hashids) => hashids.decode(text, self.bits).map(u128::from),
             Notation::Sqids(sqids) => sqids.decode(text, self.bits).map(u128::from),
             Notation::Sealed(sealed) => sealed.read(text, self.bits),
@@ -364,6 +388,7 @@ impl Form {
         let (least, most) = match &self.notation {
             Notation::Digits(digits) => (digits.least(), digits.most()),
             Notation::TypeId => (Checked::TYPE_ID.least(), Checked::TYPE_ID.most()),
+            Notation::Uuid8 => (uuid8::SYMBOLS, uuid8::SYMBOLS),
             Notation::Hashids(hashids) => (hashids.least(), hashids.most()),
             Notation::Sqids(sqids) => (sqids.least(), sqids.most()),
             Notation::Sealed(sealed) => {

@@ -130,7 +130,7 @@ impl FormError {
 pub enum FormDefinitionError {
     /// None that floe knows.
     #[error(
-        "unknown form {0:?}: there are decimal, hex, base32, base36, base58, base62, typeid, hashids, sqids and sealed"
+        "unknown form {0:?}: there are decimal, hex, base32, base36, base58, base62, typeid, uuid8, hashids, sqids and sealed"
     )]
     UnknownForm(String),
     /// A word that the form does not have, that is said twice, or that contradicts another.

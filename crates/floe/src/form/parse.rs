@@ -74,6 +74,10 @@ impl Form {
                 f.write_str(" ")?;
                 sealed.inner.write(f, sealed.inner.bits, lasting)?;
             }
+            Notation::Uuid8 => {
+                f.write_str("uuid8")?;
+                bits(f)?;
+            }
             Notation::Hashids(shuffled) => {
                 let Hashids { salt, min, alphabet } = &shuffled.hashids;
                 f.write_str("hashids")?;
@@ -192,6 +196,7 @@ fn read_words(words: &mut Words<'_>, bits: Option<u32>) -> Result<Form, FormDefi
     }
     let prefix = words.text("prefix")?.unwrap_or_default();
     let form = match words.form {
+        "uuid8" => Form::uuid8(bits)?,
         "hashids" => Form::hashids(bits, read_hashids(words)?)?,
         "sqids" => Form::sqids(bits, read_sqids(words)?)?,
         name => match Radix::ALL.into_iter().find(|radix| radix.as_str() == name) {

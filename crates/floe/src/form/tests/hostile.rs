@@ -19,6 +19,9 @@ const FORMS: &[&str] = &[
     "base62 bits=128 pad=5 prefix=%25",
     "typeid",
     "typeid type=user",
+    "uuid8",
+    "uuid8 bits=122 prefix=u_",
+    "sealed key=1 bits=120 keyid=2bits uuid8",
     "hashids",
     "hashids salt=pepper min=12 alphabet=cCsSfFhHuUiItT01",
     "sqids min=6 prefix=s-",
@@ -35,6 +38,21 @@ fn forms() -> impl Iterator<Item = &'static Form> {
     static MADE: LazyLock<Vec<Form>> =
         LazyLock::new(|| FORMS.iter().map(|text| form(text).with_keys(&keys()).unwrap()).collect());
     MADE.iter()
+}
+
+#[test]
+fn a_uuid_of_another_version_variant_or_case_is_none_of_form_uuid8() {
+    let uuid8 = form("uuid8");
+    for (text, error) in [
+        ("00000000-0000-7000-90d2-3cd60c048000", FormError::Symbol { character: '7', at: 14 }),
+        ("00000000-0000-8000-c0d2-3cd60c048000", FormError::Symbol { character: 'c', at: 19 }),
+        ("00000000-0000-8000-90D2-3cd60c048000", FormError::NotCanonical { at: 21 }),
+        ("00000000-0000-8000-90d2_3cd60c048000", FormError::Symbol { character: '_', at: 23 }),
+        ("10000000-0000-8000-90d2-3cd60c048000", FormError::TooLarge { bits: 63 }),
+        ("0000000000008000", FormError::Length { bytes: 16, least: 36, most: 36 }),
+    ] {
+        assert_eq!(uuid8.decode(text), Err(error), "{text}");
+    }
 }
 
 #[test]
