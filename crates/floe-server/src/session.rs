@@ -4,7 +4,8 @@
 //! one buffer, which is written at once. So a pipeline of any depth costs one write for each read. A session that has
 //! written [`FULL`] bytes returns, and nothing is read until the client has taken them.
 //!
-//! A connection without a request is closed after `limits.idle_timeout`; a request that has begun, and a login, has to be
+//! A connection without a request is closed after `limits.idle_timeout`, whatever else it sends: a request is what is
+//! answered, so an empty line is none. A request that has begun, and a login, has to be
 //! whole within `limits.header_timeout`, whatever trickles in; a client that stops reading is cut off after
 //! `limits.stall_timeout`.
 
@@ -126,9 +127,9 @@ where
     let mut output = Vec::new();
     session.greet(&mut output);
     write(stream, &mut output, limits.stall_timeout).await?;
-    let limit = |idle: bool| if idle { limits.idle_timeout } else { limits.header_timeout };
     let mut idle = session.may_idle();
-    let deadline = Instant::now() + limit(idle);
+    let mut idle_until = Instant::now() + limits.idle_timeout;
+    let deadline = if idle { idle_until } else { Instant::now() + limits.header_timeout };
     let mut told = draining.clone();
     let mut waits = Waits {
         deadline,
@@ -147,7 +148,7 @@ where
             }
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
-        let mut consumed = 0;
+        let (mut consumed, mut answered) = (0, false);
         let now = loop {
             let since = Instant::now();
             let served = session.serve(&input, &mut output, since).await;
@@ -155,6 +156,7 @@ where
             session.took(now - since);
             input.advance(served.consumed.min(input.len()));
             consumed += served.consumed;
+            answered |= !output.is_empty();
             if write(stream, &mut output, limits.stall_timeout).await? {
                 now = Instant::now();
             }
@@ -170,9 +172,15 @@ where
             }
         };
         let was_idle = std::mem::replace(&mut idle, input.is_empty() && session.may_idle());
-        // A request's time begins with its first byte, and does not begin anew with each.
-        if idle || was_idle || consumed > 0 {
-            waits.deadline = now + limit(idle);
+        if answered {
+            idle_until = now + limits.idle_timeout;
+        }
+        // A request's time begins with its first byte, and does not begin anew with each; nor does it ever begin anew where
+        // what came was none.
+        if idle {
+            waits.deadline = idle_until;
+        } else if was_idle || consumed > 0 {
+            waits.deadline = now.min(idle_until) + limits.header_timeout;
         }
         if input.is_empty() && input.capacity() > KEPT {
             input = BytesMut::new();
