@@ -120,7 +120,7 @@ async fn run_to_its_end<S, P>(
     draining: watch::Receiver<bool>,
 ) -> io::Result<Option<Vec<u8>>>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Send,
     P: Session,
 {
     let mut input = BytesMut::new();
@@ -304,9 +304,9 @@ async fn write<S: AsyncWrite + Unpin>(
     Ok(waited)
 }
 
-/// Closes, and lets the client read what it was told.
-pub(crate) async fn farewell<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
-    let goodbye = async {
+/// Closes, and lets the client read what it was told. The room that takes is allocated now, and not with the connection.
+pub(crate) fn farewell<S: AsyncRead + AsyncWrite + Unpin + Send>(stream: &mut S) -> BoxFuture<'_, ()> {
+    let goodbye = async move {
         stream.shutdown().await?;
         let (mut rest, mut left) = ([0; 4096], FAREWELL.1);
         while left > 0 {
@@ -318,5 +318,5 @@ pub(crate) async fn farewell<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) 
         io::Result::Ok(())
     };
     // A client that does not listen loses nothing but the reason.
-    let _ = timeout(FAREWELL.0, goodbye).await;
+    Box::pin(timeout(FAREWELL.0, goodbye).map(drop))
 }
