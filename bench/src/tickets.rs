@@ -55,15 +55,20 @@ pub(crate) fn report(binary: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Tickets a second of all clients together, none of which may be like another. Each has one query under way, and one
-/// thread has all of them, so that the processors are the server's as far as possible.
+/// Tickets a second of all clients together, none of which may be like another. One thread has all clients, so that the
+/// processors are the server's as far as possible, and each has one query under way before an answer is waited for: one
+/// after the other they would measure how long this machine takes to wake a thread.
 fn measure(port: u16, together: bool) -> Result<f64> {
     let mut clients = (0..CLIENTS).map(|_| Client::connect(port)).collect::<Result<Vec<_>>>()?;
     let (start, mut all) = (now(), Vec::new());
     while start.elapsed() < TIME {
         clients.iter_mut().try_for_each(|client| client.ask(together))?;
+        clients.iter_mut().try_for_each(|client| client.minted(together))?;
+        if !together {
+            clients.iter_mut().try_for_each(|client| client.query(READ))?;
+        }
         for client in &mut clients {
-            all.push(client.answer(together)?);
+            all.push(client.ticket()?);
         }
     }
     let elapsed = start.elapsed().as_secs_f64();
@@ -113,16 +118,18 @@ impl Client {
         self.query(if together { BOTH } else { MINT })
     }
 
-    fn answer(&mut self, together: bool) -> Result<u64> {
+    /// The answer to the first statement.
+    fn minted(&mut self, together: bool) -> Result<()> {
         self.read()?;
         while self.packet.starts_with(DEADLOCK) {
             self.ask(together)?;
             self.read()?;
         }
-        self.fine()?;
-        if !together {
-            self.query(READ)?;
-        }
+        self.fine()
+    }
+
+    /// The answer to the second.
+    fn ticket(&mut self) -> Result<u64> {
         // One column, its description, the end of these, one row, and the end of the rows.
         self.read()?;
         self.fine()?;

@@ -93,7 +93,7 @@ fn divided(text: &[u8]) {
                 assert!((1..=text.len()).contains(rows) && !table.name.is_empty());
             }
             sql::Statement::Select { items, .. } => assert!((1..=sql::MOST).contains(&items.len())),
-            sql::Statement::Other => assert_eq!(parsed.parameters, 0),
+            sql::Statement::Other(_) => assert_eq!(parsed.parameters, 0),
             _ => {}
         }
         assert!(parsed.parameters <= text.len());

@@ -225,7 +225,7 @@ const EXAMPLE: u128 = 1_212_092_628_029_698_048;
 const EXAMPLE_UUID: u128 = 0x0189_0a5d_ac96_774b_bcce_b302_099a_8057;
 const EXAMPLE_KEY: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-const EXAMPLES: [(&str, &str); 14] = [
+const EXAMPLES: [(&str, &str); 15] = [
     ("decimal", "digits"),
     ("decimal prefix=ord_", "any form but TypeID behind a prefix"),
     ("hex", "upper writes capitals"),

@@ -234,6 +234,16 @@ impl Caller {
         }
     }
 
+    /// How many names its patterns may cover for the caller to bring another one into being, and how those names begin.
+    pub(crate) fn most_names(&self) -> Option<(usize, impl Iterator<Item = &str>)> {
+        let Who::Bearer(bearer) = &self.0 else { return None };
+        let beginnings = bearer.settings.names.iter().filter_map(|rule| match rule {
+            NameRule::Pattern(beginning) => Some(beginning.as_str()),
+            NameRule::Exact(_) => None,
+        });
+        Some((bearer.settings.max_names?, beginnings))
+    }
+
     /// Counts IDs that the caller got.
     pub(crate) fn minted(&self, n: u64) {
         if let Who::Bearer(bearer) = &self.0 {

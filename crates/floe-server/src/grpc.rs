@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{HeaderMap, Response, header};
+use axum::http::{HeaderMap, HeaderValue, Response, header};
+use tonic::metadata::MetadataValue;
 use tonic::server::NamedService;
 
 use crate::access::Caller;
@@ -29,6 +30,9 @@ mod proto {
         tonic::include_proto!("katsubushi");
     }
 }
+
+/// The metadata that says which row of the table of errors a refusal is.
+const REASON: &str = "floe-reason";
 
 /// The .proto files, for reflection.
 const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
@@ -108,12 +112,23 @@ pub(crate) fn code<B>(response: &Response<B>) -> Option<tonic::Code> {
     Some(tonic::Code::from_bytes(code.as_bytes()))
 }
 
+/// Makes an answer of tonic's own, which blames the server or a limit for a request that cannot be read, one that blames
+/// the request. floe's own refusals carry their word.
+pub(crate) fn blame_the_request<B>(response: &mut Response<B>) {
+    use tonic::Code;
+
+    let unread = matches!(code(response), Some(Code::Internal | Code::OutOfRange | Code::ResourceExhausted));
+    if unread && !response.headers().contains_key(REASON) {
+        let invalid = HeaderValue::from(Code::InvalidArgument as i32);
+        response.headers_mut().insert(tonic::Status::GRPC_STATUS, invalid);
+    }
+}
+
 /// The HTTP status that says the same as a code, for counting both in one metric.
 pub(crate) fn as_http(code: tonic::Code) -> u16 {
     match code {
         tonic::Code::Ok => 200,
         tonic::Code::Unimplemented => 404,
-        tonic::Code::ResourceExhausted => 413,
         code => Status::ALL.iter().find(|status| status.grpc() == code).map_or(500, |status| status.http()),
     }
 }
@@ -126,6 +141,8 @@ fn caller<T>(request: &tonic::Request<T>) -> Caller {
 /// What a refusal is in gRPC.
 fn refused(refusal: Refusal) -> tonic::Status {
     let mut status = tonic::Status::new(refusal.status.grpc(), refusal.detail);
+    let reason = MetadataValue::from_static(refusal.status.slug());
+    status.metadata_mut().insert(REASON, reason);
     if let Some(retry) = refusal.retry {
         let pushback = u32::try_from(retry.as_millis()).unwrap_or(u32::MAX);
         status.metadata_mut().insert("grpc-retry-pushback-ms", pushback.into());
@@ -141,8 +158,9 @@ async fn blocking<T: Send + 'static>(
     let service = Arc::clone(service);
     match tokio::task::spawn_blocking(move || work(&service)).await {
         Ok(result) => result.map_err(refused),
-        Err(error) => Err(tonic::Status::internal(format!(
-            "the work for this request failed inside the server: {error}; see its log"
+        Err(error) => Err(refused(Refusal::new(
+            Status::Stopped,
+            format!("the work for this request failed inside the server: {error}; see its log"),
         ))),
     }
 }

@@ -126,9 +126,19 @@ async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) ->
     // Also where the client goes away meanwhile.
     let _in_flight = Counted::new(&shared.service.metrics().in_flight);
     let call = grpc::is_call(request.headers());
-    let mut response = match admit(&shared, request, call).await {
+    let admitted = match allowed(route) {
+        // The router takes it for a GET, whose IDs nobody would see.
+        Some(_) if method == Method::HEAD => Err(HttpProblem::Method(method.clone())),
+        _ => admit(&shared, request, call).await,
+    };
+    let mut response = match admitted {
         Ok(request) => match timeout(shared.limits.request_timeout, next.run(request)).await {
-            Ok(response) => response,
+            Ok(mut response) => {
+                if call {
+                    grpc::blame_the_request(&mut response);
+                }
+                response
+            }
             Err(_) => HttpProblem::Timeout(shared.limits.request_timeout).into_response(),
         },
         Err(problem) => problem.into_response(),
@@ -139,6 +149,9 @@ async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) ->
             false => *response.body_mut() = Body::from(problem.json(uri.path())),
         }
     }
+    if let Some(allowed) = allowed(route).filter(|_| response.status() == StatusCode::METHOD_NOT_ALLOWED) {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+    }
     if response.status() == StatusCode::UNAUTHORIZED {
         let challenge = HeaderValue::from_static(CHALLENGE);
         response.headers_mut().entry(header::WWW_AUTHENTICATE).or_insert(challenge);
@@ -147,8 +160,9 @@ async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) ->
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let status = grpc::code(&response).map_or(response.status().as_u16(), grpc::as_http);
     shared.service.metrics().request(route, status, since.elapsed());
-    // The path alone: a query may hold what should not be in a log.
-    tracing::debug!(%caller, %method, path = uri.path(), status, "request");
+    // No query, and no path that was refused: either may hold a token that somebody put in the wrong place.
+    let path = if status < 400 { uri.path() } else { route };
+    tracing::debug!(%caller, %method, path, status, "request");
     response
 }
 
@@ -206,6 +220,15 @@ fn route_of(request: &Request) -> &'static str {
         Some(path) => ROUTES.iter().find(|route| **route == path).copied().unwrap_or("other"),
         None => "none",
     }
+}
+
+/// The methods of a route that mints.
+fn allowed(route: &str) -> Option<&'static str> {
+    let begins = |beginning: &&str| route.starts_with(beginning);
+    if ["/v1/mint/", "/id/", "/tinyid/"].iter().any(begins) {
+        return Some("GET, POST");
+    }
+    ["/api/", "/id"].iter().any(begins).then_some("GET")
 }
 
 /// Refuses what is too large before anything reads it. A gRPC call's messages are read by its service, within the same

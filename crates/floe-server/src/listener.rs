@@ -10,6 +10,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
+use futures_util::TryFutureExt;
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -144,13 +146,9 @@ impl Listeners {
             match Arc::clone(&self.front.places).try_acquire_owned() {
                 Ok(place) => {
                     let ending = Ending { http: graceful.watcher(), others: draining.clone() };
-                    connections.spawn(Arc::clone(&self.front).connection(
-                        stream,
-                        door,
-                        place,
-                        served.clone(),
-                        ending,
-                    ));
+                    let front = Arc::clone(&self.front);
+                    let connection = front.connection(stream, door, place, served.clone(), ending);
+                    connections.spawn(connection);
                 }
                 Err(_) => {
                     self.front.metrics.turned_away.inc();
@@ -194,7 +192,8 @@ impl Front {
         }
     }
 
-    /// Finds out what the client speaks, within TLS where it wants that, and serves it.
+    /// Finds out what the client speaks, within TLS where it wants that, and serves it. The ways that need more room than
+    /// most connections do have it allocated when they are gone.
     async fn converse(
         &self,
         mut stream: Stream,
@@ -211,15 +210,7 @@ impl Front {
         let mut stream = Rewound::new(first, stream);
         match (protocol, &self.tls) {
             (Protocol::Tls, Some(tls)) => {
-                let mut stream = self.shake_hands(tls, stream).await?;
-                let caller = access.certificate(&tls::names(stream.get_ref().1));
-                let Some((protocol, first)) =
-                    self.first_bytes(&mut stream, spoken, ending.others.clone()).await?
-                else {
-                    return Ok(());
-                };
-                let stream = Rewound::new(first, stream);
-                self.speak(protocol, stream, Peer { caller, local }, served, ending).await
+                Box::pin(self.within_tls(tls, stream, spoken, local, served, ending)).await
             }
             (Protocol::Tls, None) => {
                 self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
@@ -231,7 +222,7 @@ impl Front {
                     Some(tls) if exposed && !tls.plain() => mysql::Tls::Required,
                     Some(_) => mysql::Tls::Offered,
                 };
-                self.speak_mysql(stream, offer, &served, ending.others).await
+                Box::pin(self.speak_mysql(stream, offer, &served, ending.others)).await
             }
             (_, Some(tls)) if exposed && !tls.plain() => {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
@@ -239,6 +230,22 @@ impl Front {
             }
             _ => self.speak(protocol, stream, Peer { caller: access.unknown(), local }, served, ending).await,
         }
+    }
+
+    async fn within_tls<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        tls: &Tls,
+        stream: S,
+        spoken: Spoken,
+        local: bool,
+        served: Served,
+        ending: Ending,
+    ) -> io::Result<()> {
+        let mut stream = self.shake_hands(tls, stream).await?;
+        let caller = served.service.access().certificate(&tls::names(stream.get_ref().1));
+        let first = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?;
+        let Some((protocol, first)) = first else { return Ok(()) };
+        self.speak(protocol, Rewound::new(first, stream), Peer { caller, local }, served, ending).await
     }
 
     async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
@@ -272,7 +279,11 @@ impl Front {
     }
 
     /// Says one thing to a client that is not served, and closes.
-    async fn part<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: &mut S, word: &[u8]) -> io::Result<()> {
+    async fn part<S: AsyncRead + AsyncWrite + Unpin + Send>(
+        &self,
+        stream: &mut S,
+        word: &[u8],
+    ) -> io::Result<()> {
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading");
         timeout(self.limits.stall_timeout, stream.write_all(word)).await.map_err(late)??;
         session::farewell(stream).await;
@@ -346,15 +357,12 @@ impl Front {
         match protocol {
             Protocol::Http => {
                 // What it does not serve itself, hyper does from there on.
-                let mut plain = Plain::new(&served.service, peer.caller.clone(), &self.limits);
-                let left = session::run(&mut stream, &mut plain, &self.limits, others).await?;
+                let left = {
+                    let mut plain = Plain::new(&served.service, peer.caller.clone(), &self.limits);
+                    session::run(&mut stream, &mut plain, &self.limits, others).await?
+                };
                 let Some(left) = left else { return Ok(()) };
-                let (guard, busy) = Guard::new(Rewound::new(left, stream), &self.limits);
-                let service = Introduced { router: TowerToHyperService::new(served.router), peer };
-                let service = busy.around(service);
-                let builder = self.builder();
-                let connection = builder.serve_connection(TokioIo::new(guard), service);
-                http.watch(connection.into_owned()).await.map_err(io::Error::other)
+                self.by_hyper(Rewound::new(left, stream), served.router, peer, http).await
             }
             Protocol::Resp => {
                 let mut session = Resp::new(&served.service, peer.caller, &self.limits, id);
@@ -378,6 +386,22 @@ impl Front {
                 Err(io::Error::other(format!("a client wants {protocol:?}, which is not served here")))
             }
         }
+    }
+
+    /// Serves HTTP to its end. What that takes is allocated here, and once: a future that awaited what it makes would have
+    /// room for it twice.
+    fn by_hyper<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        stream: S,
+        router: Router,
+        peer: Peer,
+        ending: Watcher,
+    ) -> BoxFuture<'static, io::Result<()>> {
+        let (guard, busy) = Guard::new(stream, &self.limits);
+        let service = busy.around(Introduced { router: TowerToHyperService::new(router), peer });
+        let builder = self.builder();
+        let connection = builder.serve_connection(TokioIo::new(guard), service).into_owned();
+        Box::pin(ending.watch(connection).map_err(io::Error::other))
     }
 
     fn builder(&self) -> auto::Builder<TokioExecutor> {

@@ -36,7 +36,7 @@ const VERSION: &str = concat!("8.0.40-floe-", env!("CARGO_PKG_VERSION"));
 const MOST_PREPARED: usize = 1_000;
 
 /// What is told to whoever sends other SQL.
-const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), then SELECT LAST_INSERT_ID(); ALTER TABLE name AUTO_INCREMENT = n moves a name on. It knows SET, USE, SHOW VARIABLES, SELECT of variables, and transactions, which do nothing";
+const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), in whose rows a number would be an ID of the client's choice, then SELECT LAST_INSERT_ID(); ALTER TABLE name AUTO_INCREMENT = n moves a name on. It knows SET, USE, SHOW VARIABLES, SELECT of variables, and transactions, which do nothing";
 
 /// One client's connection.
 pub(crate) struct Mysql {
@@ -118,8 +118,9 @@ impl Failure {
         Self { code, state, text: text.into(), status: Status::BadRequest }
     }
 
-    fn other() -> Self {
-        Refusal::bad(SERVED).into()
+    /// What floe does not know; `near` is where that begins.
+    fn other(near: &[u8]) -> Self {
+        Refusal::bad(format!("not understood from '{}' on: {SERVED}", about::shown(near))).into()
     }
 
     fn empty() -> Self {
@@ -384,7 +385,7 @@ impl Mysql {
         }
         let columns = match &parsed.statement {
             Statement::Empty => return Err(Failure::empty()),
-            Statement::Other => return Err(Failure::other()),
+            Statement::Other(near) => return Err(Failure::other(near)),
             Statement::Select { items, .. } => self.about.columns(items)?,
             Statement::ShowVariables(_) => about::VARIABLES.to_vec(),
             Statement::ShowWarnings => about::WARNINGS.to_vec(),
@@ -461,7 +462,7 @@ impl Mysql {
             Statement::Begin => self.about.standing.in_transaction = true,
             Statement::Commit | Statement::Rollback => self.about.standing.in_transaction = false,
             Statement::Empty => return Err(Failure::empty()),
-            Statement::Other => return Err(Failure::other()),
+            Statement::Other(near) => return Err(Failure::other(near)),
         }
         Ok(Answer::Done(self.done()))
     }

@@ -481,8 +481,10 @@ fn arguments(word: &[u8], request: &Request<'_>, allowed: std::ops::RangeInclusi
     match allowed.contains(&(request.len() - 1)) {
         true => Ok(()),
         false => Err(Refusal::bad(format!(
-            "wrong number of arguments for '{}' command",
-            String::from_utf8_lossy(word).to_lowercase()
+            "wrong number of arguments for '{}' command{}",
+            String::from_utf8_lossy(word).to_lowercase(),
+            // On the port for all, that is what memcached's `incr key value` is taken for.
+            if word == b"INCR" { " (memcached's is not served: use get)" } else { "" }
         ))),
     }
 }

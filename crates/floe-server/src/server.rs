@@ -122,8 +122,14 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     log::start(&config.log);
     let system =
         |error: io::Error| ServeError::System(format!("the system refuses what a server needs: {error}"));
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(config.worker_threads())
+    let threads = config.worker_threads();
+    let mut builder = match threads {
+        // One thread needs nothing of what lets several share the work.
+        1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder
+        .worker_threads(threads)
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_name("floe-server")
         .enable_all()

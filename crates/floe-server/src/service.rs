@@ -107,7 +107,7 @@ impl Service {
     /// that name; the others are served. While the ledger does not answer, names are bound when they are asked for.
     pub(crate) async fn open_listed(self: &Arc<Self>) {
         for (name, definition) in self.rules.listed() {
-            if let Err(refusal) = self.open_name(Wire::Native, name.as_str()).await {
+            if let Err(refusal) = self.open_name(&self.access.unknown(), Wire::Native, name.as_str()).await {
                 tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.detail);
                 if matches!(refusal.status, Status::Busy | Status::Unavailable) {
                     break;
@@ -176,7 +176,7 @@ impl Service {
         }
         let open = match recent {
             Some(open) if open.name() == name => open,
-            _ => recent.insert(self.opened(wire, name).await?),
+            _ => recent.insert(self.opened(caller, wire, name).await?),
         };
         wire.admits(name, open.handle.definition())?;
         let minted = match open.handle.try_mint_many(n) {
@@ -296,7 +296,7 @@ impl Service {
         name: &str,
     ) -> Result<Minted, Refusal> {
         caller.check_name(name)?;
-        let n = self.opened(wire, name).await?.min_step.min(self.max_batch);
+        let n = self.opened(caller, wire, name).await?.min_step.min(self.max_batch);
         self.mint(caller, wire, name, n).await
     }
 
@@ -311,7 +311,7 @@ impl Service {
         name: &str,
     ) -> Result<Definition, Refusal> {
         caller.check_name(name)?;
-        Ok(self.opened(wire, name).await?.handle.definition().clone())
+        Ok(self.opened(caller, wire, name).await?.handle.definition().clone())
     }
 
     /// The most IDs of an open name that one mint can come to, whatever `limits.max_batch` says.
@@ -373,10 +373,15 @@ impl Service {
         &self.metrics
     }
 
-    async fn opened(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Arc<OpenName>, Refusal> {
+    async fn opened(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+    ) -> Result<Arc<OpenName>, Refusal> {
         match self.find(name) {
             Some(known) => known.open(),
-            None => self.open_name(wire, name).await,
+            None => self.open_name(caller, wire, name).await,
         }
     }
 
@@ -385,17 +390,23 @@ impl Service {
     }
 
     /// Opens a name that is not open yet, within the time that a call may wait.
-    async fn open_name(self: &Arc<Self>, wire: Wire, name: &str) -> Result<Arc<OpenName>, Refusal> {
+    async fn open_name(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+    ) -> Result<Arc<OpenName>, Refusal> {
         let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
         let opening = async {
             let born = Arc::clone(&self.opening).lock_owned().await;
             if let Some(known) = self.find(name.as_str()) {
                 return known.open();
             }
-            let (service, name) = (Arc::clone(self), name.clone());
+            let (service, caller, name) = (Arc::clone(self), caller.clone(), name.clone());
             // The lock goes along: a call that stops waiting leaves the opening to end by itself.
             let mut born = born;
-            let task = tokio::task::spawn_blocking(move || service.open_blocking(wire, &name, &mut born));
+            let task =
+                tokio::task::spawn_blocking(move || service.open_blocking(&caller, wire, &name, &mut born));
             task.await.unwrap_or_else(|error| {
                 Err(Refusal::new(Status::Stopped, format!("opening the name failed: {error}")))
             })
@@ -410,11 +421,20 @@ impl Service {
         timeout(self.max_wait, opening).await.unwrap_or_else(|_| Err(late()))
     }
 
-    fn open_blocking(&self, wire: Wire, name: &Name, born: &mut Born) -> Result<Arc<OpenName>, Refusal> {
+    fn open_blocking(
+        &self,
+        caller: &Caller,
+        wire: Wire,
+        name: &Name,
+        born: &mut Born,
+    ) -> Result<Arc<OpenName>, Refusal> {
         let (definition, taste) = match self.rules.of(name)? {
             names::Rule::Listed(settings) => (settings.definition.clone(), settings.taste.clone()),
             names::Rule::FirstUse(pattern) => {
                 let stored = self.floe.stored(name).map_err(|error| self.refuse_to_open(name, error))?;
+                if stored.is_none() {
+                    self.room_with(caller, name)?;
+                }
                 self.room_for(name, stored.is_none(), born)?;
                 match pattern {
                     // What a pattern says holds, also against the ledger: a difference is shown, not hidden.
@@ -463,7 +483,7 @@ impl Service {
         if new {
             let bound = match born.bound {
                 Some(bound) => bound,
-                None => self.count_bound(self.max_names + self.rules.listed().count())?,
+                None => self.count_bound("", self.max_names + self.rules.listed().count())?,
             };
             if bound >= self.max_names + self.rules.listed().count() {
                 return Err(full("the ledger has"));
@@ -473,16 +493,36 @@ impl Service {
         Ok(())
     }
 
-    /// How many names the ledger holds, counted no further than `enough`.
-    fn count_bound(&self, enough: usize) -> Result<usize, Refusal> {
+    /// Holds the number of names that a token's patterns cover to its own bound, before the ledger gets another one: one
+    /// bearer is not to use up what is for all.
+    fn room_with(&self, caller: &Caller, name: &Name) -> Result<(), Refusal> {
+        let Some((most, beginnings)) = caller.most_names() else { return Ok(()) };
         let mut count = 0;
-        let mut after = String::new();
+        for beginning in beginnings {
+            count += self.count_bound(beginning, most.saturating_sub(count))?;
+        }
+        if count < most {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Status::Exhausted,
+            format!(
+                "the name `{name}` cannot come into being: there are {most} names already that the token `{caller}` covers by its patterns; raise max_names of that [[token]], or list the name in a configuration file"
+            ),
+        ))
+    }
+
+    /// How many names the ledger holds that begin so, counted no further than `enough`.
+    fn count_bound(&self, beginning: &str, enough: usize) -> Result<usize, Refusal> {
+        let mut count = 0;
+        let mut after = beginning.to_owned();
         while count < enough {
             let page = self.floe.ledger().names(&after, 1000).map_err(|error| report::unreadable(&error))?;
-            count += page.len();
+            let found = page.iter().take_while(|(name, _)| name.starts_with(beginning)).count();
+            count += found;
             match page.into_iter().next_back() {
-                Some((last, _)) => after = last,
-                None => break,
+                Some((last, _)) if last.starts_with(beginning) => after = last,
+                _ => break,
             }
         }
         Ok(count)

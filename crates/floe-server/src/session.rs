@@ -4,7 +4,8 @@
 //! one buffer, which is written at once. So a pipeline of any depth costs one write for each read. A session that has
 //! written [`FULL`] bytes returns, and nothing is read until the client has taken them.
 //!
-//! A connection without a request is closed after `limits.idle_timeout`; a request that has begun, and a login, has to be
+//! A connection without a request is closed after `limits.idle_timeout`, whatever else it sends: a request is what is
+//! answered, so an empty line is none. A request that has begun, and a login, has to be
 //! whole within `limits.header_timeout`, whatever trickles in; a client that stops reading is cut off after
 //! `limits.stall_timeout`.
 
@@ -119,16 +120,16 @@ async fn run_to_its_end<S, P>(
     draining: watch::Receiver<bool>,
 ) -> io::Result<Option<Vec<u8>>>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Send,
     P: Session,
 {
     let mut input = BytesMut::new();
     let mut output = Vec::new();
     session.greet(&mut output);
     write(stream, &mut output, limits.stall_timeout).await?;
-    let limit = |idle: bool| if idle { limits.idle_timeout } else { limits.header_timeout };
     let mut idle = session.may_idle();
-    let deadline = Instant::now() + limit(idle);
+    let mut idle_until = Instant::now() + limits.idle_timeout;
+    let deadline = if idle { idle_until } else { Instant::now() + limits.header_timeout };
     let mut told = draining.clone();
     let mut waits = Waits {
         deadline,
@@ -147,7 +148,7 @@ where
             }
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
-        let mut consumed = 0;
+        let (mut consumed, mut answered) = (0, false);
         let now = loop {
             let since = Instant::now();
             let served = session.serve(&input, &mut output, since).await;
@@ -155,6 +156,7 @@ where
             session.took(now - since);
             input.advance(served.consumed.min(input.len()));
             consumed += served.consumed;
+            answered |= !output.is_empty();
             if write(stream, &mut output, limits.stall_timeout).await? {
                 now = Instant::now();
             }
@@ -170,9 +172,15 @@ where
             }
         };
         let was_idle = std::mem::replace(&mut idle, input.is_empty() && session.may_idle());
-        // A request's time begins with its first byte, and does not begin anew with each.
-        if idle || was_idle || consumed > 0 {
-            waits.deadline = now + limit(idle);
+        if answered {
+            idle_until = now + limits.idle_timeout;
+        }
+        // A request's time begins with its first byte, and does not begin anew with each; nor does it ever begin anew where
+        // what came was none.
+        if idle {
+            waits.deadline = idle_until;
+        } else if was_idle || consumed > 0 {
+            waits.deadline = now.min(idle_until) + limits.header_timeout;
         }
         if input.is_empty() && input.capacity() > KEPT {
             input = BytesMut::new();
@@ -296,9 +304,9 @@ async fn write<S: AsyncWrite + Unpin>(
     Ok(waited)
 }
 
-/// Closes, and lets the client read what it was told.
-pub(crate) async fn farewell<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
-    let goodbye = async {
+/// Closes, and lets the client read what it was told. The room that takes is allocated now, and not with the connection.
+pub(crate) fn farewell<S: AsyncRead + AsyncWrite + Unpin + Send>(stream: &mut S) -> BoxFuture<'_, ()> {
+    let goodbye = async move {
         stream.shutdown().await?;
         let (mut rest, mut left) = ([0; 4096], FAREWELL.1);
         while left > 0 {
@@ -310,5 +318,5 @@ pub(crate) async fn farewell<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) 
         io::Result::Ok(())
     };
     // A client that does not listen loses nothing but the reason.
-    let _ = timeout(FAREWELL.0, goodbye).await;
+    Box::pin(timeout(FAREWELL.0, goodbye).map(drop))
 }

@@ -130,6 +130,7 @@ fn every_case_comes_to_what_it_has_to() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let log = patient.server.text();
     assert!(log.contains("a client wants TLS"), "{log}");
+    assert!(log.contains("/v1/mint/{name}") && !log.contains("floe_5ec7e7"), "{log}");
 }
 
 /// Sends a case's input and sees what comes of it.

@@ -197,6 +197,7 @@ drain_timeout = "{drain_timeout}"
 # names = ["orders", "user-*"]         # what its bearer may mint and read; ["*"] is everything
 # hash = "sha256d:0000000000000000000000000000000000000000000000000000000000000000"  # `floe token new` prints it
 # mysql_native = "*0000000000000000000000000000000000000000"  # for MySQL clients that know mysql_native_password alone
+# max_names = 1000                     # no new name where its patterns cover so many already
 # raise = false                        # whether it may also move them on (ALTER TABLE … AUTO_INCREMENT), for good
 # certificate = "shop.example"         # a CN or DNS name in a client certificate that stands for the token
 "##,

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use toml::de::DeValue;
 
 use super::names::NameRule;
-use super::reader::{self, Document, Section, boolean, text};
+use super::reader::{self, Document, Section, boolean, text, within};
 
 /// How a token begins, so that people and scanners of repositories know one when they see it.
 const PREFIX: &str = "floe_";
@@ -28,6 +28,8 @@ pub struct TokenSettings {
     pub certificate: Option<String>,
     /// The names that the bearer may mint and read.
     pub names: Vec<NameRule>,
+    /// How many names that its patterns cover there may be for the bearer to bring another one into being.
+    pub max_names: Option<usize>,
     /// Whether the bearer may move those names on (`ALTER TABLE … AUTO_INCREMENT`), which nothing takes back.
     pub raise: bool,
 }
@@ -111,6 +113,7 @@ impl NewToken {
             mysql_native: Some(NativeHash::of(secret.as_bytes())),
             certificate: None,
             names,
+            max_names: None,
             raise: false,
         };
         Ok(Self { secret, settings })
@@ -149,6 +152,7 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
         name => Ok(name),
     });
     let names = section.read("names", names);
+    let max_names = section.read("max_names", within(0..=1_000_000));
     let raise = section.read("raise", boolean).unwrap_or(false);
     if !section.has("name") {
         section.complain("name", "it is missing: say what logs and metrics are to call its bearer");
@@ -159,7 +163,8 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
     if !["hash", "mysql_native", "certificate"].iter().any(|proof| section.has(proof)) {
         section.complain("hash", "it is missing: `floe token new` makes a token and prints its hash (or name a client's certificate)");
     }
-    let settings = TokenSettings { name: name?, hash, mysql_native, certificate, names: names?, raise };
+    let settings =
+        TokenSettings { name: name?, hash, mysql_native, certificate, names: names?, max_names, raise };
     Some((section.at_key("name"), settings))
 }
 

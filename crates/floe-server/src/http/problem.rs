@@ -174,7 +174,7 @@ impl Problem {
         let code = match self.status.as_u16() {
             404 | 405 => tonic::Code::Unimplemented,
             408 | 503 => tonic::Code::Unavailable,
-            413 | 414 | 431 => tonic::Code::ResourceExhausted,
+            400 | 413 | 414 | 431 => tonic::Code::InvalidArgument,
             _ => tonic::Code::Internal,
         };
         tonic::Status::new(code, self.detail).into_http()

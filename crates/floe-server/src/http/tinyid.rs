@@ -241,7 +241,7 @@ fn answered<T: Serialize>(result: Result<T, Refusal>) -> Response<Body> {
 
 fn simple(result: Result<String, Refusal>) -> Response<Body> {
     let body = result.unwrap_or_else(|refusal| {
-        tracing::debug!(status = refusal.status.slug(), "tinyid: {}", refusal.detail);
+        tracing::debug!(status = refusal.status.slug(), "tinyid: refused");
         String::new()
     });
     text(StatusCode::OK, "text/plain;charset=UTF-8", body)

@@ -36,7 +36,7 @@ pub(super) enum Detected {
 
 /// Words that begin a request of memcached's. Redis' protocol has some of them as well (`GET`, `INCR`), but its clients
 /// send them as arrays; only a person at a terminal types them there, and is understood on the port of its own.
-const MEMCACHED: [&str; 16] = [
+const MEMCACHED: [&str; 26] = [
     "get",
     "gets",
     "gat",
@@ -53,6 +53,16 @@ const MEMCACHED: [&str; 16] = [
     "version",
     "verbosity",
     "quit",
+    "mg",
+    "ms",
+    "md",
+    "ma",
+    "me",
+    "mn",
+    "flush_all",
+    "watch",
+    "slabs",
+    "lru",
 ];
 
 /// The methods of HTTP, each followed by a target that begins with `/`, `*` or a scheme.
@@ -121,7 +131,7 @@ mod tests {
 
     #[test]
     fn each_protocol_is_told_by_how_it_begins() {
-        let cases: [(&[u8], Protocol); 22] = [
+        let cases: [(&[u8], Protocol); 24] = [
             (b"GET / HTTP/1.1\r\n", Protocol::Http),
             (b"GET http://a/ HTTP/1.1", Protocol::Http),
             (b"OPTIONS * HTTP/1.1", Protocol::Http),
@@ -137,6 +147,8 @@ mod tests {
             (b"gets ht\r\n", Protocol::MemcachedText),
             (b"version\r\n", Protocol::MemcachedText),
             (b"QUIT\r\n", Protocol::MemcachedText),
+            (b"mg orders v\r\n", Protocol::MemcachedText),
+            (b"mn\r\n", Protocol::MemcachedText),
             (b"\x80\x00\x00\x01\x00\x00", Protocol::MemcachedBinary),
             (b"\x80\x0b\x00\x00\x00\x00", Protocol::MemcachedBinary),
             (b"\x80\x01\x00\x01\x08\x00", Protocol::MemcachedBinary),

@@ -1,9 +1,9 @@
 //! A connection that ends by itself when its client is too slow.
 //!
-//! Three waits are bounded. Between requests a connection may be idle for `idle_timeout`. A request whose header has
-//! begun (over HTTP/2, any frame) has to be whole within `header_timeout`, whatever trickles in meanwhile. A client that
-//! stops reading its answer is cut off after `stall_timeout`. While a request is being answered, the request's own
-//! deadline counts.
+//! Three waits are bounded. Between requests a connection may be idle for `idle_timeout`; a frame of HTTP/2 that asks for
+//! nothing (a ping) is no request. A request whose header has begun (over HTTP/2, any frame) has to be whole within
+//! `header_timeout`, whatever trickles in meanwhile. A client that stops reading its answers, or leaves no window for
+//! them, is cut off after `stall_timeout`. While the server works on a request, the request's own deadline counts.
 
 use std::io;
 use std::pin::Pin;
@@ -21,6 +21,9 @@ use tokio::time::{Instant, Sleep};
 use super::frames::Frames;
 use crate::config::Limits;
 
+/// What a connection ends with whose client takes nothing.
+const STOPPED_READING: &str = "the client stopped reading";
+
 /// How a client that speaks HTTP/2 begins.
 const HTTP2: &[u8] = b"PRI";
 
@@ -34,10 +37,12 @@ pub(super) struct Guard<S> {
     /// Where a client that speaks HTTP/2 stands.
     frames: Option<Frames>,
     seen_any: bool,
-    /// The requests that had begun when the reading deadline was set, and that deadline.
-    reading: Option<(u64, Instant)>,
-    /// Whether a byte of the next request's header has come.
-    header_begun: bool,
+    /// How far the requests were when that was looked at last, and since when they are as far.
+    standing: (u64, Instant),
+    /// Since when something has begun that is not whole: the next request's header, or a frame.
+    part_since: Option<Instant>,
+    /// Whether anything came since requests moved on.
+    heard: bool,
     read_sleep: Pin<Box<Sleep>>,
     write_sleep: Option<Pin<Box<Sleep>>>,
     farewell: Option<(Pin<Box<Sleep>>, usize)>,
@@ -47,14 +52,18 @@ pub(super) struct Guard<S> {
 /// system reset the connection, which takes the answer back before the client has read it.
 const FAREWELL: (Duration, usize) = (Duration::from_secs(1), 16 << 20);
 
-/// How many requests of a connection have begun and ended.
+/// How far the requests of a connection are.
 #[derive(Clone, Default)]
 pub(super) struct Busy(Arc<Counts>);
 
 #[derive(Default)]
 struct Counts {
-    begun: AtomicU64,
-    ended: AtomicU64,
+    /// Grows whenever one begins, or ends, or a part of its answer is taken.
+    steps: AtomicU64,
+    /// Those that have begun and not ended.
+    open: AtomicU64,
+    /// Those of them that the server works on; the others wait for the client to take what there is.
+    at_work: AtomicU64,
 }
 
 impl<S> Guard<S> {
@@ -68,8 +77,9 @@ impl<S> Guard<S> {
             stall: limits.stall_timeout,
             frames: None,
             seen_any: false,
-            reading: None,
-            header_begun: false,
+            standing: (0, Instant::now()),
+            part_since: None,
+            heard: false,
             read_sleep: Box::pin(tokio::time::sleep(limits.idle_timeout)),
             write_sleep: None,
             farewell: None,
@@ -77,69 +87,81 @@ impl<S> Guard<S> {
         (guard, busy)
     }
 
-    /// Bytes have come: the first ones of a header set its deadline, all set the idle one anew.
+    /// Looks how far the requests are; since when they are as far.
+    fn stand(&mut self) -> Instant {
+        let steps = self.busy.0.steps.load(Ordering::Acquire);
+        if steps != self.standing.0 {
+            self.standing = (steps, Instant::now());
+            self.heard = false;
+            if self.frames.is_none() {
+                self.part_since = None;
+            }
+        }
+        self.standing.1
+    }
+
+    /// Bytes have come: the first ones of a header, or of a frame, begin its time.
     fn note_read(&mut self, bytes: &[u8]) {
         if !self.seen_any && !bytes.is_empty() {
             self.seen_any = true;
             self.frames = bytes.starts_with(HTTP2).then(Frames::new);
         }
-        let begun = self.busy.begun();
-        let same = self.reading.is_some_and(|(requests, _)| requests == begun);
-        let moved_on = match &mut self.frames {
-            None => !self.header_begun,
-            Some(frames) => frames.is_between() | frames.read(bytes),
-        };
-        self.header_begun = true;
-        if moved_on || !same {
-            self.reading = Some((begun, Instant::now() + self.limit()));
-        }
-    }
-
-    /// How long the client may take now.
-    fn limit(&self) -> Duration {
-        let idle = self.frames.as_ref().map_or(!self.header_begun, Frames::is_between);
-        if idle { self.idle } else { self.header }
-    }
-
-    /// Nothing has come: whether the client has had its time.
-    fn reading_is_over(&mut self, context: &mut Context<'_>) -> bool {
-        let begun = self.busy.begun();
-        if self.busy.is_busy() {
-            // The request has a deadline of its own. The sleep sees to it that idleness is looked at again even where
-            // nothing else wakes the connection at the end of an answer.
-            self.reading = None;
-            self.header_begun = false;
-            self.read_sleep.as_mut().reset(Instant::now() + self.idle);
-            let _ = self.read_sleep.as_mut().poll(context);
-            return false;
-        }
-        let deadline = match self.reading {
-            Some((requests, deadline)) if requests == begun => deadline,
-            _ => {
-                self.header_begun = false;
-                let deadline = Instant::now() + self.limit();
-                self.reading = Some((begun, deadline));
-                deadline
+        self.stand();
+        self.heard = true;
+        match &mut self.frames {
+            None => {
+                self.part_since.get_or_insert_with(Instant::now);
             }
+            Some(frames) => {
+                let ended = frames.read(bytes);
+                if frames.is_between() {
+                    self.part_since = None;
+                } else if ended || self.part_since.is_none() {
+                    self.part_since = Some(Instant::now());
+                }
+            }
+        }
+    }
+
+    /// Nothing has come: why the client has had its time, if it has.
+    fn is_over(&mut self, context: &mut Context<'_>) -> Option<&'static str> {
+        let since = self.stand();
+        let counts = &self.busy.0;
+        let (open, at_work) = (counts.open.load(Ordering::Acquire), counts.at_work.load(Ordering::Acquire));
+        let (deadline, why) = if at_work > 0 {
+            // The request has a deadline of its own. The sleep sees to it that this is looked at again even where nothing
+            // else wakes the connection.
+            (Instant::now() + self.idle.min(self.stall), "")
+        } else if open > 0 {
+            (since + self.stall, STOPPED_READING)
+        } else {
+            let deadline = match self.part_since {
+                // However many parts there are, they come to no more time than one.
+                Some(part) => part.clamp(since, since + self.idle) + self.header,
+                None => since + self.idle,
+            };
+            (deadline, "no request came in time")
         };
         if self.read_sleep.deadline() != deadline {
             self.read_sleep.as_mut().reset(deadline);
         }
-        self.read_sleep.as_mut().poll(context).is_ready()
+        self.read_sleep.as_mut().poll(context).is_ready().then_some(why)
     }
 
     /// Bounds a write that has not come to an end.
     fn writing<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.write_sleep = None;
+            // What is written over HTTP/2 need be nobody's answer.
+            if self.frames.is_none() {
+                self.busy.step();
+            }
             return written;
         }
         let stall = self.stall;
         let sleep = self.write_sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(stall)));
         match sleep.as_mut().poll(context) {
-            Poll::Ready(()) => {
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading")))
-            }
+            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, STOPPED_READING))),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -161,10 +183,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Pending if this.reading_is_over(context) => {
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")))
-            }
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => match this.is_over(context) {
+                Some(why) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why))),
+                None => Poll::Pending,
+            },
         }
     }
 }
@@ -193,12 +215,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<S> {
             match Pin::new(&mut this.stream).poll_read(context, &mut buffer) {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() && *left > 0 => {
                     *left = left.saturating_sub(buffer.filled().len());
-                    this.header_begun = true;
+                    this.heard = true;
                 }
                 // The client has closed as well, or has had enough.
                 Poll::Ready(_) => return Poll::Ready(Ok(())),
                 // Nothing is under way.
-                Poll::Pending if !this.header_begun => return Poll::Ready(Ok(())),
+                Poll::Pending if !this.heard => return Poll::Ready(Ok(())),
                 Poll::Pending => return sleep.as_mut().poll(context).map(Ok),
             }
         }
@@ -220,12 +242,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<S> {
 }
 
 impl Busy {
-    fn begun(&self) -> u64 {
-        self.0.begun.load(Ordering::Acquire)
-    }
-
-    fn is_busy(&self) -> bool {
-        self.0.ended.load(Ordering::Acquire) < self.begun()
+    fn step(&self) {
+        self.0.steps.fetch_add(1, Ordering::AcqRel);
     }
 
     /// The service, with its requests counted from their beginning to the end of their answers' bodies.
@@ -252,26 +270,52 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
 
     fn call(&self, request: R) -> Self::Future {
-        self.busy.0.begun.fetch_add(1, Ordering::AcqRel);
-        let ending = Ending(self.busy.clone());
+        let mut open = Open::new(self.busy.clone());
         let answer = self.service.call(request);
-        Box::pin(async move { Ok(answer.await?.map(|body| CountedBody { body, _ending: ending })) })
+        Box::pin(async move {
+            let answer = answer.await?;
+            open.work(false);
+            Ok(answer.map(|body| CountedBody { body, open }))
+        })
     }
 }
 
-/// The end of a request, wherever it is dropped.
-struct Ending(Busy);
+/// A request from its beginning to its end, wherever it is dropped.
+struct Open {
+    busy: Busy,
+    at_work: bool,
+}
 
-impl Drop for Ending {
+impl Open {
+    fn new(busy: Busy) -> Self {
+        busy.0.open.fetch_add(1, Ordering::AcqRel);
+        let mut new = Self { busy, at_work: false };
+        new.work(true);
+        new
+    }
+
+    /// Notes a step of it, and whether the server works on it from there on.
+    fn work(&mut self, at_work: bool) {
+        match (std::mem::replace(&mut self.at_work, at_work), at_work) {
+            (false, true) => self.busy.0.at_work.fetch_add(1, Ordering::AcqRel),
+            (true, false) => self.busy.0.at_work.fetch_sub(1, Ordering::AcqRel),
+            _ => 0,
+        };
+        self.busy.step();
+    }
+}
+
+impl Drop for Open {
     fn drop(&mut self) {
-        self.0.0.ended.fetch_add(1, Ordering::AcqRel);
+        self.work(false);
+        self.busy.0.open.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// The body of an answer: its end is the request's.
 pub(super) struct CountedBody {
     body: Body,
-    _ending: Ending,
+    open: Open,
 }
 
 impl HttpBody for CountedBody {
@@ -282,7 +326,10 @@ impl HttpBody for CountedBody {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.get_mut().body).poll_frame(context)
+        let this = self.get_mut();
+        let frame = Pin::new(&mut this.body).poll_frame(context);
+        this.open.work(frame.is_pending());
+        frame
     }
 
     fn is_end_stream(&self) -> bool {

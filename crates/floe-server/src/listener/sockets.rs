@@ -1,15 +1,20 @@
 //! The sockets that are listened on, of TCP and in the file system.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::task::Poll;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 #[cfg(unix)]
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixSocket, UnixStream};
 use tokio_util::either::Either;
 
 use crate::config::{Endpoint, Spoken};
+
+/// How many connections the system keeps until they are accepted: a fleet of clients that all connect again at once is
+/// not to wait for the second try of those that were dropped.
+const BACKLOG: u32 = 1024;
 
 /// What to listen on.
 #[derive(Clone, Debug)]
@@ -62,7 +67,7 @@ impl Socket {
     pub(super) async fn bind(port: &Port) -> Result<Self, (io::ErrorKind, String)> {
         let door = Door { spoken: port.spoken, exposed: port.endpoint.is_exposed() };
         let listener = match &port.endpoint {
-            Endpoint::Tcp(address) => TcpListener::bind(address).await.map(Listener::Tcp),
+            Endpoint::Tcp(address) => bind_tcp(*address).map(Listener::Tcp),
             Endpoint::Unix(path) => bind_unix(path).await,
         };
         match listener {
@@ -112,15 +117,29 @@ pub(super) fn is_local(stream: &Stream) -> bool {
     }
 }
 
+fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A server that starts again has its port at once.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// Takes the place of a socket whose process was killed; of nothing else.
 #[cfg(unix)]
 async fn bind_unix(path: &Path) -> io::Result<Listener> {
     use std::os::unix::fs::MetadataExt;
 
-    let listener = match UnixListener::bind(path) {
+    let bind = || {
+        let socket = UnixSocket::new_stream()?;
+        socket.bind(path)?;
+        socket.listen(BACKLOG)
+    };
+    let listener = match bind() {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path).await => {
             std::fs::remove_file(path)?;
-            UnixListener::bind(path)?
+            bind()?
         }
         other => other?,
     };
@@ -186,4 +205,22 @@ fn why(port: &Port, error: &io::Error) -> String {
         _ => format!("{error}: choose another address ({setting})"),
     };
     format!("cannot listen on {endpoint}: {way_out}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn many_may_connect_before_the_first_is_accepted() {
+        let endpoint = Endpoint::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let socket = Socket::bind(&Port { endpoint, spoken: Spoken::Any, optional: false }).await;
+        let socket = socket.map_err(|(_, why)| why).unwrap();
+        let Ok((Endpoint::Tcp(address), _)) = socket.endpoint() else { panic!("no address") };
+        let connect = |_| std::net::TcpStream::connect_timeout(&address, Duration::from_millis(500));
+        let connected: Result<Vec<_>, _> = (0..400).map(connect).collect();
+        assert_eq!(connected.unwrap().len(), 400);
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
@@ -159,7 +159,7 @@ impl Files {
                 let failed = |why: &dyn std::fmt::Display| wrong("client_ca", file, why, should);
                 let mut roots = RootCertStore::empty();
                 for authority in CertificateDer::pem_slice_iter(authorities) {
-                    let authority = authority.map_err(|error| failed(&error))?;
+                    let authority = authority.map_err(|error| failed(&unread(&error)))?;
                     roots.add(authority).map_err(|error| failed(&error))?;
                 }
                 // A client without a certificate may have a token.
@@ -173,7 +173,7 @@ impl Files {
         };
         let certificates = CertificateDer::pem_slice_iter(&self.certificate)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| wrong("certificate", certificate, &error, chain))?;
+            .map_err(|error| wrong("certificate", certificate, &unread(&error), chain))?;
         if certificates.is_empty() {
             return Err(wrong("certificate", certificate, &"it holds no certificate", chain));
         }
@@ -181,7 +181,7 @@ impl Files {
             wrong(
                 "key",
                 key,
-                &error,
+                &unread(&error),
                 "it should hold the certificate's private key in PEM, without a password",
             )
         })?;
@@ -195,6 +195,21 @@ impl Files {
         })?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
+    }
+}
+
+/// What is wrong with a file of PEM. Its own words for that are lists of bytes, and may hold a part of a key.
+fn unread(error: &pem::Error) -> String {
+    match error {
+        pem::Error::MissingSectionEnd { end_marker } => {
+            format!("the line -----END {}----- is missing", String::from_utf8_lossy(end_marker).trim())
+        }
+        pem::Error::IllegalSectionStart { .. } => {
+            "a line begins with -----BEGIN and does not end with -----".to_owned()
+        }
+        pem::Error::Base64Decode(_) => "what stands between BEGIN and END is no base64".to_owned(),
+        pem::Error::NoItemsFound => "it holds nothing of that sort".to_owned(),
+        other => other.to_string(),
     }
 }
 
@@ -218,6 +233,35 @@ mod tests {
     use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
     use super::*;
+
+    #[test]
+    fn what_is_no_pem_is_said_in_words_and_without_the_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            std::fs::write(directory.path().join(name), text).unwrap();
+            directory.path().join(name)
+        };
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new([]).unwrap().self_signed(&key).unwrap().pem();
+        let (begin, end) = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----");
+        let whole = key.serialize_pem();
+        for (text, expected) in [
+            (whole.replace(end, ""), end),
+            (whole.replace(begin, "-----BEGIN PRIVATE KEY"), "does not end with -----"),
+            (format!("{begin}\n!!!!\n{end}\n"), "no base64"),
+            (String::new(), "nothing of that sort"),
+        ] {
+            let settings = TlsSettings {
+                certificate: file("server.pem", &certificate),
+                key: file("server.key", &text),
+                client_ca: None,
+                plain: false,
+            };
+            let why = check(&settings).unwrap_err();
+            assert!(why.contains("server.key") && why.contains(expected), "{why}");
+            assert!(!why.contains(", 45, 45"), "{why}");
+        }
+    }
 
     #[test]
     fn a_certificate_out_of_its_dates_is_no_reason_not_to_start_and_never_taken_up() {

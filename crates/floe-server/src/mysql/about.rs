@@ -193,7 +193,7 @@ impl About {
         } else if is(&["CONNECTION_ID"]) {
             Ok(Value::Integer(self.connection.into()))
         } else {
-            Err(Failure::other())
+            Err(Failure::other(name))
         }
     }
 

@@ -25,7 +25,7 @@ impl Service {
         next: u64,
     ) -> Result<(), Refusal> {
         caller.check_raise(name)?;
-        let open = self.opened(wire, name).await?;
+        let open = self.opened(caller, wire, name).await?;
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
         let caller = caller.clone();
         let name = open.handle.name().clone();

@@ -265,3 +265,25 @@ async fn a_slow_answer_ends_at_the_requests_deadline() {
     lock.execute_batch("ROLLBACK").unwrap();
     server.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_head_mints_nothing() {
+    let server = Server::standalone().await;
+    for (path, allowed) in [
+        ("/v1/mint/orders", "GET, POST"),
+        ("/api/snowflake/get/orders", "GET"),
+        ("/api/segment/get/tickets", "GET"),
+        ("/id/nextId?bizType=tickets", "GET, POST"),
+        ("/tinyid/id/nextSegmentIdSimple?bizType=tickets", "GET, POST"),
+        ("/id", "GET"),
+        ("/ids?n=3", "GET"),
+    ] {
+        for method in [reqwest::Method::HEAD, reqwest::Method::PUT] {
+            let response = server.client.request(method.clone(), server.url(path)).send().await.unwrap();
+            assert_eq!(response.status(), 405, "{method} {path}");
+            assert_eq!(response.headers()["allow"], allowed, "{method} {path}");
+        }
+    }
+    assert_eq!(server.json("/v1/names").await["names"].as_array().unwrap().len(), 0);
+    assert_eq!(server.client.head(server.url("/livez")).send().await.unwrap().status(), 200);
+}

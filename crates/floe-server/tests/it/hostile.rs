@@ -96,6 +96,66 @@ async fn a_silent_connection_is_closed_when_it_has_been_idle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_asks_for_nothing_keeps_no_connection() {
+    let server = Server::of(
+        "limits = { idle_timeout = \"300ms\", header_timeout = \"300ms\", stall_timeout = \"1h\" }\n",
+    )
+    .await;
+    let http2 = [HTTP2, &frame(4, 0, &[])].concat();
+    let ping = frame(6, 0, b"12345678");
+    for (first, again) in [
+        (&b"PING\r\n"[..], &b"\r\n"[..]),
+        (b"PING\r\n", b"*0\r\n"),
+        (b"PING\r\n*", b"0\r\n*"),
+        (b"version\r\n", b"verbosity 1 noreply\r\n"),
+        (&http2, &ping),
+        (&[&http2, &ping[..9]].concat(), &[&ping[9..], &ping[..9]].concat()),
+    ] {
+        let mut stream = connect(&server).await;
+        stream.write_all(first).await.unwrap();
+        let mut pace = tokio::time::interval(Duration::from_millis(20));
+        let trickle = async {
+            while stream.write_all(again).await.is_ok() {
+                pace.tick().await;
+            }
+        };
+        let kept = timeout(PATIENCE, trickle).await;
+        assert!(kept.is_ok(), "{} keeps its connection", again.escape_ascii());
+    }
+    // A request does.
+    let mut stream = connect(&server).await;
+    let mut pace = tokio::time::interval(Duration::from_millis(20));
+    for _ in 0..40 {
+        stream.write_all(b"PING\r\n").await.unwrap();
+        stream.read_exact(&mut [0; 7]).await.unwrap();
+        pace.tick().await;
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_no_room_for_its_answer_is_cut_off() {
+    let server = Server::of("limits = { idle_timeout = \"1h\", stall_timeout = \"300ms\" }\n").await;
+    let mut stream = connect(&server).await;
+    // A window of no bytes, and a GET of / by the static table of HPACK.
+    let no_window = frame(4, 0, &[0, 4, 0, 0, 0, 0]);
+    let mut get = frame(1, 5, &[0x82, 0x86, 0x84, 0x01, 1, b'a']);
+    get[8] = 1;
+    stream.write_all(&[HTTP2, &no_window, &get].concat()).await.unwrap();
+    let said = rest(&mut stream).await;
+    assert!(!String::from_utf8_lossy(&said).contains("floe"));
+    server.stop().await.unwrap();
+}
+
+/// How a client of HTTP/2 begins.
+const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A frame of HTTP/2, of the connection.
+fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
+    [&[0, 0, u8::try_from(payload.len()).unwrap(), kind, flags, 0, 0, 0, 0], payload].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_long_wait_for_ids_is_not_idleness() {
     // The call waits longer than a connection may be idle.
     let server = Server::of(

@@ -86,14 +86,24 @@ impl Authority {
 async fn a_certificate_or_a_token_says_who_calls_over_tls() {
     let (authority, token) = (Authority::new(), NewToken::random("shop", "orders").unwrap());
     authority.sign("cache", "cache.example");
+    authority.sign("bank", "bank.example");
     authority.sign("stranger", "stranger.example");
-    let by_certificate = "[[token]]\nname = 'cache'\nnames = ['bills']\ncertificate = 'cache.example.cn'\n";
+    // A name counts whole, whatever stands in it.
+    authority.sign("longer", "cache.example.cn.stranger");
+    authority.sign("shorter", "example");
+    let by_certificate = "[[token]]\nname = 'cache'\nnames = ['bills']\ncertificate = 'cache.example.cn'\n\
+                          [[token]]\nname = 'bank'\nnames = ['orders']\ncertificate = 'bank.example'\n";
     let text = format!("{}{NAMES}{}{by_certificate}", authority.settings(""), token.toml());
     let server = Server::of(&text).await;
     let asked = b"INCR bills\r\nINCR orders\r\nQUIT\r\n";
-    for (client, expected) in
-        [(Some("cache"), [":1", "-NOPERM"]), (Some("stranger"), ["-NOAUTH"; 2]), (None, ["-NOAUTH"; 2])]
-    {
+    for (client, expected) in [
+        (Some("cache"), [":1", "-NOPERM"]),
+        (Some("bank"), ["-NOPERM", ":1"]),
+        (Some("stranger"), ["-NOAUTH"; 2]),
+        (Some("longer"), ["-NOAUTH"; 2]),
+        (Some("shorter"), ["-NOAUTH"; 2]),
+        (None, ["-NOAUTH"; 2]),
+    ] {
         let said = say(authority.connect(&server, client, &[]).await, asked).await;
         let heads: Vec<_> = said.lines().take(2).map(|line| line.split(' ').next().unwrap()).collect();
         assert_eq!(heads, expected, "{client:?}: {said}");
@@ -103,7 +113,7 @@ async fn a_certificate_or_a_token_says_who_calls_over_tls() {
         "GET /v1/mint/orders HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
         token.secret()
     );
-    assert!(say(stream, request.as_bytes()).await.ends_with("{\"name\":\"orders\",\"ids\":[\"1\"]}\n"));
+    assert!(say(stream, request.as_bytes()).await.ends_with("{\"name\":\"orders\",\"ids\":[\"2\"]}\n"));
     let stream = authority.connect(&server, None, &[b"h2", b"http/1.1"]).await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     // On loopback, plain is served as well.

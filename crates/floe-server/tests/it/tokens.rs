@@ -113,6 +113,34 @@ async fn who_asks_for_a_name_that_is_not_there_learns_of_no_other() {
 }
 
 #[tokio::test]
+async fn a_token_brings_no_more_names_into_being_than_it_may() {
+    let shop = NewToken::random("shop", "user-*,bill-*,orders").unwrap();
+    let other = NewToken::random("other", "*").unwrap();
+    let pattern = "[[name]]\nname = '*'\nkind = 'counter'\n";
+    let shops = shop.toml().replace("[[token]]", "[[token]]\nmax_names = 3");
+    let server = Server::of(&format!("{pattern}{shops}{}", other.toml())).await;
+    let with = |token: &NewToken| format!("Bearer {}", token.secret());
+    let status = async |name: &str, token: &NewToken| {
+        server.with(&format!("/v1/mint/{name}"), &with(token)).await.status().as_u16()
+    };
+    for name in ["user-1", "bill-1"] {
+        assert_eq!(status(name, &shop).await, 200, "{name}");
+    }
+    // One more that it may mint from, and two that are none of its patterns'.
+    for name in ["user-2", "a", "z"] {
+        assert_eq!(status(name, &other).await, 200, "{name}");
+    }
+    let refused = problem(server.with("/v1/mint/user-3", &with(&shop)).await, 507).await;
+    let text = refused["detail"].as_str().unwrap();
+    assert!(
+        text.contains("`user-3`") && text.contains("token `shop`") && text.contains("max_names"),
+        "{text}"
+    );
+    assert_eq!([status("user-2", &shop).await, status("bill-1", &shop).await], [200; 2]);
+    assert_eq!(status("user-3", &other).await, 200);
+}
+
+#[tokio::test]
 async fn redis_clients_say_who_they_are_before_anything_else() {
     let (server, token) = server().await;
     let secret = token.secret();

@@ -74,8 +74,8 @@ pub enum Statement<'a> {
     },
     /// Nothing but comments: error 1065 in MySQL.
     Empty,
-    /// Anything else: error 1064.
-    Other,
+    /// Anything else: error 1064. It holds the query from the word on at which the statement became so.
+    Other(&'a [u8]),
 }
 
 /// A table's name, and its database's where that was given.
@@ -157,7 +157,7 @@ impl<'a> Iterator for Statements<'a> {
                 self.words = reader.words;
                 Parsed { statement, parameters: reader.parameters }
             }
-            _ => Parsed { statement: Statement::Other, parameters: 0 },
+            _ => Parsed { statement: Statement::Other(reader.words.left()), parameters: 0 },
         };
         while !matches!(self.words.next(), Word::End | Word::Sign(b';')) {}
         Some(parsed)

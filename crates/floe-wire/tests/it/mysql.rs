@@ -151,6 +151,7 @@ fn statement(parsed: &sql::Parsed<'_>) -> String {
         Statement::Use(name) => format!("use {}", shown(name)),
         Statement::Raise { table: name, next } => format!("raise {} {next}", table(name)),
         Statement::ShowVariables(Which::Like(pattern)) => format!("show like {}", shown(pattern)),
+        Statement::Other(near) => format!("other near {}", shown(near)),
         other => format!("{other:?}"),
     };
     if parsed.parameters == 0 { text } else { format!("{text} with {}", parsed.parameters) }

@@ -102,6 +102,16 @@ fn http() -> Vec<Case> {
         case("an unknown version", b"GET / HTTP/9.9\r\n\r\n", Ends(b"HTTP/1.1 400 ")),
         case("binary", b"\0\x01\x02\x03\xff\xfe\r\n\r\n", Ends(b"HTTP/1.1 400 ")),
         case("a space before a colon", b"GET / HTTP/1.1\r\nhost : a\r\n\r\n", Ends(b"HTTP/1.1 400 ")),
+        case(
+            "a token where a name belongs",
+            b"GET /v1/mint/floe_5ec7e7 HTTP/1.1\r\nhost: a\r\n\r\n",
+            Says(b"HTTP/1.1 404 "),
+        ),
+        case(
+            "a token where tinyid's name belongs",
+            b"GET /id/nextIdSimple?bizType=floe_5ec7e7 HTTP/1.1\r\nhost: a\r\n\r\n",
+            Says(b"HTTP/1.1 200 "),
+        ),
         case("a body of nothing", &length("0"), Says(b"\"ids\":[\"")),
         case("a body of 2^31", &length("2147483648"), Ends(b"HTTP/1.1 413 ")),
         case("a body of 2^63 - 1", &length("9223372036854775807"), Ends(b"HTTP/1.1 413 ")),

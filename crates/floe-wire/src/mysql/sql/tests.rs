@@ -43,6 +43,7 @@ fn shown(parsed: &Parsed<'_>) -> String {
             format!("variables {}", names.iter().map(|name| text(name)).collect::<Vec<_>>().join(" "))
         }
         Statement::Raise { table: name, next } => format!("raise {} {next}", table(name)),
+        Statement::Other(_) => "other".to_owned(),
         other => format!("{other:?}").to_lowercase(),
     };
     if parsed.parameters > 0 {
@@ -205,5 +206,21 @@ proptest! {
         let read = all(&query);
         prop_assert!(read.len() <= query.matches(';').count() + 1);
         prop_assert_eq!(all(&format!("/* a ; comment */ {query}")), read);
+    }
+}
+
+#[test]
+fn what_is_not_known_is_told_from_the_word_on_at_which_it_begins() {
+    for (query, near) in [
+        ("REPLACE INTO Tickets64 (stub) VALUES (1)", "1)"),
+        ("REPLACE INTO t (stub) VALUES ('a') ON DUPLICATE KEY UPDATE a = 1", "ON DUPLICATE KEY UPDATE a = 1"),
+        ("CREATE TABLE t (id INT)", "CREATE TABLE t (id INT)"),
+        ("SELECT  * FROM t", "* FROM t"),
+        ("SELECT 1 FROM t", "t"),
+        ("'a'", "'a'"),
+    ] {
+        let parsed = statements(query.as_bytes()).next().unwrap();
+        let Statement::Other(found) = parsed.statement else { panic!("{parsed:?}") };
+        assert_eq!(str::from_utf8(found).unwrap(), near, "{query}");
     }
 }

@@ -24,6 +24,8 @@ pub(super) enum Word<'a> {
 pub(super) struct Words<'a> {
     text: &'a [u8],
     at: usize,
+    /// Where the word that was taken last begins.
+    last: usize,
     /// Inside of a comment that is no comment to MySQL.
     executable: bool,
     /// The next word, where it was looked at, and how it is with the rest behind it.
@@ -32,7 +34,7 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
-        Self { text, at: 0, executable: false, ahead: None }
+        Self { text, at: 0, last: 0, executable: false, ahead: None }
     }
 
     pub(super) fn position(&self) -> usize {
@@ -50,12 +52,19 @@ impl<'a> Words<'a> {
         self.at
     }
 
+    /// What is left from the next word on where that was looked at, else from the one that was taken last.
+    pub(super) fn left(&self) -> &'a [u8] {
+        let start = if self.ahead.is_some() { self.at } else { self.last };
+        self.between(start, self.text.len())
+    }
+
     fn rest(&self) -> &'a [u8] {
         self.text.get(self.at..).unwrap_or_default()
     }
 
     /// The next word. After `Bad`, what is left was read too.
     pub(super) fn next(&mut self) -> Word<'a> {
+        self.last = self.at;
         let Some((word, at, executable)) = self.ahead.take() else { return self.read() };
         self.at = at;
         self.executable = executable;
