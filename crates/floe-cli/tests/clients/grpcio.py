@@ -65,6 +65,8 @@ def round():
             mint(name, 3)
         give("katsubushi", [generator.Fetch(k.FetchRequest()).id])
     assert len(mint("wide", 30).texts) == 30, "82 bits are texts"
+    assert all(one.startswith("session_") for one in mint("sessions", 30).texts)
+    assert all(len(one) == 11 for one in mint("receipts", 30).texts)
     give("katsubushi", generator.FetchMulti(k.FetchMultiRequest(n=30)).ids)
 
 

@@ -103,6 +103,10 @@ def main(which, host, port):
     client = connect()
     for _ in range(50):
         say("orders", client.get("orders"))
+    for name, length in (("sessions", 34), ("receipts", 11)):
+        text = client.get(name)
+        assert len(text) == length, text
+        say(name, text.decode() if isinstance(text, bytes) else text)
     several = client.get_many(["orders", "visits", "tickets"])
     assert len(several) == 3
     for name, number in several.items():

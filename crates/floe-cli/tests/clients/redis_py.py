@@ -56,11 +56,16 @@ with client.pipeline(transaction=False) as pipe:
 give("orders", *client.execute_command("MINT", "orders", 50))
 give("tickets", *client.execute_command("MINT", "tickets", 50))
 assert isinstance(client.execute_command("MINT", "wide"), str), "80 bits are a text"
+sessions = [client.execute_command("MINT", "sessions"), *client.execute_command("MINT", "sessions", 20)]
+assert all(one.startswith("session_") and len(one) == 34 for one in sessions) and sessions == sorted(sessions)
+give("sessions", *sessions)
+give("receipts", *client.execute_command("MINT", "receipts", 20))
 assert client.get("visits") == str(client.incr("visits") - 1)
 
 refused("NOKEY", lambda: client.incr("nobody"))
 refused("WRONGTYPE", lambda: client.incrby("orders", 2))
 refused("WRONGTYPE", lambda: client.incr("wide"))
+refused("WRONGTYPE", lambda: client.incr("sessions"))
 refused("a counter never", lambda: client.decr("visits"))
 refused("INCRBY 0 would not mint", lambda: client.incrby("visits", 0))
 refused("n = 100001 is outside", lambda: client.incrby("visits", 100001))

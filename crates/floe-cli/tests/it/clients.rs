@@ -131,7 +131,7 @@ fn outlives_its_server(name: &str, clients: &[&str]) {
     }
 }
 
-/// Names beside those of every kind: one that is soon used up, and IDs that no 64 bits hold.
+/// Names beside those of every kind of number: one that is soon used up, IDs that no 64 bits hold, and texts.
 const MORE: &str = r#"
 [[name]]
 name = "few"
@@ -148,6 +148,17 @@ layout = "katsubushi"
 name = "snowflake"
 kind = "snowflake"
 layout = "twitter"
+
+[[name]]
+name = "sessions"
+kind = "uuid7"
+form = "typeid type=session"
+
+[[name]]
+name = "receipts"
+kind = "counter"
+form = "sealed key=1 base62 width=11"
+keys = { 1 = "000102030405060708090a0b0c0d0e0f" }
 
 [[name]]
 name = "wide"

@@ -13,6 +13,7 @@ mod inspect;
 mod kill;
 mod ledger_file;
 mod mint;
+mod own_kind;
 mod pause;
 mod process;
 mod real_servers;
