@@ -47,6 +47,14 @@ impl Uuid {
         Self(u128::from(high << 16 | u64::from(version) << 12 | middle) << 64 | u128::from(low))
     }
 
+    /// A UUID of a version and RFC 9562's variant, which are written over six bits of the words.
+    #[inline]
+    pub(super) fn over(version: u8, [high, low]: [u64; 2]) -> Self {
+        let high = high & !0xf000 | u64::from(version) << 12;
+        let low = low & !(0b11 << 62) | 0b10 << 62;
+        Self(u128::from(high) << 64 | u128::from(low))
+    }
+
     /// The version, 0 to 15, if the variant is RFC 9562's; of the nil and the max UUID, which have none, `None`.
     pub fn version(self) -> Option<u8> {
         let [_, _, _, _, _, _, version, _, variant, ..] = self.to_bytes();

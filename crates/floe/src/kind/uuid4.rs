@@ -41,8 +41,6 @@ impl Mint for UuidV4Generator {
 
     #[inline]
     fn mint(&self) -> Result<Uuid, MintError> {
-        let [high, low] = self.random.words()?;
-        // 60 bits of one word and 62 of the other.
-        Ok(Uuid::compose(4, high >> 16, high >> 4 & 0xfff, low >> 2))
+        Ok(Uuid::over(4, self.random.words()?))
     }
 }
