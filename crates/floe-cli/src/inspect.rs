@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &arguments::Inspect) -> Outcome {
 enum Reader {
     /// By what they look like.
     Guess,
-    Layout(floe::Layout),
+    Layout(Box<floe::Layout>),
     Name(Box<Named>),
 }
 
@@ -57,7 +57,7 @@ struct Named {
 impl Reader {
     fn new(arguments: &arguments::Inspect) -> Outcome<Self> {
         Ok(match (&arguments.layout, &arguments.name) {
-            (Some(layout), _) => Self::Layout(layout.clone()),
+            (Some(layout), _) => Self::Layout(Box::new(layout.clone())),
             (None, Some(name)) => Self::Name(Box::new(Named::new(name, &arguments.place)?)),
             (None, None) => Self::Guess,
         })

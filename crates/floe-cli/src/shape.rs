@@ -74,7 +74,7 @@ impl Shape {
         definition.check()?;
         let Some(form) = &self.form else { return Ok(definition) };
         let bits = definition.form_bits().unwrap_or(Form::BITS);
-        let form = Form::of_bits(form, bits).map_err(|error| Failure::usage(error))?;
+        let form = Form::of_bits(form, bits).map_err(Failure::usage)?;
         Ok(definition.in_form(form)?)
     }
 
