@@ -6,7 +6,9 @@ import time
 
 def say(name, number):
     """One ID a line, with its name, for the test to check."""
-    print("id", name, int(number), flush=True)
+    assert number, f"{name}: {number!r} is no ID"
+    text = number.decode() if isinstance(number, bytes) else str(number)
+    print("id", name, text, flush=True)
 
 
 def expect(what, message, *words):

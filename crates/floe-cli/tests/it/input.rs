@@ -47,7 +47,7 @@ fn wrong_flags_are_usage() {
         refuse(&["mint", "orders", "-n", n], &["--count"]);
     }
     refuse(&["mint", "orders", "--kind", "snowflak"], &["snowflak", "segment"]);
-    refuse(&["mint", "orders", "--kind", "ulid"], &["ulid", "reserved"]);
+    refuse(&["mint", "orders", "--kind", "cuid"], &["cuid", "reserved"]);
     refuse(&["mint", &"n".repeat(300)], &["128", "300"]);
     refuse(&["mint", "two words"], &["' '", "byte 3"]);
     refuse(&["mint", "bell\u{7}"], &["byte 4"]);
@@ -79,7 +79,7 @@ fn a_configuration_is_checked_before_anything_listens() {
     serve_refuses("realm = \"shop\"\nwindwo = \"3s\"\n", 1, &["floe.toml:2:1", "windwo", "`window`"]);
     serve_refuses("realm = \"shop\"\nwindow = \n", 1, &["floe.toml:2"]);
     serve_refuses(&name("kind = \"snowflak\"\n"), 1, &["snowflak"]);
-    serve_refuses(&name("kind = \"uuid4\"\n"), 1, &["uuid4", "reserved"]);
+    serve_refuses(&name("kind = \"cuid\"\n"), 1, &["cuid", "reserved"]);
     run(&mut floe(["serve", "--listen", "0.0.0.0:0", "--data-dir", "/nowhere"]))
         .refuses(1, &["0.0.0.0:0", "--insecure"]);
 
@@ -262,7 +262,7 @@ fn a_server_answers_bad_requests_with_what_to_do() {
     }
     refuse(&format!("/v1/mint/{}", "n".repeat(300)), 400, &["128"]);
     refuse("/v1/mint/bell%07", 400, &["byte 4"]);
-    refuse("/v1/mint/uuid", 404, &["another name"]);
+    refuse("/v1/mint/cuid", 404, &["another name"]);
     refuse("/api/segment/get/orders", 500, &[]);
     assert_eq!(mint(server.url(), "orders", 1).len(), 1);
 }

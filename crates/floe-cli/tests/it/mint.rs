@@ -71,7 +71,7 @@ fn a_name_stays_what_it_is() {
         .refuses(1, &["segment increment=2 offset=1", "counter", "another name"]);
     on(dir.path(), &["mint", "tickets", "--increment", "3"])
         .refuses(1, &["segment increment=2 offset=1", "segment increment=3 offset=1"]);
-    on(dir.path(), &["mint", "uuid"]).refuses(1, &["uuid", "reserved", "another name"]);
+    on(dir.path(), &["mint", "cuid"]).refuses(1, &["cuid", "reserved", "another name"]);
     on(dir.path(), &["mint", "tickets", "--digits", "3", "--kind", "segment"]).refuses(2, &["--digits"]);
 }
 
@@ -87,7 +87,7 @@ fn a_command_mints_through_a_server_too() {
     unique("orders", ids.into_iter().chain(on(dir.path(), &["mint", "orders", "-n", "100"]).numbers()));
     through(&["mint", "orders", "--kind", "counter"]).refuses(1, &["snowflake", "counter"]);
     through(&["mint", "visits", "--kind", "counter"]).refuses(1, &["visits", "--data-dir"]);
-    through(&["mint", "uuid"]).refuses(1, &["uuid"]);
+    through(&["mint", "cuid"]).refuses(1, &["cuid"]);
     assert!(through(&["names"]).out.contains("orders"));
     assert!(through(&["slots"]).out.contains("live"));
     let nowhere = ["mint", "orders", "--server", "http://127.0.0.1:9"];
