@@ -175,12 +175,40 @@ mod tests {
 
     #[test]
     fn a_reserved_name_is_refused_unless_told_otherwise() {
-        let uuid = Name::new("uuid").expect("a name");
-        assert!(Shape::default().settle(&uuid, None, None).is_err());
+        let cuid = Name::new("cuid").expect("a name");
+        assert!(Shape::default().settle(&cuid, None, None).is_err());
         // Somebody has said what it is: a flag, the ledger, or a configuration.
         let counter = Shape { kind: Some(Kind::Counter), ..Shape::default() };
-        assert!(counter.settle(&uuid, None, None).is_ok());
-        assert!(Shape::default().settle(&uuid, Some(Definition::Counter), None).is_ok());
-        assert!(Shape::default().settle(&uuid, None, Some(Definition::Counter)).is_ok());
+        assert!(counter.settle(&cuid, None, None).is_ok());
+        assert!(Shape::default().settle(&cuid, Some(Definition::Counter), None).is_ok());
+        assert!(Shape::default().settle(&cuid, None, Some(Definition::Counter)).is_ok());
+    }
+
+    #[test]
+    fn a_name_that_is_called_like_a_kind_has_it_unless_told_otherwise() {
+        let uuid = Name::new("uuid").expect("a name");
+        let settled = |shape: Shape, stored| shape.settle(&uuid, stored, None).ok();
+        assert_eq!(settled(Shape::default(), None), Some(Definition::Uuid4));
+        assert_eq!(settled(Shape::default(), Some(Definition::Counter)), Some(Definition::Counter));
+        let counter = Shape { kind: Some(Kind::Counter), ..Shape::default() };
+        assert_eq!(settled(counter, None), Some(Definition::Counter));
+    }
+
+    #[test]
+    fn a_form_is_for_the_bits_of_its_kind() {
+        let formed = |kind, form: &str| {
+            let shape = Shape { kind: Some(kind), form: Some(form.to_owned()), ..Shape::default() };
+            shape
+                .definition()
+                .map(|definition| definition.to_string())
+                .map_err(|failure| failure.cause().to_string())
+        };
+        assert_eq!(
+            formed(Kind::Uuid7, "base62 width=22").as_deref(),
+            Ok("uuid7 form base62 bits=128 width=22")
+        );
+        assert_eq!(formed(Kind::Counter, "hex").as_deref(), Ok("counter form hex"));
+        assert!(formed(Kind::Ksuid, "hex").is_err_and(|cause| cause.contains("text of its own")));
+        assert!(formed(Kind::Counter, "roman").is_err_and(|cause| cause.contains("unknown form")));
     }
 }

@@ -141,8 +141,8 @@ impl Form {
     /// use floe::form::{Buffer, Form};
     /// let form = Form::uuid8(63)?;
     /// let mut buffer = Buffer::new();
-    /// assert_eq!(form.encode(1_212_092_628_029_698_048_u64, &mut buffer)?, "00000000-0000-8000-90d2-3cd60c048000");
-    /// assert_eq!(form.decode("00000000-0000-8000-90d2-3cd60c048000")?, 1_212_092_628_029_698_048);
+    /// assert_eq!(form.encode(1_212_092_628_029_698_048_u64, &mut buffer)?, "00000000-0000-8000-90d2-37d2c0947000");
+    /// assert_eq!(form.decode("00000000-0000-8000-90d2-37d2c0947000")?, 1_212_092_628_029_698_048);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
