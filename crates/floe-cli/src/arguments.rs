@@ -38,7 +38,7 @@ const FORM_HELP: &str = "\
 Try:
   floe form list
   floe form encode base62 1212092628029698048 --set width=11
-  floe form decode 'hashids salt=pepper min=8' 7KYDOZV1
+  floe form decode 'hashids salt=pepper min=8' 8nEo4Kbg
   FLOE_FORM_KEY=000102030405060708090a0b0c0d0e0f floe form encode 'sealed base62' 1000 1001";
 
 const LAYOUT_HELP: &str = "\
@@ -247,7 +247,7 @@ pub(crate) struct Mint {
 }
 
 /// What a new name is; a name that exists keeps what it is, and a flag that says otherwise is an error
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What a new name is")]
 pub(crate) struct Shape {
     /// snowflake, segment, counter, dated, uuid4, uuid7, ulid, objectid, ksuid or nanoid [default: snowflake]
@@ -271,7 +271,7 @@ pub(crate) struct Shape {
     /// The text before a dated name's date
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
-    /// How IDs are written: "base62 width=11", "typeid type=user", … [default: as the kind does]
+    /// How IDs are written: "base62 width=11", "typeid type=user", … (floe form list; a sealed one has its key in FLOE_FORM_KEY) [default: as the kind does]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<String>,
 }

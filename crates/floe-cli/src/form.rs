@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use floe::WideId;
 use floe::form::{Buffer, Form, FormDefinitionError, FormError, Key, KeyId, Keys};
 use floe::kind::Uuid;
+use floe::{Definition, WideId};
 
 use crate::arguments::{self, Formed};
 use crate::explain::number;
@@ -73,11 +73,28 @@ fn made(arguments: &Formed) -> Outcome<Form> {
         }
         return words.join(" ").parse().map_err(|error| unmade(&error));
     }
-    if given.0.is_empty()
-        && let Ok(keys) = std::env::var(KEY_VARIABLE)
-    {
-        given.add(&keys, KEY_VARIABLE)?;
+    if given.0.is_empty() {
+        given = KeyTexts::of_environment()?;
     }
+    sealed_with(words, given)
+}
+
+/// A definition that seals, with the key that the environment has, where it came without one.
+pub(crate) fn with_key(definition: Definition) -> Outcome<Definition> {
+    let Some(form) = definition.form().filter(|form| !form.can_encode()) else { return Ok(definition) };
+    let given = KeyTexts::of_environment()?;
+    if given.0.is_empty() {
+        return Err(Failure::new(format_args!("the form \"{form}\" seals, and there is no key to seal with")).hint(
+            format_args!("put 32 hexadecimal digits into {KEY_VARIABLE}, or name the configuration that has the key with --config"),
+        ));
+    }
+    let words = form.to_string().split(' ').map(str::to_owned).collect();
+    let form = sealed_with(words, given)?;
+    Ok(definition.unformed().clone().in_form(form)?)
+}
+
+/// The sealed form of these words, with these keys.
+fn sealed_with(mut words: Vec<String>, given: KeyTexts) -> Outcome<Form> {
     let named = words.iter().find_map(|word| word.strip_prefix("key=")).map(str::to_owned);
     let id = match named {
         Some(id) => id.parse().ok(),
@@ -101,6 +118,15 @@ fn made(arguments: &Formed) -> Outcome<Form> {
 struct KeyTexts(Vec<(Option<u16>, Key)>);
 
 impl KeyTexts {
+    /// Those in the environment, which may be none.
+    fn of_environment() -> Outcome<Self> {
+        let mut given = Self::default();
+        if let Ok(keys) = std::env::var(KEY_VARIABLE) {
+            given.add(&keys, KEY_VARIABLE)?;
+        }
+        Ok(given)
+    }
+
     /// Takes the keys of `text`, which never show in an error.
     fn add(&mut self, text: &str, source: &str) -> Outcome {
         let before = self.0.len();

@@ -104,6 +104,9 @@ impl Named {
         };
         let same = |configured: &Definition| configured.to_string() == stored.to_string();
         let definition = configured.filter(same).unwrap_or(stored);
+        if server.is_none() {
+            definition.check_keys(&name, &*place.ledger.existing()?).map_err(Failure::new)?;
+        }
         Ok(Self { name, definition, server })
     }
 
@@ -167,7 +170,10 @@ fn unformed_reading(text: &str, definition: &Definition) -> Outcome<Reading> {
     }
     let kind = definition.kind_name();
     let found = readings::of(text, now())?.into_iter().find(|reading| reading.kind == kind);
-    found.ok_or_else(|| Failure::usage(format_args!("{text} is no ID of the kind {kind}")))
+    found.ok_or_else(|| {
+        Failure::usage(format_args!("{text} is no ID of the kind {kind}"))
+            .hint(format_args!("floe inspect {text}, without the name, says what it may be"))
+    })
 }
 
 fn report(id: &str, found: &[Reading]) -> Value {

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
+use crate::form::with_key;
 use crate::place;
 use crate::remote::{Remote, path_segment};
 
@@ -64,14 +65,14 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     let floe = builder.open(ledger).map_err(Failure::new)?;
     let stored = floe.stored(name).map_err(Failure::new)?;
     let new = stored.is_none();
-    let definition = arguments.shape.settle(name, stored, configured)?;
+    let definition = with_key(arguments.shape.settle(name, stored, configured)?)?;
     // One call's own step: nothing is reserved beyond what is asked for, give or take the spare.
     let step = arguments.count.min(1_000_000);
     let taste = Taste { min_step: step, max_step: step, ..Taste::default() };
     let handle = floe.define(name, &definition, &taste).map_err(Failure::new)?;
     // In a ledger that holds names already, a new one may be a slip of the pen, and it stays.
     if new && !first {
-        anstream::eprintln!("note: {name} is a new name, for ever a {definition}");
+        anstream::eprintln!("note: {name} is a new name, and is for ever: {definition}");
     }
     let mut written = Ok(());
     while out.left > 0 && written.is_ok() {

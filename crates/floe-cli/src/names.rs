@@ -22,10 +22,10 @@ pub(crate) fn run(arguments: &arguments::Names) -> Outcome {
     }
     let mut table = Table::new(&["NAME", "KIND", "HORIZON", "DEFINITION"]);
     for (name, text) in &names {
-        let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let (_, rest) = text.split_once(' ').unwrap_or_default();
         table.row([
             name.clone(),
-            kind.to_owned(),
+            kind(text),
             horizon(text).unwrap_or_else(|| "-".to_owned()),
             rest.to_owned(),
         ]);
@@ -83,10 +83,16 @@ fn horizon(text: &str) -> Option<String> {
     }
 }
 
+/// The word for the kind; the first of the text, where a later version has written it.
+fn kind(text: &str) -> String {
+    let known = text.parse::<Definition>().map(|definition| definition.kind_name().to_owned());
+    known.unwrap_or_else(|_| text.split(' ').next().unwrap_or_default().to_owned())
+}
+
 fn record(name: &str, text: &str) -> Value {
     json!({
         "name": name,
-        "kind": text.split(' ').next(),
+        "kind": kind(text),
         "definition": text,
         "horizon": horizon(text),
     })

@@ -15,13 +15,17 @@ impl Shape {
 
     /// Whether it says more than the kind.
     fn is_detailed(&self) -> bool {
+        self.has_kinds_flags() || self.form.is_some()
+    }
+
+    /// Whether it says something that one kind alone has.
+    fn has_kinds_flags(&self) -> bool {
         self.layout.is_some()
             || self.increment.is_some()
             || self.offset.is_some()
             || self.zone.is_some()
             || self.digits.is_some()
             || self.prefix.is_some()
-            || self.form.is_some()
     }
 
     /// The definition that the flags describe; what they leave open has its default.
@@ -112,7 +116,10 @@ impl Shape {
         if self.is_empty() {
             return Ok(known);
         }
-        let asked = self.definition()?;
+        // A form alone is one of what the name counts.
+        let kind =
+            self.kind.or(Some(known.kind()).filter(|_| self.form.is_some() && !self.has_kinds_flags()));
+        let asked = Self { kind, ..self.clone() }.definition()?;
         let agrees = if self.is_detailed() { asked == known } else { asked.kind() == known.kind() };
         if agrees {
             return Ok(known);

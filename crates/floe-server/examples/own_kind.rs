@@ -13,6 +13,8 @@
 //! properties = { prefix = "R-" }
 //! ```
 
+use std::process::ExitCode;
+
 use floe::kind::Mint;
 use floe::{Kinds, MintError, Segment};
 use floe_server::{Config, serve};
@@ -44,9 +46,20 @@ fn luhn(digits: &str) -> u32 {
     (10 - sum % 10) % 10
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args().nth(1).ok_or("usage: own_kind FILE")?;
     let kinds = Kinds::new().with("check-digit", |properties, floe| {
+        properties.only(&["prefix"])?;
         let prefix = properties.get("prefix").unwrap_or_default().to_owned();
         let numbers = floe.segment(&format!("{prefix}numbers")).map_err(|error| error.to_string())?;
         Ok(CheckDigit { prefix, numbers })

@@ -536,7 +536,7 @@ impl Service {
         let detail = error.to_string();
         match error {
             DefineError::Name(_) => Refusal::bad(detail),
-            DefineError::Mismatch { .. } => {
+            DefineError::Mismatch { .. } | DefineError::AnotherKey { .. } => {
                 self.remember(name, Known::Mismatch(detail.as_str().into()));
                 Refusal::new(Status::Stopped, detail)
             }

@@ -97,6 +97,9 @@ pub enum DefinitionError {
     /// The kind is none that floe knows.
     #[error("unknown kind {0:?}: floe mints {kinds}", kinds = KINDS)]
     UnknownKind(String),
+    /// What it names is a form, and no kind.
+    #[error("{0:?} is a form and no kind: give the name a kind of numbers, and form = {0:?}")]
+    NoKind(String),
     /// The kind's name is kept for a later version.
     #[error(
         "the kind {0:?} is reserved, and this version of floe does not mint it yet: it mints {kinds}",
@@ -122,9 +125,12 @@ const KINDS: &str = "snowflake, segment, counter, dated, uuid4, uuid7, ulid, obj
 
 /// Kinds and forms that later versions mint: a name so called never becomes anything else by itself.
 const RESERVED: &[&str] = &[
-    "uuid1", "uuid3", "uuid5", "uuid6", "uuid8", "typeid", "hashids", "sqids", "sealed", "cuid", "cuid2",
-    "xid", "tsid", "guid",
+    "uuid1", "uuid3", "uuid5", "uuid6", "uuidv1", "uuidv3", "uuidv5", "uuidv6", "cuid", "cuid2", "xid",
+    "tsid", "guid",
 ];
+
+/// Forms, which somebody may take for kinds.
+const FORMS: &[&str] = &["uuid8", "uuidv8", "typeid", "hashids", "sqids", "sealed"];
 
 /// Whether `name` is the name of a kind that no caller may get a number under.
 ///
@@ -132,14 +138,15 @@ const RESERVED: &[&str] = &[
 /// assert!(floe::reserved_name("CUID") && !floe::reserved_name("orders"));
 /// ```
 pub fn reserved_name(name: &str) -> bool {
-    RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
+    RESERVED.iter().chain(FORMS).any(|reserved| reserved.eq_ignore_ascii_case(name))
 }
 
 impl Definition {
     /// A segment that begins at 1 and counts by 1.
     pub const SEGMENT: Self = Self::Segment { increment: 1, offset: 1 };
 
-    /// What is minted under a name that nobody configured, where the name itself says it: `ulid`, `uuid` (version 4).
+    /// What is minted under a name that nobody configured, where the name itself says it, in whatever case: `ulid`, `uuid`
+    /// (version 4).
     ///
     /// ```
     /// use floe::Definition;
@@ -150,7 +157,9 @@ impl Definition {
         let all = [
             ("uuid", Self::Uuid4),
             ("uuid4", Self::Uuid4),
+            ("uuidv4", Self::Uuid4),
             ("uuid7", Self::Uuid7 { precise: false }),
+            ("uuidv7", Self::Uuid7 { precise: false }),
             ("ulid", Self::Ulid),
             ("objectid", Self::ObjectId),
             ("ksuid", Self::Ksuid),
@@ -300,7 +309,8 @@ impl Definition {
 const MAX_INCREMENT: u64 = 1 << 32;
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    /// All of them.
+    pub const ALL: [Self; 11] = [
         Self::Snowflake,
         Self::Segment,
         Self::Counter,
@@ -347,9 +357,10 @@ impl FromStr for Kind {
     type Err = DefinitionError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| match reserved_name(text) {
-            true => DefinitionError::ReservedKind(text.to_owned()),
-            false => DefinitionError::UnknownKind(text.to_owned()),
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| match text {
+            form if FORMS.contains(&form) => DefinitionError::NoKind(form.to_owned()),
+            reserved if reserved_name(reserved) => DefinitionError::ReservedKind(reserved.to_owned()),
+            unknown => DefinitionError::UnknownKind(unknown.to_owned()),
         })
     }
 }

@@ -60,6 +60,20 @@ pub enum DefineError {
         /// What the caller wants.
         configured: String,
     },
+    /// A key of a sealed form is not the one that was first used under its id, by its check value.
+    #[error(
+        "a key of the name {name} is not the one that was first used under its id: {key} is \"{stored}\" in the ledger, and \"{configured}\" here. Two keys under one id would write one text for two numbers: configure the first one, or give the new one an id of its own"
+    )]
+    AnotherKey {
+        /// The name.
+        name: Name,
+        /// What the key is bound under.
+        key: Name,
+        /// What the ledger has.
+        stored: String,
+        /// What the caller has.
+        configured: String,
+    },
     /// The definition cannot be.
     #[error(transparent)]
     Definition(#[from] DefinitionError),

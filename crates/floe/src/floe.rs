@@ -432,11 +432,7 @@ impl Floe {
     fn bind_keys(&self, name: &Name, keys: &[(Name, String)]) -> Result<(), DefineError> {
         for (key, text) in keys {
             let stored = self.inner.shared.ledger.bind(key, text, false)?;
-            if stored != *text {
-                return Err(DefineError::Invalid(format!(
-                    "a key of the name {name} is not the one that was first used under its id: {key} is \"{stored}\" in the ledger, and \"{text}\" here. Give each key an id of its own, for ever"
-                )));
-            }
+            same_key(name, key, &stored, text)?;
         }
         Ok(())
     }
@@ -656,6 +652,32 @@ fn key_names(name: &Name, definition: &Definition) -> Result<Vec<(Name, String)>
         Ok((key, format!("key check={check}")))
     });
     bound.collect()
+}
+
+/// # Errors
+/// `AnotherKey`.
+fn same_key(name: &Name, key: &Name, stored: &str, here: &str) -> Result<(), DefineError> {
+    if stored == here {
+        return Ok(());
+    }
+    let (name, key) = (name.clone(), key.clone());
+    Err(DefineError::AnotherKey { name, key, stored: stored.to_owned(), configured: here.to_owned() })
+}
+
+impl Definition {
+    /// Whether the keys that a sealed form was given are those that `ledger` knows for the name. Who opens texts without
+    /// defining the name asks this first, since another key opens each as another number.
+    ///
+    /// # Errors
+    /// `AnotherKey`; `Unavailable` where the ledger does not answer.
+    pub fn check_keys(&self, name: &Name, ledger: &dyn Ledger) -> Result<(), DefineError> {
+        for (key, text) in key_names(name, self)? {
+            if let Some(stored) = ledger.definition(&key)? {
+                same_key(name, &key, &stored, &text)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {

@@ -20,7 +20,7 @@
 //!   keyid=2bits         the key's id in so many bits above the number's, and so keys can be replaced
 //!   keyid=prefix        the key's id in front of the number, with a hyphen
 //!   check=1a2b3c        what the key enciphers, where there is one for ever, so that another is noticed
-//! prefix=ord_           before any of them but TypeID, which has its type
+//! prefix=ord_           a text in front of the ID, in any form but TypeID, which has its type
 //! bits=64               the numbers it is for: 63, as an Id has, unless it says so (TypeID: 128)
 //! ```
 //! [`Form`]'s `Display` and `FromStr` write and read it. In a value every byte that is not printable ASCII, `%` and `,` are
@@ -119,7 +119,7 @@ impl Form {
     /// [`FormDefinitionError`] if `bits` lies outside 1 to 128, if the digits' width is too small for them, or if their
     /// base has no such case.
     pub fn digits(bits: u32, digits: Digits) -> Result<Self, FormDefinitionError> {
-        check_bits(bits, 1..=128)?;
+        check_bits("digits", bits, 1..=128)?;
         Ok(Self::of(bits, Prefix::default(), Notation::Digits(Checked::new(bits, digits)?)))
     }
 
@@ -130,7 +130,7 @@ impl Form {
     /// # Errors
     /// [`FormDefinitionError`] if `bits` lies outside 1 to 128, or `kind` breaks its rules.
     pub fn type_id(bits: u32, kind: &str) -> Result<Self, FormDefinitionError> {
-        check_bits(bits, 1..=128)?;
+        check_bits("typeid", bits, 1..=128)?;
         Ok(Self::of(bits, Prefix::new(&type_id::prefix(kind)?)?, Notation::TypeId))
     }
 
@@ -149,7 +149,7 @@ impl Form {
     /// # Errors
     /// [`FormDefinitionError`] if `bits` lies outside 1 to 122.
     pub fn uuid8(bits: u32) -> Result<Self, FormDefinitionError> {
-        check_bits(bits, 1..=uuid8::BITS)?;
+        check_bits("uuid8", bits, 1..=uuid8::BITS)?;
         Ok(Self::of(bits, Prefix::default(), Notation::Uuid8))
     }
 
@@ -159,7 +159,7 @@ impl Form {
     /// [`FormDefinitionError`] if `bits` lies outside 1 to 64, the salt is not ASCII of at most 256 characters, or the
     /// alphabet breaks the rules of [`Hashids::alphabet`].
     pub fn hashids(bits: u32, hashids: Hashids) -> Result<Self, FormDefinitionError> {
-        check_bits(bits, 1..=u64::BITS)?;
+        check_bits("hashids", bits, 1..=u64::BITS)?;
         let notation = Notation::Hashids(Box::new(hashids::Shuffled::new(bits, hashids)?));
         Ok(Self::of(bits, Prefix::default(), notation))
     }
@@ -169,7 +169,7 @@ impl Form {
     /// # Errors
     /// [`FormDefinitionError`] if `bits` lies outside 1 to 64, or the alphabet breaks the rules of [`Sqids::alphabet`].
     pub fn sqids(bits: u32, sqids: Sqids) -> Result<Self, FormDefinitionError> {
-        check_bits(bits, 1..=u64::BITS)?;
+        check_bits("sqids", bits, 1..=u64::BITS)?;
         let notation = Notation::Sqids(Box::new(sqids::Shuffled::new(bits, sqids)?));
         Ok(Self::of(bits, Prefix::default(), notation))
     }
@@ -204,7 +204,7 @@ impl Form {
         place: KeyPlace,
         inner: Self,
     ) -> Result<Self, FormDefinitionError> {
-        check_bits(bits, 2..=128)?;
+        check_bits("sealed", bits, 2..=128)?;
         let wanted = bits + place.bits();
         if inner.bits != wanted {
             return Err(FormDefinitionError::Value(format!(
@@ -336,6 +336,8 @@ impl Form {
             return Err(FormError::Empty);
         }
         if !(least..=most).contains(&bytes) {
+            // A text of another prefix has, as a rule, another length too, and that says less.
+            self.prefix.strip(text)?;
             return Err(FormError::Length { bytes, least, most });
         }
         let rest = self.prefix.strip(text)?;
@@ -420,12 +422,18 @@ fn largest(bits: u32) -> u128 {
     u128::MAX >> (u128::BITS - bits)
 }
 
-fn check_bits(bits: u32, possible: std::ops::RangeInclusive<u32>) -> Result<(), FormDefinitionError> {
+fn check_bits(
+    form: &str,
+    bits: u32,
+    possible: std::ops::RangeInclusive<u32>,
+) -> Result<(), FormDefinitionError> {
     if possible.contains(&bits) {
         return Ok(());
     }
     let (least, most) = (possible.start(), possible.end());
-    Err(FormDefinitionError::Value(format!("{bits} bits are outside {least}..={most}")))
+    Err(FormDefinitionError::Value(format!(
+        "{bits} bits are outside {least}..={most}, which the form {form} writes"
+    )))
 }
 
 /// A number of at most 64 bits.

@@ -154,6 +154,10 @@ fn kind_of(word: &str, kinds: &Kinds) -> Result<(Kind, String), String> {
         }
         Ok(kind) => Ok((kind, word.to_owned())),
         Err(error @ DefinitionError::UnknownKind(_)) => {
+            let near = nearest(word, kinds);
+            if let Some(near) = near {
+                return Err(format!("unknown kind {word:?}: did you mean `{near}`?"));
+            }
             let own: Vec<_> = kinds.type_names().collect();
             let registered = match own.is_empty() {
                 true => "kinds of your own are registered by a program of your own".to_owned(),
@@ -211,9 +215,22 @@ fn key_of(place: &str) -> Result<Key, String> {
     };
     digits.trim().parse().map_err(|_| {
         format!(
-            "a key is 32 hexadecimal digits (openssl rand -hex 16 makes one), and what is {place} is none"
+            "a key is 32 hexadecimal digits (openssl rand -hex 16 makes one), env:VARIABLE or file:PATH, and what is {place} is none"
         )
     })
+}
+
+/// The kind that `word` may be a slip of the pen for.
+fn nearest<'k>(word: &str, kinds: &'k Kinds) -> Option<&'k str> {
+    let word = word.to_lowercase();
+    if let Some(called) = Definition::called(&word) {
+        return Some(called.kind().as_str());
+    }
+    let mut known: Vec<&'k str> = Kind::ALL.map(Kind::as_str).into();
+    known.retain(|kind| *kind != Kind::Registered.as_str());
+    known.extend(kinds.type_names());
+    let distances = known.into_iter().map(|kind| (strsim::damerau_levenshtein(kind, &word), kind));
+    distances.filter(|(distance, kind)| *distance <= 1 + kind.len() / 4).min().map(|(_, kind)| kind)
 }
 
 fn nano_id(section: &Section<'_, '_>) -> Option<NanoIdFormat> {

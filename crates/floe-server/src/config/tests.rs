@@ -283,7 +283,10 @@ fn names_are_checked() {
     complains(&(named("a-*") + &named("a-*")), &["`a-*` is listed already"]);
     assert!(parse(&format!("realm = \"r\"\n{}{}", named("a-*"), named("a-b"))).is_ok());
     complains("[[name]]\nname = \"a\"\nkind = \"cuid\"", &["reserved", "not mint it yet"]);
-    complains("[[name]]\nname = \"a\"\nkind = \"snowfalke\"", &["unknown kind", "a program of your own"]);
+    complains("[[name]]\nname = \"a\"\nkind = \"snowfalke\"", &["unknown kind", "did you mean `snowflake`?"]);
+    complains("[[name]]\nname = \"a\"\nkind = \"UUIDv7\"", &["unknown kind", "did you mean `uuid7`?"]);
+    complains("[[name]]\nname = \"a\"\nkind = \"nothing\"", &["unknown kind", "a program of your own"]);
+    complains("[[name]]\nname = \"a\"\nkind = \"typeid\"", &["is a form and no kind", "form = \"typeid\""]);
     complains("[[name]]\nname = \"a\"\nkind = \"registered\"", &["the type name that it was registered as"]);
 }
 
@@ -380,6 +383,8 @@ fn registered_kinds_are_called_by_their_type_names() {
     );
     complains(text, &["unknown kind \"mine\""]);
     let error = read("[[name]]\nname = \"a\"\nkind = \"mien\"").unwrap_err().to_string();
+    assert!(error.contains("did you mean `mine`?"), "{error}");
+    let error = read("[[name]]\nname = \"a\"\nkind = \"other\"").unwrap_err().to_string();
     assert!(error.contains("this program registered mine"), "{error}");
     let error =
         read("[[name]]\nname = \"a\"\nkind = \"mine\"\nproperties = { f = 1.5 }").unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! Taking an ID apart.
 
-use floe::form::FormError;
+use floe::form::{Form, FormError};
 use floe::kind::{Ksuid, NanoId, ObjectId, ReadError, Ulid, Uuid};
 use floe::layout::{FieldKind, PRESETS};
 use floe::{DatedShape, Definition, Layout, Name, Overflow, UnixMillis, WideId};
@@ -52,6 +52,9 @@ pub(crate) struct Reading {
     /// The how manieth it is: of its name (from 0 for a segment, from 1 for a counter), or of its day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
+    /// The number that it stands for, in decimal digits, where a form writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<String>,
     /// The bit fields, high to low.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<Field>,
@@ -138,9 +141,7 @@ impl Service {
         let Some(form) = definition.form() else {
             return Err(Refusal::new(
                 Status::WrongKind,
-                format!(
-                    "`{name}` has no form, so its IDs stand for nothing else: /v1/inspect takes them apart"
-                ),
+                format!("`{name}` has no form, so its IDs stand for nothing but themselves"),
             ));
         };
         let number = form.decode(id).map_err(|error| no_text_of_the_form(id, &definition, &error))?;
@@ -162,13 +163,29 @@ impl Service {
             return Ok(open.handle.definition().clone());
         }
         let report = self.name(caller, name)?;
-        // Only what the ledger has is what IDs were minted by; the configuration brings the keys.
+        if let Some(Known::Mismatch(detail)) = self.find(name) {
+            return Err(Refusal::new(Status::Stopped, &*detail));
+        }
+        // Only what the ledger has is what IDs were minted by; the configuration brings the keys, if they are the right ones.
         if let Ok(parsed) = Name::new(name)
             && let Ok(names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings))) =
                 self.rules.of(&parsed)
-            && settings.definition.to_string() == report.definition
+            && settings.definition.form().is_some_and(Form::is_sealed)
         {
-            return Ok(settings.definition.clone());
+            let definition = &settings.definition;
+            if definition.to_string() != report.definition {
+                return Err(Refusal::new(
+                    Status::Stopped,
+                    format!(
+                        "the name `{name}` is \"{}\" in the ledger, and \"{definition}\" here: configure the first, with its key",
+                        report.definition
+                    ),
+                ));
+            }
+            definition
+                .check_keys(&parsed, self.floe.ledger())
+                .map_err(|error| self.refuse_to_open(&parsed, error))?;
+            return Ok(definition.clone());
         }
         let stored = report.definition.parse();
         stored.map_err(|error: floe::DefinitionError| Refusal::new(Status::WrongKind, error.to_string()))
@@ -204,7 +221,10 @@ impl Service {
         }
         match (readings.is_empty(), parsed) {
             (false, _) => Ok(readings),
-            (true, Err(refusal)) => Err(refusal),
+            (true, Err(_)) => Err(Refusal::bad(format!(
+                "{:?} is no number, UUID, ULID, ObjectId or KSUID, and no ID of a name served here: give its ?name=, or ask `floe inspect`, which knows more",
+                short(id)
+            ))),
             (true, Ok(_)) => Err(Refusal::bad(format!(
                 "{} is no ID of a name served here nor of any preset (its time would lie in the future, or it has too many bits): give its ?name= or its ?layout=",
                 short(id)
@@ -237,7 +257,7 @@ fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
                 Definition::ObjectId => timed(definition, object_id(number).map(ObjectId::time)),
                 _ => read(&number.to_string(), inner)?,
             };
-            Ok(Reading { form: form_of(definition), ..reading })
+            Ok(Reading { form: form_of(definition), number: Some(number.to_string()), ..reading })
         }
         Definition::Uuid4 | Definition::Uuid7 { .. } => {
             let wanted = if *definition == Definition::Uuid4 { 4 } else { 7 };
@@ -353,6 +373,7 @@ fn blank(definition: &Definition) -> Reading {
         worker: None,
         sequence: None,
         position: None,
+        number: None,
         fields: Vec::new(),
     }
 }

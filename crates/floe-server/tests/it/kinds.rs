@@ -178,10 +178,24 @@ async fn what_was_sealed_with_an_older_key_opens_and_another_key_under_its_id_is
     assert_eq!(form.decode(&old), Ok(1), "the library reads what the server wrote");
     second.stop().await.unwrap();
     // Without the older key its texts are of an unknown key, and say so.
-    let third = Server::start(of(2, &format!("2 = \"{other}\"")), directory).await;
+    let third = Server::start(of(2, &format!("2 = \"{other}\"")), directory.clone()).await;
     let body = third.problem(&format!("/v1/open/orders/{old}"), 400).await;
     assert!(body["detail"].as_str().unwrap().contains("the key 1 is unknown here"), "{body}");
     third.stop().await.unwrap();
+    // Another key under its id would open it as another number: it opens nothing, before anything was minted and after.
+    let wrong = of(2, &format!("1 = \"{other}\", 2 = \"{other}\""));
+    let fourth = Server::start(wrong, directory).await;
+    for path in [
+        format!("/v1/open/orders/{old}"),
+        format!("/v1/inspect/{old}?name=orders"),
+        "/v1/mint/orders".to_owned(),
+        format!("/v1/open/orders/{old}"),
+    ] {
+        let body = fourth.problem(&path, 500).await;
+        assert!(body["detail"].as_str().unwrap().contains("orders.key.1 is \"key check="), "{path}: {body}");
+    }
+    assert_eq!(fourth.json("/v1/names/orders").await["state"], "stopped");
+    fourth.stop().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,6 +214,7 @@ async fn a_name_with_one_key_refuses_another_under_the_same_id() {
     let detail = body["detail"].as_str().unwrap();
     assert!(detail.contains("bound to another definition") && detail.contains("check="), "{detail}");
     assert!(!detail.contains("ffff") && !detail.contains("0a0b0c"), "a key is shown: {detail}");
+    second.problem("/v1/open/orders/5MIzgllb7ch", 500).await;
     second.stop().await.unwrap();
 }
 

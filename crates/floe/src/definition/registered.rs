@@ -116,6 +116,17 @@ impl Properties {
         self.0.get(key).map(String::as_str)
     }
 
+    /// Refuses all but `known`, so that a kind finds keys that were mistyped.
+    ///
+    /// # Errors
+    /// The key that is none of them, and what they are, for [`Kinds`](crate::Kinds) to pass on.
+    pub fn only(&self, known: &[&str]) -> Result<(), String> {
+        match self.0.keys().find(|key| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(key) => Err(format!("it has no property {key:?}: there are {}", known.join(", "))),
+        }
+    }
+
     /// All of them, in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))

@@ -33,6 +33,9 @@ impl Form {
     /// # Errors
     /// [`FormDefinitionError`], as for `FromStr`.
     pub fn of_bits(text: &str, bits: u32) -> Result<Self, FormDefinitionError> {
+        if text.trim_ascii().is_empty() {
+            return Err(FormDefinitionError::UnknownForm(String::new()));
+        }
         let (name, rest) =
             text.trim_ascii().split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((text, ""));
         match rest.split_ascii_whitespace().any(|word| word.starts_with("bits=")) {
@@ -272,7 +275,13 @@ impl<'t> Words<'t> {
 
     fn number<N: FromStr>(&mut self, key: &str) -> Result<Option<N>, FormDefinitionError> {
         let Some(value) = self.value(key) else { return Ok(None) };
-        number(value).map(Some).ok_or_else(|| self.error(&format!("{key}={value}")))
+        number(value).map(Some).ok_or_else(|| {
+            FormDefinitionError::Value(format!(
+                "the form {} cannot have {:?}: a whole number that is not too large has to stand there, without leading zeros",
+                self.form,
+                format!("{key}={value}")
+            ))
+        })
     }
 
     fn end(&self) -> Result<(), FormDefinitionError> {

@@ -219,7 +219,7 @@ impl NanoIdFormat {
     /// # Errors
     /// [`ReadError`] for another length, or a character that is not in the alphabet.
     pub fn read(&self, text: &str) -> Result<NanoId, ReadError> {
-        let rule = "its characters and their number are those of the NanoIdFormat";
+        let rule = "its characters are of the alphabet, and so many as its length says";
         read(text, self.length()..=self.length(), rule, |byte| self.alphabet.contains(&byte))
     }
 

@@ -28,7 +28,7 @@ const LOW: u64 = (1 << LOW_BITS) - 1;
 /// use floe::kind::{Mint, UuidV8Generator};
 /// use floe::{Floe, Layout, UnixMillis, WideId, ledger::Memory, layout::Width};
 ///
-/// let layout = Layout::new("time:48 server:20 sequence:16", 1, UnixMillis::new(1_577_836_800_000), Width::Wide)?;
+/// let layout = Layout::new("time:43 server:24 sequence:18", 1, UnixMillis::new(1_577_836_800_000), Width::Wide)?;
 /// let floe = Floe::open(Memory::default())?;
 /// let ids = UuidV8Generator::new(floe.wide_snowflake("entities", layout.clone())?);
 /// let (one, next) = (ids.mint()?, ids.mint()?);

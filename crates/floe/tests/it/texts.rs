@@ -270,12 +270,12 @@ fn keys_that_texts_name_are_replaced_under_a_name() {
         // Another key under an id that was used is refused, by whoever comes with it.
         let other = one_key(1, 9).with(KeyId::new(2), key(8)).unwrap();
         let other = sealed(&format!("sealed key=2 {place} base62"), &other);
-        let Err(DefineError::Invalid(why)) =
-            define(&Floe::open(std::sync::Arc::clone(&ledger)).unwrap(), &called, &other)
-        else {
-            panic!("another key was taken")
-        };
-        assert!(why.contains(&format!("{called}.key.1")) && why.contains("an id of its own"), "{why}");
+        let fresh = Floe::open(std::sync::Arc::clone(&ledger)).unwrap();
+        let error = define(&fresh, &called, &other).unwrap_err();
+        assert!(matches!(error, DefineError::AnotherKey { .. }), "{error:?}");
+        assert!(error.to_string().contains(&format!("{called}.key.1 is \"key check=")), "{error}");
+        assert_eq!(other.check_keys(&name(&called), fresh.ledger()), Err(error));
+        assert_eq!(second.check_keys(&name(&called), fresh.ledger()), Ok(()));
         let form = second.form().unwrap();
         assert_eq!((form.decode(&before), form.decode(&after)), (Ok(1), Ok(2)), "{before} {after}");
     }
@@ -351,6 +351,25 @@ fn type_names_and_properties_have_rules() {
 }
 
 #[test]
+fn a_kind_that_is_none_says_what_it_is() {
+    let said = |text: &str| text.parse::<Kind>().unwrap_err().to_string();
+    assert!(said("uuid8").contains("is a form and no kind") && floe::reserved_name("UUID8"));
+    assert!(said("cuid").contains("reserved") && said("mine").contains("unknown kind"));
+}
+
+#[test]
+fn properties_that_nobody_knows_are_found() {
+    let properties = Properties::default().with("prefx", "R-").unwrap();
+    assert_eq!(properties.only(&["prefx"]), Ok(()));
+    assert!(
+        properties
+            .only(&["prefix", "tag"])
+            .unwrap_err()
+            .contains("no property \"prefx\": there are prefix, tag")
+    );
+}
+
+#[test]
 fn what_a_name_says_by_itself() {
     for (called, kind) in [
         ("uuid", Some(Kind::Uuid4)),
@@ -361,6 +380,8 @@ fn what_a_name_says_by_itself() {
         ("nanoid", Some(Kind::NanoId)),
         ("orders", None),
         ("cuid", None),
+        ("uuidv7", Some(Kind::Uuid7)),
+        ("uuid8", None),
     ] {
         assert_eq!(Definition::called(called).map(|definition| definition.kind()), kind, "{called}");
     }

@@ -39,7 +39,7 @@ fn errors_name_the_position_or_the_rule() {
     let format = NanoIdFormat::new("abc", 4).unwrap();
     assert_eq!(
         format.read("abcd").unwrap_err().to_string(),
-        "'d' at byte 3 cannot be there in a NanoID: its characters and their number are those of the NanoIdFormat"
+        "'d' at byte 3 cannot be there in a NanoID: its characters are of the alphabet, and so many as its length says"
     );
     assert!(matches!(format.read("abcab"), Err(ReadError::Length { found: 5, .. })));
     assert!(matches!(format.read("abc"), Err(ReadError::Length { found: 3, .. })));
