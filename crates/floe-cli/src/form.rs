@@ -140,6 +140,12 @@ impl KeyTexts {
                 None => (None, word),
                 Some((id, key)) => match id.parse() {
                     Ok(id) => (Some(id), key),
+                    Err(_) if id.len() > 5 => {
+                        return refuse(format!(
+                            "what stands before the colon has {} characters, and an id five at most",
+                            id.len()
+                        ));
+                    }
                     Err(_) => return refuse(format!("{id:?} is no id of a key")),
                 },
             };

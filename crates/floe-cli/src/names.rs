@@ -17,6 +17,7 @@ pub(crate) fn run(arguments: &arguments::Names) -> Outcome {
         Some(server) => return served(&Remote::at(server)?, arguments.json),
         None => stored(&*arguments.place.ledger.existing()?)?,
     };
+    let names: Vec<_> = names.into_iter().filter(|(name, _)| !Name::is_of_key(name)).collect();
     if arguments.json {
         return print_json(&names.iter().map(|(name, text)| record(name, text)).collect());
     }

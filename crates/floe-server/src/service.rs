@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use floe::{DefineError, Definition, Floe, Handle, MintError, Minted, Name, TextMinter};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::access::{Access, Caller};
@@ -34,6 +34,14 @@ pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
 /// How soon asking again makes sense where nothing better is known.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// More texts than this are made on a thread that may take its time.
+const TEXTS_AT_ONCE: u64 = 2_048;
+/// How many calls mint so at once.
+const TEXTS_MINTED: usize = 6;
+/// The most memory that is held in texts which clients have yet to read, in KiB, and what is too little to be counted, in bytes.
+const TEXTS_HELD: usize = 64 << 10;
+const HELD_UNCOUNTED: usize = 16 << 10;
+
 /// See the module.
 pub(crate) struct Service {
     floe: Floe,
@@ -49,6 +57,8 @@ pub(crate) struct Service {
     max_wait: Duration,
     metrics: Arc<Metrics>,
     katsubushi: Katsubushi,
+    texts_minted: Arc<Semaphore>,
+    texts_held: Arc<Semaphore>,
     draining: AtomicBool,
     /// Whether the last call that needed the ledger met none.
     ledger_gone: AtomicBool,
@@ -97,6 +107,8 @@ impl Service {
             max_wait: config.limits.max_wait,
             metrics,
             katsubushi: Katsubushi::new(config),
+            texts_minted: Arc::new(Semaphore::new(TEXTS_MINTED)),
+            texts_held: Arc::new(Semaphore::new(TEXTS_HELD)),
             draining: AtomicBool::new(false),
             ledger_gone: AtomicBool::new(false),
             stopped: Notify::new(),
@@ -179,12 +191,19 @@ impl Service {
             _ => recent.insert(self.opened(caller, wire, name).await?),
         };
         wire.admits(name, open.handle.definition())?;
-        let minted = match open.handle.try_mint_many(n) {
+        let at_once = match &open.handle {
+            // They are made, and not only drawn, which takes a thread a while.
+            Handle::Texts(..) if n > TEXTS_AT_ONCE => Ok(None),
+            handle => handle.try_mint_many(n),
+        };
+        let minted = match at_once {
             Ok(Some(minted)) => Ok(minted),
             Ok(None) => {
                 let since = Instant::now();
                 let waited = match &open.handle {
-                    Handle::Texts(minter, _) if minter.may_block() => self.mint_blocking(minter, n).await,
+                    Handle::Texts(minter, _) if minter.may_block() || n > TEXTS_AT_ONCE => {
+                        self.mint_blocking(minter, n).await
+                    }
                     // The library bounds the wait by the same limit, and knows why it was in vain.
                     handle => handle.mint_many_async(n).await,
                 };
@@ -196,7 +215,7 @@ impl Service {
             }
             Err(error) => Err(error),
         };
-        let minted = minted.map_err(|error| self.refuse(open, error))?;
+        let minted = minted.map_err(|error| self.refuse(open, error)).and_then(|minted| self.hold(minted))?;
         if open.stop_logged.load(Ordering::Relaxed) && open.stop_logged.swap(false, Ordering::AcqRel) {
             tracing::info!(name, "the name is minted from again");
         }
@@ -205,16 +224,44 @@ impl Service {
         Ok(minted)
     }
 
-    /// Mints under a name whose kind does inside its call what it likes, on a thread where it may.
+    /// Mints what takes a while, or does inside its call what it likes, on a thread where it may. There are few of these, and
+    /// others need them too.
     async fn mint_blocking(&self, minter: &TextMinter, n: u64) -> Result<Minted, MintError> {
-        let minter = minter.clone();
-        let minting = tokio::task::spawn_blocking(move || minter.mint_many(n).map(Minted::Texts));
-        match timeout(self.max_wait, minting).await {
-            Ok(minted) => minted.unwrap_or_else(|error| {
-                Err(MintError::Stopped(format!("the registered kind failed: {error}")))
-            }),
-            // What it mints after all is nobody's.
-            Err(_) => Err(MintError::Busy { retry: RETRY }),
+        let busy = || MintError::Busy { retry: RETRY };
+        let minting = async {
+            let turn = Arc::clone(&self.texts_minted).acquire_owned().await.map_err(|_| busy())?;
+            let minter = minter.clone();
+            let minted = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
+                minter.mint_many(n).map(Minted::Texts)
+            });
+            minted.await.unwrap_or_else(|error| {
+                Err(MintError::Stopped(format!("the minting of a registered kind failed: {error}")))
+            })
+        };
+        // What it mints after all is nobody's.
+        timeout(self.max_wait, minting).await.unwrap_or_else(|_| Err(busy()))
+    }
+
+    /// Texts with their part of what may be held at once: a client may ask for many, and then not read them.
+    ///
+    /// # Errors
+    /// A [`Refusal`] while others hold all of it.
+    fn hold(&self, minted: Minted) -> Result<Minted, Refusal> {
+        let Minted::Texts(texts) = minted else { return Ok(minted) };
+        if texts.bytes() < HELD_UNCOUNTED {
+            return Ok(Minted::Texts(texts));
+        }
+        let kibibytes = u32::try_from(texts.bytes().div_ceil(1024)).unwrap_or(u32::MAX);
+        match Arc::clone(&self.texts_held).try_acquire_many_owned(kibibytes) {
+            Ok(part) => Ok(Minted::Texts(texts.with_guard(part))),
+            Err(_) => {
+                let text = format!(
+                    "clients are to read {} MiB of IDs first, which is all that is held for them at once: ask again, or for fewer",
+                    TEXTS_HELD >> 10
+                );
+                Err(Refusal::for_now(Status::Busy, text, RETRY))
+            }
         }
     }
 
@@ -518,8 +565,8 @@ impl Service {
         let mut after = beginning.to_owned();
         while count < enough {
             let page = self.floe.ledger().names(&after, 1000).map_err(|error| report::unreadable(&error))?;
-            let found = page.iter().take_while(|(name, _)| name.starts_with(beginning)).count();
-            count += found;
+            let found = page.iter().take_while(|(name, _)| name.starts_with(beginning));
+            count += found.filter(|(name, _)| !Name::is_of_key(name)).count();
             match page.into_iter().next_back() {
                 Some((last, _)) if last.starts_with(beginning) => after = last,
                 _ => break,

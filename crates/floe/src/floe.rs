@@ -10,7 +10,7 @@ use crate::counter::{Counter, Dated};
 use crate::definition::{DatedShape, Definition, DefinitionError, Kind};
 use crate::driver::{Driver, Shared};
 use crate::error::{DefineError, OpenError};
-use crate::form::Form;
+use crate::form::{Form, KeyId};
 use crate::generator::Generator;
 use crate::handle::Handle;
 use crate::id::{Id, IdRepr, WideId};
@@ -333,6 +333,7 @@ impl Floe {
         let served = lock(&self.inner.names).get(name).cloned();
         if let Some(handle) = served {
             if handle.definition() == definition {
+                same_keys(name, handle.definition(), definition)?;
                 return Ok(handle);
             }
             return Err(mismatch(name, &handle.definition().to_string(), definition));
@@ -340,9 +341,9 @@ impl Floe {
         self.check(definition, taste)?;
         // Before the name is bound, since that is for ever, and without the lock: it may define names of its own.
         let registered = self.make(name, definition)?;
-        let keys = key_names(name, definition)?;
+        definition.check_keys(name, self.ledger())?;
         self.bind(name, definition)?;
-        self.bind_keys(name, &keys)?;
+        self.bind_key(name, definition)?;
         // Under the lock, so that a name never has two supplies.
         let mut names = lock(&self.inner.names);
         if let Some(handle) = names.get(name) {
@@ -418,21 +419,27 @@ impl Floe {
         }
         let text = definition.to_string();
         let marked = matches!(definition.kind(), Kind::Segment | Kind::Counter | Kind::Dated);
-        let stored = self.inner.shared.ledger.bind(name, &text, marked);
-        if let Err(LedgerError::Unfit(cause)) = &stored {
-            self.inner.shared.node().stop(cause);
-        }
-        let stored = stored?;
+        let stored = self.bind_text(name, &text, marked)?;
         let agrees = mutate!(stored == text, FingerprintIgnored => true);
         if agrees { Ok(()) } else { Err(mismatch(name, &stored, definition)) }
     }
 
-    /// Binds the keys that a name's texts tell apart by their ids, each to its check value under a name of its own: with
-    /// two keys under one id, two nodes would write one text for two numbers.
-    fn bind_keys(&self, name: &Name, keys: &[(Name, String)]) -> Result<(), DefineError> {
-        for (key, text) in keys {
-            let stored = self.inner.shared.ledger.bind(key, text, false)?;
-            same_key(name, key, &stored, text)?;
+    fn bind_text(&self, name: &Name, text: &str, marked: bool) -> Result<String, DefineError> {
+        let stored = self.inner.shared.ledger.bind(name, text, marked);
+        if let Err(LedgerError::Unfit(cause)) = &stored {
+            self.inner.shared.node().stop(cause);
+        }
+        Ok(stored?)
+    }
+
+    /// Binds the key that a name seals with, where its texts say which, to its check value: with two keys under one id, two
+    /// nodes would write one text for two numbers. Keys that only open are bound by whoever seals with them.
+    fn bind_key(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
+        let sealing = definition.form().and_then(Form::sealing_key);
+        for (id, key, text) in key_names(name, definition)? {
+            if Some(id) == sealing {
+                same_key(name, &key, &self.bind_text(&key, &text, false)?, &text)?;
+            }
         }
         Ok(())
     }
@@ -644,14 +651,31 @@ fn tally_trouble(name: &Name, shared: &Shared) -> Option<Trouble> {
     }
 }
 
-/// What the keys that a name's texts tell apart are bound under, and to what.
-fn key_names(name: &Name, definition: &Definition) -> Result<Vec<(Name, String)>, DefineError> {
+/// The keys that a name's texts tell apart: their ids, what they are bound under, and to what.
+fn key_names(name: &Name, definition: &Definition) -> Result<Vec<(KeyId, Name, String)>, DefineError> {
     let keys = definition.form().map_or(&[][..], Form::key_checks).iter();
     let bound = keys.map(|(id, check)| {
-        let key = Name::new(&format!("{name}.key.{id}"))?;
-        Ok((key, format!("key check={check}")))
+        let key = name.of_key(id).map_err(|_| {
+            DefineError::Invalid(format!(
+                "the name {name} is too long for a form whose keys can be replaced: it has {} bytes, and {} are the most there",
+                name.as_str().len(),
+                Name::MAX_BYTES - "*65535".len()
+            ))
+        })?;
+        Ok((*id, key, format!("key check={check}")))
     });
     bound.collect()
+}
+
+/// Whether two definitions that say the same have the same keys.
+fn same_keys(name: &Name, served: &Definition, asked: &Definition) -> Result<(), DefineError> {
+    let served = key_names(name, served)?;
+    for (id, key, text) in key_names(name, asked)? {
+        if let Some((_, _, other)) = served.iter().find(|(other, _, _)| *other == id) {
+            same_key(name, &key, other, &text)?;
+        }
+    }
+    Ok(())
 }
 
 /// # Errors
@@ -671,7 +695,7 @@ impl Definition {
     /// # Errors
     /// `AnotherKey`; `Unavailable` where the ledger does not answer.
     pub fn check_keys(&self, name: &Name, ledger: &dyn Ledger) -> Result<(), DefineError> {
-        for (key, text) in key_names(name, self)? {
+        for (_, key, text) in key_names(name, self)? {
             if let Some(stored) = ledger.definition(&key)? {
                 same_key(name, &key, &stored, &text)?;
             }

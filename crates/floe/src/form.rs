@@ -264,6 +264,14 @@ impl Form {
         }
     }
 
+    /// The key that it seals with.
+    pub(crate) fn sealing_key(&self) -> Option<KeyId> {
+        match &self.notation {
+            Notation::Sealed(sealed) => sealed.key,
+            _ => None,
+        }
+    }
+
     /// Whether it seals.
     pub fn is_sealed(&self) -> bool {
         matches!(self.notation, Notation::Sealed(_))

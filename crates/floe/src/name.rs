@@ -56,7 +56,24 @@ impl Name {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// What the ledger has a key of this name's sealed form under: no name, so that nobody mints under it or takes it.
+    ///
+    /// # Errors
+    /// `TooLong` where that is longer than a name may be.
+    pub(crate) fn of_key(&self, id: impl fmt::Display) -> Result<Self, NameError> {
+        let text = format!("{self}{OF_KEY}{id}");
+        if text.len() > Self::MAX_BYTES { Err(NameError::TooLong(text.len())) } else { Ok(Self(text)) }
+    }
+
+    /// Whether `text`, from a ledger's list of names, is what a key of a sealed form is bound under, and no name.
+    pub fn is_of_key(text: &str) -> bool {
+        text.contains(OF_KEY)
+    }
 }
+
+/// No name has it.
+const OF_KEY: char = '*';
 
 /// Whether a character shows nothing, or turns the order of what follows: two names would look alike, and a line of a log
 /// would lie (Unicode's format characters and those that are ignored by default, as far as text has them).

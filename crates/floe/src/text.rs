@@ -1,5 +1,6 @@
 //! IDs that are texts: of kinds for which nothing is reserved, of kinds that the program registered, and numbers in a form.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -50,6 +51,10 @@ pub struct Texts {
     text: String,
     ends: Vec<usize>,
     next: usize,
+    /// Numbers that the form could not write.
+    left_out: u64,
+    #[expect(dead_code, reason = "it is dropped with them")]
+    guard: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Kinds of a program's own, by the type names that definitions have them under.
@@ -243,10 +248,12 @@ impl TextMinter {
     /// [`MintError`]. Nothing is handed out then.
     pub fn mint_many(&self, count: u64) -> Result<Texts, MintError> {
         check_count(count)?;
-        match &self.source {
-            Source::Numbers(handle) => self.write(handle.mint_many(count)?),
-            _ => self.put(count),
+        let Source::Numbers(handle) = &self.source else { return self.put(count) };
+        let mut texts = Texts::default();
+        while let Some(missing) = self.missing(&texts, count)? {
+            self.write(handle.mint_many(missing)?, &mut texts)?;
         }
+        Ok(texts)
     }
 
     /// `count` IDs if that needs no wait: never for a registered kind.
@@ -257,7 +264,12 @@ impl TextMinter {
         check_count(count)?;
         match &self.source {
             Source::Numbers(handle) => {
-                handle.try_mint_many(count)?.map(|numbers| self.write(numbers)).transpose()
+                let mut texts = Texts::default();
+                while let Some(missing) = self.missing(&texts, count)? {
+                    let Some(numbers) = handle.try_mint_many(missing)? else { return Ok(None) };
+                    self.write(numbers, &mut texts)?;
+                }
+                Ok(Some(texts))
             }
             Source::Registered(_) => Ok(None),
             _ => self.put(count).map(Some),
@@ -266,39 +278,58 @@ impl TextMinter {
 
     pub(crate) async fn mint_many_async(&self, count: u64) -> Result<Texts, MintError> {
         check_count(count)?;
-        match &self.source {
-            Source::Numbers(handle) => self.write(Box::pin(handle.mint_many_async(count)).await?),
-            _ => self.put(count),
+        let Source::Numbers(handle) = &self.source else { return self.put(count) };
+        let mut texts = Texts::default();
+        while let Some(missing) = self.missing(&texts, count)? {
+            self.write(Box::pin(handle.mint_many_async(missing)).await?, &mut texts)?;
         }
+        Ok(texts)
     }
 
-    /// Numbers in the form.
-    fn write(&self, minted: Minted) -> Result<Texts, MintError> {
+    /// How many of `count` are still to be minted: a form may leave out numbers, as Sqids does for which every text has a
+    /// blocked word.
+    ///
+    /// # Errors
+    /// `Exhausted` where it leaves out all but a few.
+    fn missing(&self, texts: &Texts, count: u64) -> Result<Option<u64>, MintError> {
+        const MOST_LEFT_OUT: u64 = 16;
+        let written = texts.ends.len() as u64;
+        if texts.left_out > MOST_LEFT_OUT.saturating_mul(count.max(64)) {
+            return Err(MintError::Exhausted(format!(
+                "the form of {} cannot write most numbers, since every text for them has a word of the block list: take a new name with a longer alphabet or a shorter list",
+                self.name
+            )));
+        }
+        Ok(count.checked_sub(written).filter(|missing| *missing > 0))
+    }
+
+    /// Numbers in the form, behind those that are there.
+    fn write(&self, minted: Minted, texts: &mut Texts) -> Result<(), MintError> {
         match minted {
-            Minted::Numbers(ids) => self.show(ids, |id| Some(id.get().into())),
-            Minted::Wide(ids) => self.show(ids, |id| Some(id.get())),
-            Minted::Dated(ids) => self.show(ids, |id| id.number().map(|number| number.get().into())),
-            Minted::Texts(texts) => Ok(texts),
+            Minted::Numbers(ids) => self.show(ids, |id| Some(id.get().into()), texts),
+            Minted::Wide(ids) => self.show(ids, |id| Some(id.get()), texts),
+            Minted::Dated(ids) => self.show(ids, |id| id.number().map(|number| number.get().into()), texts),
+            Minted::Texts(_) => Ok(()),
         }
     }
 
     /// What needs no ledger.
     fn put(&self, count: u64) -> Result<Texts, MintError> {
-        let big_endian = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
+        let number =
+            |bytes: &[u8]| Some(bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte)));
+        let mut minted = Texts::default();
+        let texts = &mut minted;
         match &self.source {
-            Source::Numbers(_) => Ok(Texts::default()),
-            Source::Uuid4(ids) => self.show(ids.mint_many(count)?, |id| Some(big_endian(&id.to_bytes()))),
-            Source::Uuid7(ids) => self.show(ids.mint_many(count)?, |id| Some(big_endian(&id.to_bytes()))),
-            Source::Ulid(ids) => self.show(ids.mint_many(count)?, |id| Some(big_endian(&id.to_bytes()))),
-            Source::ObjectId(ids) => self.show(ids.mint_many(count)?, |id| Some(big_endian(&id.to_bytes()))),
-            Source::Ksuid(ids) => self.show(ids.mint_many(count)?, |_| None),
-            Source::NanoId(ids) => self.show(ids.mint_many(count)?, |_| None),
-            Source::Registered(kind) => {
-                let mut texts = Texts::default();
-                kind.put(count, &mut texts)?;
-                Ok(texts)
-            }
-        }
+            Source::Numbers(_) => Ok(()),
+            Source::Uuid4(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
+            Source::Uuid7(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
+            Source::Ulid(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
+            Source::ObjectId(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
+            Source::Ksuid(ids) => self.show(ids.mint_many(count)?, |_| None, texts),
+            Source::NanoId(ids) => self.show(ids.mint_many(count)?, |_| None, texts),
+            Source::Registered(kind) => kind.put(count, texts),
+        }?;
+        Ok(minted)
     }
 
     /// IDs in the form, or in their own where there is none.
@@ -306,36 +337,44 @@ impl TextMinter {
         &self,
         ids: impl IntoIterator<Item = I>,
         number: impl Fn(&I) -> Option<u128>,
-    ) -> Result<Texts, MintError> {
-        let (mut texts, mut buffer) = (Texts::default(), Buffer::new());
+        texts: &mut Texts,
+    ) -> Result<(), MintError> {
+        let mut buffer = Buffer::new();
         for id in ids {
-            match &self.form {
-                None => texts.put(&id),
-                Some(form) => {
-                    let number = number(&id).ok_or_else(|| {
-                        MintError::Stopped(format!("{id} is no number, and the form {form} writes numbers"))
-                    })?;
-                    texts.put_str(
-                        form.encode(number, &mut buffer).map_err(|error| self.refuse(form, &error))?,
-                    );
+            let Some(form) = &self.form else {
+                texts.put(&id);
+                continue;
+            };
+            let number = number(&id).ok_or_else(|| {
+                MintError::Stopped(format!("{id} is no number, and the form {form} writes numbers"))
+            })?;
+            match form.encode(number, &mut buffer) {
+                Ok(text) => texts.put_str(text),
+                Err(FormError::Blocked { .. }) => texts.left_out += 1,
+                Err(error) => {
+                    return Err(MintError::Exhausted(format!(
+                        "the form \"{form}\" of {} is used up: {error}. Take a new name with a form of more bits",
+                        self.name
+                    )));
                 }
             }
         }
-        Ok(texts)
-    }
-
-    fn refuse(&self, form: &Form, error: &FormError) -> MintError {
-        let name = &self.name;
-        match error {
-            FormError::DoesNotFit { .. } => MintError::Exhausted(format!(
-                "the form \"{form}\" of {name} is used up: {error}. Take a new name with a form of more bits"
-            )),
-            other => MintError::Exhausted(format!("the form \"{form}\" of {name} cannot write it: {other}")),
-        }
+        Ok(())
     }
 }
 
 impl Texts {
+    /// How many bytes of memory they take.
+    pub fn bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+
+    /// The same, with something that is dropped when they are: their part of what may be held at once.
+    #[must_use]
+    pub fn with_guard(self, guard: impl Any + Send + Sync) -> Self {
+        Self { guard: Some(Arc::new(guard)), ..self }
+    }
+
     /// The next one.
     pub fn next_text(&mut self) -> Option<&str> {
         let end = *self.ends.get(self.next)?;

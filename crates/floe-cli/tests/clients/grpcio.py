@@ -67,6 +67,7 @@ def round():
     assert len(mint("wide", 30).texts) == 30, "82 bits are texts"
     assert all(one.startswith("session_") for one in mint("sessions", 30).texts)
     assert all(len(one) == 11 for one in mint("receipts", 30).texts)
+    refused(grpc.StatusCode.INVALID_ARGUMENT, lambda: mint("receipts", 8193))
     give("katsubushi", generator.FetchMulti(k.FetchMultiRequest(n=30)).ids)
 
 

@@ -190,8 +190,14 @@ fn properties(section: &Section<'_, '_>) -> Option<Properties> {
 fn keys(section: &Section<'_, '_>) -> Option<Keys> {
     section.entries("keys").into_iter().try_fold(Keys::new(), |keys, (id, value)| {
         let read = || {
-            let number =
-                id.parse().map_err(|_| format!("{id:?} is no key id: write a number, 0 to 65535"))?;
+            let number = id.parse().map_err(|_| match id.len() > 5 {
+                // Perhaps the key itself.
+                true => format!(
+                    "a key id is a number, 0 to 65535, and what stands there has {} characters: write keys = {{ 1 = \"…\" }}",
+                    id.len()
+                ),
+                false => format!("{id:?} is no key id: write a number, 0 to 65535"),
+            })?;
             let key = text(value.get_ref()).map_err(|_| format!("{id}: expected a text in quotes"))?;
             let key = key_of(&key).map_err(|why| format!("{id}: {why}"))?;
             keys.with(KeyId::new(number), key).map_err(|error| error.to_string())
@@ -204,7 +210,12 @@ fn keys(section: &Section<'_, '_>) -> Option<Keys> {
 fn key_of(place: &str) -> Result<Key, String> {
     let (digits, place) = match (place.strip_prefix("env:"), place.strip_prefix("file:")) {
         (Some(variable), _) => (
-            std::env::var(variable).map_err(|_| format!("the environment variable {variable} is not set"))?,
+            std::env::var(variable).map_err(|_| match variable.parse::<Key>() {
+                Ok(_) => {
+                    "env: stands before the name of a variable, and not before the key itself".to_owned()
+                }
+                Err(_) => format!("the environment variable {variable} is not set"),
+            })?,
             format!("in {variable}"),
         ),
         (_, Some(path)) => (

@@ -195,7 +195,8 @@ impl<'d, 't> Section<'d, 't> {
                 table.iter().map(|(key, value)| (key.get_ref().as_ref(), value)).collect()
             }
             other => {
-                self.complain(key, format_args!("expected a table of settings, found {}", shown(other)));
+                // What it is may be a secret that stands in the wrong place.
+                self.complain(key, format_args!("expected a table of settings, found {}", other.type_str()));
                 Vec::new()
             }
         }

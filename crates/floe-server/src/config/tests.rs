@@ -352,6 +352,18 @@ fn forms_and_keys_that_cannot_be_are_complained_about() {
         error.to_string().contains("32 hexadecimal digits") && !error.to_string().contains("aabb"),
         "{error}"
     );
+    // Nor is a key that stands where it does not belong.
+    for settings in [
+        format!("form = \"sealed key={key} base62\""),
+        format!("form = \"sealed key=1 base62\"\nkeys = \"{key}\""),
+        format!("form = \"sealed key=1 base62\"\nkeys = {{ {key} = \"1\" }}"),
+        format!("form = \"sealed key=1 base62\"\nkeys = {{ 1 = \"env:{key}\" }}"),
+        format!("form = \"sealed key=1 base62\"\nkeys = {{ 1 = \"x{key}\" }}"),
+    ] {
+        let error =
+            parse(&format!("realm = \"shop\"\n{}", of("counter", &settings))).unwrap_err().to_string();
+        assert!(!error.contains("2233"), "{error}");
+    }
 }
 
 #[test]

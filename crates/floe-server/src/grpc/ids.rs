@@ -110,8 +110,14 @@ impl ids_server::Ids for Ids {
         let caller = caller(&request);
         let MintRequest { name, count } = request.into_inner();
         let definition = self.service.definition(&caller, Wire::Native, &name).await.map_err(refused)?;
-        let minted =
-            self.service.mint(&caller, Wire::Native, &name, count.unwrap_or(1)).await.map_err(refused)?;
+        let count = count.unwrap_or(1);
+        // A message is held whole until its client takes it, and each text in it by itself.
+        if definition.is_text() && count > CHUNK {
+            return Err(refused(Refusal::bad(format!(
+                "the IDs of `{name}` are texts, and one message holds {CHUNK} of them: ask MintStream for more"
+            ))));
+        }
+        let minted = self.service.mint(&caller, Wire::Native, &name, count).await.map_err(refused)?;
         let (ids, texts) = written(minted, as_text(&definition));
         Ok(Response::new(MintResponse { ids, texts }))
     }

@@ -145,16 +145,12 @@ impl Service {
             ));
         };
         let number = form.decode(id).map_err(|error| no_text_of_the_form(id, &definition, &error))?;
-        let opened =
-            |text| Opened { name: name.to_owned(), id: id.to_owned(), number: number.to_string(), text };
-        Ok(match definition.unformed() {
-            Definition::Uuid4 | Definition::Uuid7 { .. } => {
-                opened(Some(Uuid::from_bytes(number.to_be_bytes()).to_string()))
-            }
-            Definition::Ulid => opened(Some(Ulid::from_bytes(number.to_be_bytes()).to_string())),
-            Definition::ObjectId => opened(object_id(number).map(|id| id.to_string())),
-            _ => opened(None),
-        })
+        // What the name cannot have minted is no ID of it, whatever the form says.
+        read(id, &definition)?;
+        let text = formless(number, definition.unformed());
+        let number = number.to_string();
+        let text = Some(text).filter(|text| *text != number);
+        Ok(Opened { name: name.to_owned(), id: id.to_owned(), number, text })
     }
 
     /// What a name is, with the keys that this server has for it, and without opening it.
@@ -222,7 +218,7 @@ impl Service {
         match (readings.is_empty(), parsed) {
             (false, _) => Ok(readings),
             (true, Err(_)) => Err(Refusal::bad(format!(
-                "{:?} is no number, UUID, ULID, ObjectId or KSUID, and no ID of a name served here: give its ?name=, or ask `floe inspect`, which knows more",
+                "{:?} is no number, UUID, ULID, ObjectId or KSUID with a time that has been, and no ID of a name served here: give its ?name=, or ask `floe inspect`, which knows more",
                 short(id)
             ))),
             (true, Ok(_)) => Err(Refusal::bad(format!(
@@ -249,14 +245,7 @@ fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
         Definition::Dated(shape) => read_dated(id, shape).ok_or_else(|| foreign(id, definition)),
         Definition::Formed(inner, form) => {
             let number = form.decode(id).map_err(|error| no_text_of_the_form(id, definition, &error))?;
-            let reading = match **inner {
-                Definition::Ulid => timed(definition, Some(Ulid::from_bytes(number.to_be_bytes()).time())),
-                Definition::Uuid4 | Definition::Uuid7 { .. } => {
-                    timed(definition, Uuid::from_bytes(number.to_be_bytes()).time())
-                }
-                Definition::ObjectId => timed(definition, object_id(number).map(ObjectId::time)),
-                _ => read(&number.to_string(), inner)?,
-            };
+            let reading = read(&formless(number, inner), inner)?;
             Ok(Reading { form: form_of(definition), number: Some(number.to_string()), ..reading })
         }
         Definition::Uuid4 | Definition::Uuid7 { .. } => {
@@ -315,11 +304,14 @@ fn own_text<I: std::str::FromStr<Err = ReadError>>(id: &str) -> Result<I, Refusa
     id.parse().map_err(|error: ReadError| Refusal::bad(error.to_string()))
 }
 
-/// The ObjectId of a number of at most 96 bits.
-fn object_id(number: u128) -> Option<ObjectId> {
-    let bytes = number.to_be_bytes();
-    let (above, rest) = bytes.split_at(4);
-    above.iter().all(|byte| *byte == 0).then(|| ObjectId::try_from(rest).ok()).flatten()
+/// The ID as its kind writes it.
+fn formless(number: u128, kind: &Definition) -> String {
+    match kind {
+        Definition::Uuid4 | Definition::Uuid7 { .. } => Uuid::from_bytes(number.to_be_bytes()).to_string(),
+        Definition::Ulid => Ulid::from_bytes(number.to_be_bytes()).to_string(),
+        Definition::ObjectId => format!("{number:024x}"),
+        _ => number.to_string(),
+    }
 }
 
 fn no_text_of_the_form(id: &str, definition: &Definition, error: &FormError) -> Refusal {

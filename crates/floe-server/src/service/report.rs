@@ -138,7 +138,7 @@ impl Service {
         let mut names: Vec<_> = reports.into_values().take(limit).collect();
         // Pages are cut before: the caller may find one short, or empty, and goes on.
         let next = names.last().filter(|_| more).map(|report| report.name.clone());
-        names.retain(|report| caller.sees(&report.name));
+        names.retain(|report| caller.sees(&report.name) && !floe::Name::is_of_key(&report.name));
         let mut patterns: Vec<_> = self.rules.patterns().map(|settings| settings.rule.to_string()).collect();
         if self.rules.on_first_use() {
             patterns.push("*".to_owned());

@@ -1,6 +1,8 @@
 //! Names whose IDs are texts: every kind and every form, on every wire that can write a text, and refused on the others.
 
 use std::collections::HashSet;
+use std::sync::mpsc::{Receiver, RecvError, channel};
+use std::sync::{Arc, Mutex};
 
 use floe::form::{Form, Key, KeyId, Keys};
 use floe::kind::{Mint, UlidGenerator, Uuid};
@@ -148,6 +150,10 @@ async fn an_id_in_a_form_opens_to_its_number() {
         ("/v1/open/b32/11MHQTB098W0%EF%BC%90", 400, "has 15 bytes"),
         ("/v1/open/hash/aaaaaaaa", 400, "no ID in the form"),
         ("/v1/open/dec/C-0", 400, "writes 21 to 21"),
+        // Texts of the form, and nothing that the name can have minted.
+        ("/v1/open/dec/C-0000000000000000000", 400, "is not an ID of"),
+        ("/v1/open/b36/000000", 400, "is not an ID of"),
+        ("/v1/open/type/user_00000000000000000000000000", 400, "is not an ID of"),
         ("/v1/open/dec/C-0?x=1", 400, "x"),
     ] {
         let body = server.problem(path, status).await;
@@ -192,7 +198,7 @@ async fn what_was_sealed_with_an_older_key_opens_and_another_key_under_its_id_is
         format!("/v1/open/orders/{old}"),
     ] {
         let body = fourth.problem(&path, 500).await;
-        assert!(body["detail"].as_str().unwrap().contains("orders.key.1 is \"key check="), "{path}: {body}");
+        assert!(body["detail"].as_str().unwrap().contains("orders*1 is \"key check="), "{path}: {body}");
     }
     assert_eq!(fourth.json("/v1/names/orders").await["state"], "stopped");
     fourth.stop().await.unwrap();
@@ -234,6 +240,71 @@ async fn an_id_without_a_name_is_read_as_what_it_can_be() {
             "{id}"
         );
     }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_do_not_read_their_texts_hold_no_more_than_all_may() {
+    let server = Server::of("[[name]]\nname = \"long\"\nkind = \"segment\"\nform = \"hashids salt=x min=255\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\n").await;
+    let mut silent = Vec::new();
+    let mut refused = 0;
+    // 26 MB each, of which a socket takes a few.
+    for _ in 0..8 {
+        let response = server.get("/v1/mint/long?n=100000").await;
+        match response.status().as_u16() {
+            200 => silent.push(response),
+            503 => refused += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert!(refused >= 4 && !silent.is_empty(), "{refused} were refused, and {} were not", silent.len());
+    assert_eq!(server.mint("tickets", 1000).await.len(), 1000, "numbers are not held");
+    assert_eq!(server.mint("long", 2).await.len(), 2, "a few texts are always possible");
+    // What is given up is free again.
+    drop(silent);
+    crate::harness::until("room for texts", || async {
+        (server.get("/v1/mint/long?n=50000").await.status() == 200).then_some(())
+    })
+    .await;
+    server.stop().await.unwrap();
+}
+
+/// A kind whose minting does not end until nobody holds the other end any more.
+struct Slow(Arc<Mutex<Receiver<()>>>);
+
+impl Mint for Slow {
+    type Id = String;
+
+    fn mint(&self) -> Result<String, MintError> {
+        let shut = self.0.lock().unwrap().recv();
+        assert_eq!(shut, Err(RecvError), "nothing is ever sent");
+        Ok("x".to_owned())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registered_kind_that_hangs_holds_nobody_else() {
+    let (gate, end) = channel();
+    let end = Arc::new(Mutex::new(end));
+    let kinds = Kinds::new().with("slow", move |_, _| Ok(Slow(Arc::clone(&end))));
+    let directory = directory();
+    let path = directory.path().join("floe.toml");
+    std::fs::write(&path, "realm = \"test\"\nlimits = { max_wait = \"200ms\" }\n[[name]]\nname = \"slow\"\nkind = \"slow\"\n[[name]]\nname = \"v7\"\nkind = \"uuid7\"\n[[name]]\nname = \"b\"\nkind = \"segment\"\nform = \"base62\"\n").unwrap();
+    let server = Server::start(Config::load_with(&path, kinds).unwrap(), directory).await;
+    let calls = (0..40).map(|_| server.get("/v1/mint/slow"));
+    for response in futures_util::future::join_all(calls).await {
+        assert_eq!(response.status(), 503);
+    }
+    // All of its threads stand; what needs another one goes on.
+    assert_eq!(server.mint("v7", 10).await.len(), 10);
+    let id = &server.mint("b", 1).await[0];
+    assert_eq!(server.json(&format!("/v1/open/b/{id}")).await["number"], "1");
+    server.json("/v1/names").await;
+    drop(gate);
+    crate::harness::until("the kind to mint again", || async {
+        (server.get("/v1/mint/slow").await.status() == 200).then_some(())
+    })
+    .await;
     server.stop().await.unwrap();
 }
 

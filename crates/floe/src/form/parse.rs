@@ -248,6 +248,9 @@ fn read_sqids(words: &mut Words<'_>) -> Result<Sqids, FormDefinitionError> {
     Ok(sqids)
 }
 
+/// A longer value is in no error: it may be a secret.
+const MOST_SHOWN: usize = 16;
+
 /// The words behind the name of a form, each of which is taken once.
 struct Words<'t> {
     form: &'t str,
@@ -276,10 +279,12 @@ impl<'t> Words<'t> {
     fn number<N: FromStr>(&mut self, key: &str) -> Result<Option<N>, FormDefinitionError> {
         let Some(value) = self.value(key) else { return Ok(None) };
         number(value).map(Some).ok_or_else(|| {
+            // Somebody may have put the key itself where its id belongs.
+            let shown = if value.len() > MOST_SHOWN { "…" } else { value };
             FormDefinitionError::Value(format!(
                 "the form {} cannot have {:?}: a whole number that is not too large has to stand there, without leading zeros",
                 self.form,
-                format!("{key}={value}")
+                format!("{key}={shown}")
             ))
         })
     }

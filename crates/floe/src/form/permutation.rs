@@ -17,8 +17,8 @@ pub(super) enum Permutation {
 }
 
 impl Permutation {
-    /// 24 bits that tell one key from another and say nothing else of it: those of a block that no width seals and no
-    /// schedule takes.
+    /// 24 bits that tell one key from another and say nothing else of it: those of a block that no schedule takes. Of 64 bits it
+    /// is the largest number, which no layout mints.
     pub(super) fn check(key: [u8; 16]) -> u32 {
         word(Speck64::new(key).seal(u64::MAX) >> 40)
     }
