@@ -233,7 +233,7 @@ fn a_new_name_in_a_ledger_is_announced_once() {
     let mint = |name: &str, kind: &str| on(dir.path(), &["mint", name, "--kind", kind]);
     assert!(mint("orders", "segment").err.contains("a new ledger"));
     let said = mint("visits", "counter");
-    assert_eq!(said.err, "note: visits is a new name, for ever a counter\n");
+    assert_eq!(said.err, "note: visits is a new name, and is for ever: counter\n");
     assert_eq!(said.numbers(), [1]);
     assert_eq!(mint("visits", "counter").err, "");
 }
