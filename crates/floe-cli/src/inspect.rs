@@ -3,7 +3,6 @@
 use std::io::{BufRead, Write as _};
 
 use floe::form::{Form, FormError};
-use floe::kind::{Ulid, Uuid};
 use floe::{Definition, Name, UnixMillis};
 use serde_json::{Value, json};
 
@@ -114,7 +113,7 @@ impl Named {
         let reading = match &self.definition {
             Definition::Formed(inner, form) => {
                 let number = self.number(text, form)?;
-                let unformed = formless(number, inner);
+                let unformed = inner.unformed_text(number);
                 unformed_reading(&unformed, inner)?
                     .written(&form.to_string(), text)
                     .fact("number", number.to_string())
@@ -141,16 +140,6 @@ impl Named {
             }
             (Ok(number), _) => Ok(number),
         }
-    }
-}
-
-/// The ID as its kind writes it.
-fn formless(number: u128, kind: &Definition) -> String {
-    match kind {
-        Definition::Uuid4 | Definition::Uuid7 { .. } => Uuid::from_bytes(number.to_be_bytes()).to_string(),
-        Definition::Ulid => Ulid::from_bytes(number.to_be_bytes()).to_string(),
-        Definition::ObjectId => format!("{number:024x}"),
-        _ => number.to_string(),
     }
 }
 

@@ -6,10 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use floe::{DefineError, Definition, Floe, Handle, MintError, Minted, Name, TextMinter};
+use floe::{Definition, Floe, Handle, MintError, Minted, Name, TextMinter};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -21,6 +21,7 @@ use crate::status::{Refusal, Status};
 mod inspect;
 mod katsubushi;
 mod names;
+mod opening;
 mod raise;
 mod report;
 
@@ -418,184 +419,6 @@ impl Service {
     /// What `/metrics` of any sort reads.
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
-    }
-
-    async fn opened(
-        self: &Arc<Self>,
-        caller: &Caller,
-        wire: Wire,
-        name: &str,
-    ) -> Result<Arc<OpenName>, Refusal> {
-        match self.find(name) {
-            Some(known) => known.open(),
-            None => self.open_name(caller, wire, name).await,
-        }
-    }
-
-    fn find(&self, name: &str) -> Option<Known> {
-        self.open.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
-    }
-
-    /// Opens a name that is not open yet, within the time that a call may wait.
-    async fn open_name(
-        self: &Arc<Self>,
-        caller: &Caller,
-        wire: Wire,
-        name: &str,
-    ) -> Result<Arc<OpenName>, Refusal> {
-        let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
-        let opening = async {
-            let born = Arc::clone(&self.opening).lock_owned().await;
-            if let Some(known) = self.find(name.as_str()) {
-                return known.open();
-            }
-            let (service, caller, name) = (Arc::clone(self), caller.clone(), name.clone());
-            // The lock goes along: a call that stops waiting leaves the opening to end by itself.
-            let mut born = born;
-            let task =
-                tokio::task::spawn_blocking(move || service.open_blocking(&caller, wire, &name, &mut born));
-            task.await.unwrap_or_else(|error| {
-                Err(Refusal::new(Status::Stopped, format!("opening the name failed: {error}")))
-            })
-        };
-        let late = || {
-            let detail = format!(
-                "the name `{name}` could not be opened within {} ms, the ledger is slow to answer: ask again",
-                self.max_wait.as_millis()
-            );
-            Refusal::for_now(Status::Busy, detail, RETRY)
-        };
-        timeout(self.max_wait, opening).await.unwrap_or_else(|_| Err(late()))
-    }
-
-    fn open_blocking(
-        &self,
-        caller: &Caller,
-        wire: Wire,
-        name: &Name,
-        born: &mut Born,
-    ) -> Result<Arc<OpenName>, Refusal> {
-        let (definition, taste) = match self.rules.of(name)? {
-            names::Rule::Listed(settings) => (settings.definition.clone(), settings.taste.clone()),
-            names::Rule::FirstUse(pattern) => {
-                let stored = self.floe.stored(name).map_err(|error| self.refuse_to_open(name, error))?;
-                if stored.is_none() {
-                    self.room_with(caller, name)?;
-                }
-                self.room_for(name, stored.is_none(), born)?;
-                match pattern {
-                    // What a pattern says holds, also against the ledger: a difference is shown, not hidden.
-                    Some(settings) => (settings.definition.clone(), settings.taste.clone()),
-                    None => {
-                        let natural = || Definition::called(name.as_str()).unwrap_or_else(|| wire.natural());
-                        (stored.unwrap_or_else(natural), floe::Taste::default())
-                    }
-                }
-            }
-        };
-        wire.admits(name.as_str(), &definition)?;
-        let first_use = self.rules.is_first_use(name);
-        let handle =
-            self.floe.define(name, &definition, &taste).map_err(|error| self.refuse_to_open(name, error))?;
-        let open = Arc::new(OpenName {
-            handle,
-            last: AtomicU64::new(0),
-            min_step: taste.min_step,
-            metrics: self.metrics.name(name.as_str()),
-            stop_logged: AtomicBool::new(false),
-        });
-        self.remember(name, Known::Open(Arc::clone(&open)));
-        if first_use {
-            self.on_first_use.fetch_add(1, Ordering::AcqRel);
-            tracing::info!(%name, %definition, "a name came into use");
-        }
-        Ok(open)
-    }
-
-    /// Holds the number of names that come into being on first use to `limits.max_names`: those of this process,
-    /// and, before the ledger gets another one, all that it holds.
-    fn room_for(&self, name: &Name, new: bool, born: &mut Born) -> Result<(), Refusal> {
-        let full = |what: &str| {
-            Refusal::new(
-                Status::Exhausted,
-                format!(
-                    "the name `{name}` cannot come into being: {what} {} names that were created on first use, which is the bound; raise limits.max_names, or list the name in a configuration file",
-                    self.max_names
-                ),
-            )
-        };
-        if self.on_first_use.load(Ordering::Acquire) >= self.max_names {
-            return Err(full("this server has"));
-        }
-        if new {
-            let bound = match born.bound {
-                Some(bound) => bound,
-                None => self.count_bound("", self.max_names + self.rules.listed().count())?,
-            };
-            if bound >= self.max_names + self.rules.listed().count() {
-                return Err(full("the ledger has"));
-            }
-            born.bound = Some(bound + 1);
-        }
-        Ok(())
-    }
-
-    /// Holds the number of names that a token's patterns cover to its own bound, before the ledger gets another one: one
-    /// bearer is not to use up what is for all.
-    fn room_with(&self, caller: &Caller, name: &Name) -> Result<(), Refusal> {
-        let Some((most, beginnings)) = caller.most_names() else { return Ok(()) };
-        let mut count = 0;
-        for beginning in beginnings {
-            count += self.count_bound(beginning, most.saturating_sub(count))?;
-        }
-        if count < most {
-            return Ok(());
-        }
-        Err(Refusal::new(
-            Status::Exhausted,
-            format!(
-                "the name `{name}` cannot come into being: there are {most} names already that the token `{caller}` covers by its patterns; raise max_names of that [[token]], or list the name in a configuration file"
-            ),
-        ))
-    }
-
-    /// How many names the ledger holds that begin so, counted no further than `enough`.
-    fn count_bound(&self, beginning: &str, enough: usize) -> Result<usize, Refusal> {
-        let mut count = 0;
-        let mut after = beginning.to_owned();
-        while count < enough {
-            let page = self.floe.ledger().names(&after, 1000).map_err(|error| report::unreadable(&error))?;
-            let found = page.iter().take_while(|(name, _)| name.starts_with(beginning));
-            count += found.filter(|(name, _)| !Name::is_of_key(name)).count();
-            match page.into_iter().next_back() {
-                Some((last, _)) if last.starts_with(beginning) => after = last,
-                _ => break,
-            }
-        }
-        Ok(count)
-    }
-
-    fn remember(&self, name: &Name, known: Known) {
-        self.open.write().unwrap_or_else(PoisonError::into_inner).insert(name.as_str().into(), known);
-    }
-
-    fn refuse_to_open(&self, name: &Name, error: DefineError) -> Refusal {
-        let detail = error.to_string();
-        match error {
-            DefineError::Name(_) => Refusal::bad(detail),
-            DefineError::Mismatch { .. } | DefineError::AnotherKey { .. } => {
-                self.remember(name, Known::Mismatch(detail.as_str().into()));
-                Refusal::new(Status::Stopped, detail)
-            }
-            DefineError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, RETRY),
-            // What the configuration says of the name cannot be served: no request is to blame.
-            DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::new(Status::Stopped, detail),
-            // And whatever a later version of the library adds.
-            _ => {
-                self.stopped.notify_one();
-                Refusal::new(Status::Stopped, detail)
-            }
-        }
     }
 
     fn refuse(&self, open: &OpenName, error: MintError) -> Refusal {

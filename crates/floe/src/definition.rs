@@ -9,14 +9,16 @@ use std::str::FromStr;
 
 use crate::form::{Form, FormDefinitionError};
 use crate::id::Id;
-use crate::kind::{NanoIdFormat, NanoIdFormatError};
+use crate::kind::{NanoIdFormat, NanoIdFormatError, Ulid, Uuid};
 use crate::layout::{Layout, LayoutError};
 
 mod dated;
+mod keys;
 mod registered;
 mod text;
 
 pub use dated::{DatedShape, Overflow};
+pub(crate) use keys::{key_names, same_key, same_keys};
 pub(crate) use registered::check_type_name;
 pub use registered::{Properties, Registered};
 
@@ -209,6 +211,22 @@ impl Definition {
         match self {
             Self::Formed(_, form) => Some(form),
             _ => None,
+        }
+    }
+
+    /// The ID of a number that a form has read, as the kind itself writes it: hyphens in a UUID, decimal digits of a snowflake.
+    ///
+    /// ```
+    /// use floe::Definition;
+    /// assert_eq!(Definition::ObjectId.unformed_text(0x507f1f77bcf86cd799439011), "507f1f77bcf86cd799439011");
+    /// assert_eq!(Definition::Counter.unformed_text(42), "42");
+    /// ```
+    pub fn unformed_text(&self, number: u128) -> String {
+        match self.unformed() {
+            Self::Uuid4 | Self::Uuid7 { .. } => Uuid::from_bytes(number.to_be_bytes()).to_string(),
+            Self::Ulid => Ulid::from_bytes(number.to_be_bytes()).to_string(),
+            Self::ObjectId => format!("{number:024x}"),
+            _ => number.to_string(),
         }
     }
 

@@ -293,7 +293,7 @@ impl TextMinter {
     /// `Exhausted` where it leaves out all but a few.
     fn missing(&self, texts: &Texts, count: u64) -> Result<Option<u64>, MintError> {
         const MOST_LEFT_OUT: u64 = 16;
-        let written = texts.ends.len() as u64;
+        let written = texts.len() as u64;
         if texts.left_out > MOST_LEFT_OUT.saturating_mul(count.max(64)) {
             return Err(MintError::Exhausted(format!(
                 "the form of {} cannot write most numbers, since every text for them has a word of the block list: take a new name with a longer alphabet or a shorter list",
@@ -320,6 +320,7 @@ impl TextMinter {
         let mut minted = Texts::default();
         let texts = &mut minted;
         match &self.source {
+            // Their handle mints them.
             Source::Numbers(_) => Ok(()),
             Source::Uuid4(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
             Source::Uuid7(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
@@ -329,7 +330,14 @@ impl TextMinter {
             Source::NanoId(ids) => self.show(ids.mint_many(count)?, |_| None, texts),
             Source::Registered(kind) => kind.put(count, texts),
         }?;
-        Ok(minted)
+        match minted.len() as u64 == count {
+            true => Ok(minted),
+            false => Err(MintError::Stopped(format!(
+                "the registered kind of {} made {} IDs where {count} were asked for",
+                self.name,
+                minted.len()
+            ))),
+        }
     }
 
     /// IDs in the form, or in their own where there is none.

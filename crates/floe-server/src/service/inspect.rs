@@ -147,7 +147,7 @@ impl Service {
         let number = form.decode(id).map_err(|error| no_text_of_the_form(id, &definition, &error))?;
         // What the name cannot have minted is no ID of it, whatever the form says.
         read(id, &definition)?;
-        let text = formless(number, definition.unformed());
+        let text = definition.unformed_text(number);
         let number = number.to_string();
         let text = Some(text).filter(|text| *text != number);
         Ok(Opened { name: name.to_owned(), id: id.to_owned(), number, text })
@@ -245,7 +245,7 @@ fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
         Definition::Dated(shape) => read_dated(id, shape).ok_or_else(|| foreign(id, definition)),
         Definition::Formed(inner, form) => {
             let number = form.decode(id).map_err(|error| no_text_of_the_form(id, definition, &error))?;
-            let reading = read(&formless(number, inner), inner)?;
+            let reading = read(&inner.unformed_text(number), inner)?;
             Ok(Reading { form: form_of(definition), number: Some(number.to_string()), ..reading })
         }
         Definition::Uuid4 | Definition::Uuid7 { .. } => {
@@ -302,16 +302,6 @@ fn timed(definition: &Definition, time: Option<UnixMillis>) -> Reading {
 
 fn own_text<I: std::str::FromStr<Err = ReadError>>(id: &str) -> Result<I, Refusal> {
     id.parse().map_err(|error: ReadError| Refusal::bad(error.to_string()))
-}
-
-/// The ID as its kind writes it.
-fn formless(number: u128, kind: &Definition) -> String {
-    match kind {
-        Definition::Uuid4 | Definition::Uuid7 { .. } => Uuid::from_bytes(number.to_be_bytes()).to_string(),
-        Definition::Ulid => Ulid::from_bytes(number.to_be_bytes()).to_string(),
-        Definition::ObjectId => format!("{number:024x}"),
-        _ => number.to_string(),
-    }
 }
 
 fn no_text_of_the_form(id: &str, definition: &Definition, error: &FormError) -> Refusal {
