@@ -49,6 +49,9 @@ async fn busy_says_when_to_ask_again() {
         "limits = { max_wait = \"50ms\" }\n[[name]]\nname = \"slow\"\nkind = \"snowflake\"\nlayout = \"time:41 worker:10 sequence:2\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"\nmax_ahead = \"5ms\"\n",
     )
     .await;
+    // A ledger on a slow disk may take longer than that wait for the first window.
+    until("the first window", || async { (server.get("/v1/mint/slow").await.status() == 200).then_some(()) })
+        .await;
     // Each asks for all that comes due within that wait: they cannot all get it.
     let asked: Vec<_> =
         (0..8).map(|_| tokio::spawn(server.client.get(server.url("/v1/mint/slow?n=200")).send())).collect();
