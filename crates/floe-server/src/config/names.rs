@@ -90,6 +90,9 @@ pub(super) fn read(section: &Section<'_, '_>, kinds: &Kinds) -> Option<(usize, N
         section
             .complain("name", "it is missing: say which name this is about, or a pattern such as \"user-*\"");
     }
+    // Known also where the name cannot be read as far as them.
+    section.has("form");
+    section.has("keys");
     let kind = section.read("kind", |value| kind_of(&text(value)?, kinds));
     if !section.has("kind") {
         section.complain(

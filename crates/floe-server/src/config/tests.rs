@@ -324,6 +324,12 @@ fn kinds_and_forms_are_read_with_their_settings() {
 fn forms_and_keys_that_cannot_be_are_complained_about() {
     let key = "00112233445566778899aabbccddeeff";
     let of = |kind: &str, rest: &str| format!("[[name]]\nname = \"a\"\nkind = \"{kind}\"\n{rest}");
+    // What is wrong elsewhere makes no other setting unknown.
+    let wrong = parse(&format!(
+        "realm = \"r\"\n{}",
+        of("dated", "digits = 99\nzone = \"UTC\"\nform = \"hex\"\nkeys = {}")
+    ));
+    assert_eq!(wrong.unwrap_err().problems().len(), 1);
     complains(&of("counter", "form = \"roman\""), &["floe.toml:5:8:", "unknown form"]);
     complains(&of("counter", "form = \"base62 width=2\""), &["floe.toml:5:8:", "width"]);
     complains(&of("ksuid", "form = \"base62\""), &["a ksuid name has a text of its own"]);
