@@ -245,7 +245,7 @@ async fn an_id_without_a_name_is_read_as_what_it_can_be() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_that_do_not_read_their_texts_hold_no_more_than_all_may() {
-    let server = Server::of("limits = { max_wait = \"20s\" }\n[[name]]\nname = \"long\"\nkind = \"segment\"\nform = \"hashids salt=x min=255\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\n").await;
+    let server = Server::of("limits = { max_wait = \"20s\", request_timeout = \"30s\" }\n[[name]]\nname = \"long\"\nkind = \"segment\"\nform = \"hashids salt=x min=255\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\n").await;
     let mut silent = Vec::new();
     let mut refused = 0;
     // 26 MB each, of which a socket takes a few.
