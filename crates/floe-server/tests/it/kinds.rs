@@ -190,7 +190,7 @@ async fn what_was_sealed_with_an_older_key_opens_and_another_key_under_its_id_is
     third.stop().await.unwrap();
     // Another key under its id would open it as another number: it opens nothing, before anything was minted and after.
     let wrong = of(2, &format!("1 = \"{other}\", 2 = \"{other}\""));
-    let fourth = Server::start(wrong, directory).await;
+    let fourth = Server::start(wrong, directory.clone()).await;
     for path in [
         format!("/v1/open/orders/{old}"),
         format!("/v1/inspect/{old}?name=orders"),
@@ -202,6 +202,14 @@ async fn what_was_sealed_with_an_older_key_opens_and_another_key_under_its_id_is
     }
     assert_eq!(fourth.json("/v1/names/orders").await["state"], "stopped");
     fourth.stop().await.unwrap();
+    // So it does nothing where a pattern covers the name, which nobody has asked for yet.
+    let pattern = file(&format!(
+        "[[name]]\nname = \"ord*\"\nkind = \"counter\"\nform = \"sealed key=2 keyid=2bits base62\"\nkeys = {{ 1 = \"{other}\", 2 = \"{other}\" }}\n"
+    ));
+    let fifth = Server::start(pattern, directory).await;
+    fifth.problem(&format!("/v1/open/orders/{old}"), 500).await;
+    fifth.problem(&format!("/v1/inspect/{old}?name=orders"), 500).await;
+    fifth.stop().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -291,7 +299,8 @@ async fn a_registered_kind_that_hangs_holds_nobody_else() {
     let path = directory.path().join("floe.toml");
     std::fs::write(&path, "realm = \"test\"\nlimits = { max_wait = \"200ms\" }\n[[name]]\nname = \"slow\"\nkind = \"slow\"\n[[name]]\nname = \"v7\"\nkind = \"uuid7\"\n[[name]]\nname = \"b\"\nkind = \"segment\"\nform = \"base62\"\n").unwrap();
     let server = Server::start(Config::load_with(&path, kinds).unwrap(), directory).await;
-    let calls = (0..40).map(|_| server.get("/v1/mint/slow"));
+    // More than tokio has threads for what blocks, by default.
+    let calls = (0..600).map(|_| server.get("/v1/mint/slow"));
     for response in futures_util::future::join_all(calls).await {
         assert_eq!(response.status(), 503);
     }
