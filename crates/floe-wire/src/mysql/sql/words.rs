@@ -54,7 +54,9 @@ impl<'a> Words<'a> {
 
     /// What is left from the next word on where that was looked at, else from the one that was taken last.
     pub(super) fn left(&self) -> &'a [u8] {
-        let start = if self.ahead.is_some() { self.at } else { self.last };
+        let at = if self.ahead.is_some() { self.at } else { self.last };
+        // What stands before the word, a comment too, is not what was not understood.
+        let start = Self { at, ahead: None, ..*self }.begin();
         self.between(start, self.text.len())
     }
 
