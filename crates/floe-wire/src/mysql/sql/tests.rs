@@ -218,6 +218,8 @@ fn what_is_not_known_is_told_from_the_word_on_at_which_it_begins() {
         ("SELECT  * FROM t", "* FROM t"),
         ("SELECT 1 FROM t", "t"),
         ("'a'", "'a'"),
+        ("/* ; */ CREATE TABLE t", "CREATE TABLE t"),
+        ("SELECT -- a\n /* b */ * FROM t", "* FROM t"),
     ] {
         let parsed = statements(query.as_bytes()).next().unwrap();
         let Statement::Other(found) = parsed.statement else { panic!("{parsed:?}") };
