@@ -87,9 +87,12 @@ impl Named {
     fn new(name: &str, place: &arguments::Place) -> Outcome<Self> {
         let name = Name::new(name)?;
         let server = place.server.as_deref().map(Remote::at).transpose()?;
-        let found = match &server {
-            Some(server) => names::of_server(server, &name)?,
-            None => names::of_ledger(&*place.ledger.existing()?, &name)?,
+        let (found, ledger) = match &server {
+            Some(server) => (names::of_server(server, &name)?, None),
+            None => {
+                let ledger = place.ledger.existing()?;
+                (names::of_ledger(&*ledger, &name)?, Some(ledger))
+            }
         };
         let Some(stored) = found else {
             let where_to_look = if server.is_some() { "the server" } else { "the ledger" };
@@ -103,8 +106,8 @@ impl Named {
         };
         let same = |configured: &Definition| configured.to_string() == stored.to_string();
         let definition = configured.filter(same).unwrap_or(stored);
-        if server.is_none() {
-            definition.check_keys(&name, &*place.ledger.existing()?).map_err(Failure::new)?;
+        if let Some(ledger) = ledger {
+            definition.check_keys(&name, &*ledger).map_err(Failure::new)?;
         }
         Ok(Self { name, definition, server })
     }

@@ -192,21 +192,20 @@ impl Service {
             _ => recent.insert(self.opened(caller, wire, name).await?),
         };
         wire.admits(name, open.handle.definition())?;
-        let at_once = match &open.handle {
-            // They are made, and not only drawn, which takes a thread a while.
-            Handle::Texts(..) if n > TEXTS_AT_ONCE => Ok(None),
-            handle => handle.try_mint_many(n),
+        // Many texts are made, and not only drawn, which takes a thread a while.
+        let apart = match &open.handle {
+            Handle::Texts(minter, _) if minter.may_block() || n > TEXTS_AT_ONCE => Some(minter),
+            _ => None,
         };
+        let at_once = apart.map_or_else(|| open.handle.try_mint_many(n), |_| Ok(None));
         let minted = match at_once {
             Ok(Some(minted)) => Ok(minted),
             Ok(None) => {
                 let since = Instant::now();
-                let waited = match &open.handle {
-                    Handle::Texts(minter, _) if minter.may_block() || n > TEXTS_AT_ONCE => {
-                        self.mint_blocking(minter, n).await
-                    }
+                let waited = match apart {
+                    Some(minter) => self.mint_blocking(minter, n).await,
                     // The library bounds the wait by the same limit, and knows why it was in vain.
-                    handle => handle.mint_many_async(n).await,
+                    None => open.handle.mint_many_async(n).await,
                 };
                 open.metrics.waited(since.elapsed());
                 if waited.is_ok() && self.ledger_gone.swap(false, Ordering::AcqRel) {
@@ -237,7 +236,7 @@ impl Service {
                 minter.mint_many(n).map(Minted::Texts)
             });
             minted.await.unwrap_or_else(|error| {
-                Err(MintError::Stopped(format!("the minting of a registered kind failed: {error}")))
+                Err(MintError::Stopped(format!("minting failed inside the server: {error}")))
             })
         };
         // What it mints after all is nobody's.

@@ -11,7 +11,7 @@ use crate::driver::Shared;
 use crate::error::MintError;
 use crate::id::Id;
 use crate::name::Name;
-use crate::segment::check_count;
+use crate::segment::{MAX_BATCH, check_count};
 use crate::sync::{Mutex, lock};
 use crate::wait::{self, Attempt, Bell, Step};
 
@@ -29,8 +29,6 @@ pub struct Dated {
     shape: Arc<DatedShape>,
 }
 
-/// The most numbers that one call mints.
-pub(crate) const MAX_BATCH: u64 = 1 << 32;
 /// A dated position is `day * 2^40 + counter - 1`.
 pub(crate) const DAY_BITS: u32 = 40;
 

@@ -10,7 +10,7 @@ use crate::error::MintError;
 use crate::generator::Generator;
 use crate::id::{Id, WideId};
 use crate::name::Name;
-use crate::segment::Segment;
+use crate::segment::{MAX_BATCH, Segment};
 use crate::stream::Stream;
 use crate::text::{TextMinter, Texts};
 
@@ -95,7 +95,7 @@ impl Handle {
         match self {
             Self::Snowflake(generator, _) => generator.max_batch(),
             Self::Wide(generator, _) => generator.max_batch(),
-            Self::Segment(..) | Self::Counter(..) | Self::Dated(..) => crate::counter::MAX_BATCH,
+            Self::Segment(..) | Self::Counter(..) | Self::Dated(..) => MAX_BATCH,
             Self::Texts(minter, _) => minter.max_batch(),
         }
     }

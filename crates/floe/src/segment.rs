@@ -34,7 +34,7 @@ pub(crate) struct Numbers {
 }
 
 /// The most numbers that one call mints.
-const MAX_BATCH: u64 = 1 << 32;
+pub(crate) const MAX_BATCH: u64 = 1 << 32;
 
 impl Numbers {
     pub(crate) fn new(increment: u64, offset: u64, line: Line) -> Self {
