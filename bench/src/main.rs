@@ -1,28 +1,11 @@
 //! How fast floe mints, beside others in the same run. Only IDs that a checker found unique are counted.
-//!
-//! ```text
-//! cargo run --release -p floe-bench                                  the table
-//! cargo run --release -p floe-bench -- minter "shared generator"     the rows whose name holds one of these
-//! cargo run --release -p floe-bench -- --load http://127.0.0.1:7600/v1/mint/orders
-//!                                                                    10,000 mints a second for 60 s, over HTTP, or
-//!                                                                    redis://127.0.0.1:7600/orders, thrift://127.0.0.1:7600
-//! cargo run --release -p floe-bench -- --counter                     a counter on PostgreSQL beside nextval
-//! cargo run --release -p floe-bench -- --ledgers                     minting on PostgreSQL beside minting on memory
-//! cargo run --release -p floe-bench -- --redis target/release/floe   INCR by redis-benchmark, on Redis and on floe
-//! cargo run --release -p floe-bench -- --tickets target/release/floe Flickr's tickets, on a MariaDB and on floe
-//! cargo run --release -p floe-bench -- --nginx target/release/floe   one ID over HTTP by wrk, beside nginx
-//! cargo run --release -p floe-bench -- --bulk target/release/floe    IDs by the hundred thousand, over HTTP, gRPC and RESP
-//! cargo run --release -p floe-bench -- --idle target/release/floe    memory with 10,000 connections that wait
-//! cargo run --release -p floe-bench -- --soak target/release/floe --seconds 300
-//!                                                                    all wires at once, and the server killed
-//! cargo run --release -p floe-bench -- --binary target/release/floe  how soon `floe serve` answers, and its memory
-//! ```
+//! `floe-bench --help` lists what it measures.
 //!
 //! A row is run five times, in turn with all others, so that what else the machine does meets every row. The table
 //! shows the median and the best.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 mod bulk;
@@ -54,35 +37,64 @@ fn main() -> ExitCode {
     }
 }
 
+const USAGE: &str = "\
+usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
+
+  ROW…            the rows whose name holds one of these (default: all)
+  --load URL      mints over HTTP, redis:// or thrift://, 10,000 a second for 60 s
+  --counter       a counter on PostgreSQL beside nextval
+  --ledgers       minting on PostgreSQL beside minting on memory
+  --redis FLOE    INCR by redis-benchmark, on Redis and on the binary FLOE
+  --tickets FLOE  Flickr's tickets, on a MariaDB and on FLOE
+  --nginx FLOE    one ID over HTTP by wrk, beside nginx
+  --bulk FLOE     IDs by the hundred thousand, over HTTP, gRPC and RESP
+  --idle FLOE     memory with 10,000 connections that wait
+  --soak FLOE     all wires at once, and the server killed
+  --binary FLOE   how soon `floe serve` answers, and its memory; with --load, mints over it after that
+";
+
+/// What one binary is measured by, each with its flag.
+const ON_A_BINARY: &[(&str, fn(&Path) -> Result<bool>)] = &[
+    ("--redis", redis::report),
+    ("--tickets", tickets::report),
+    ("--nginx", nginx::report),
+    ("--bulk", bulk::report),
+    ("--idle", idle::report),
+];
+
 /// Whether all went as it must: no ID twice, no target of the load missed.
 fn run() -> Result<bool> {
     let mut load = load::Load::default();
     let (mut url, mut binary, mut soak, mut wanted) = (None, None, None, Vec::new());
+    let mut report: Option<Box<dyn FnOnce() -> Result<bool>>> = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
+            "-h" | "--help" => {
+                print!("{USAGE}");
+                return Ok(true);
+            }
             "--load" => url = Some(value()?),
-            "--counter" => return ledgers::counter(),
-            "--ledgers" => return ledgers::minting(),
+            "--counter" => report = Some(Box::new(ledgers::counter)),
+            "--ledgers" => report = Some(Box::new(ledgers::minting)),
             "--soak" => soak = Some(PathBuf::from(value()?)),
-            "--redis" => return redis::report(value()?.as_ref()),
-            "--tickets" => return tickets::report(value()?.as_ref()),
-            "--nginx" => return nginx::report(value()?.as_ref()),
-            "--bulk" => return bulk::report(value()?.as_ref()),
-            "--idle" => return idle::report(value()?.as_ref()),
             "--binary" => binary = Some(PathBuf::from(value()?)),
             "--rate" => load.rate = value()?.parse()?,
             "--seconds" => load.seconds = value()?.parse()?,
             "--connections" => load.connections = value()?.parse()?,
-            other if other.starts_with("--") => {
-                return Err(format!(
-                    "{other} is none of --load URL, --rate N, --seconds N, --connections N, --counter, --ledgers, --redis PATH, --tickets PATH, --nginx PATH, --bulk PATH, --idle PATH, --soak PATH and --binary PATH"
-                )
-                .into());
+            other if other.starts_with('-') => {
+                let Some((_, measure)) = ON_A_BINARY.iter().find(|(flag, _)| *flag == other) else {
+                    return Err(format!("there is no {other}: floe-bench --help lists what there is").into());
+                };
+                let binary = PathBuf::from(value()?);
+                report = Some(Box::new(move || measure(&binary)));
             }
             row => wanted.push(row.to_owned()),
         }
+    }
+    if let Some(report) = report {
+        return report();
     }
     if let Some(binary) = &soak {
         return soak::run(binary, load.seconds);

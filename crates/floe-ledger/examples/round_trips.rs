@@ -12,8 +12,13 @@ use floe::ledger::{Key, Ledger, LedgerError, Reserve, Token};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let usage = "usage: round_trips URL THREADS SECONDS";
+    if arguments.iter().any(|argument| argument == "--help") {
+        println!("{usage}");
+        return Ok(());
+    }
     let [url, threads, seconds] = arguments.as_slice() else {
-        return Err("usage: round_trips URL THREADS SECONDS".into());
+        return Err(usage.into());
     };
     let (threads, seconds) = (threads.parse()?, seconds.parse()?);
     let ledger = floe_ledger::open(url, "round_trips").map_err(|error| error.to_string())?;

@@ -57,7 +57,12 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let file = std::env::args().nth(1).ok_or("usage: own_kind FILE")?;
+    let usage = "usage: own_kind FILE";
+    if std::env::args().any(|argument| argument == "--help") {
+        println!("{usage}");
+        return Ok(());
+    }
+    let file = std::env::args().nth(1).ok_or(usage)?;
     let kinds = Kinds::new().with("check-digit", |properties, floe| {
         properties.only(&["prefix"])?;
         let prefix = properties.get("prefix").unwrap_or_default().to_owned();
