@@ -228,7 +228,10 @@ impl Front {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
                 self.part(&mut stream, without_tls(protocol)).await
             }
-            _ => self.speak(protocol, stream, Peer { caller: access.unknown(), local }, served, ending).await,
+            _ => {
+                self.speak(protocol, stream, Peer { caller: access.unknown(), local }, spoken, served, ending)
+                    .await
+            }
         }
     }
 
@@ -245,7 +248,8 @@ impl Front {
         let caller = served.service.access().certificate(&tls::names(stream.get_ref().1));
         let first = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?;
         let Some((protocol, first)) = first else { return Ok(()) };
-        self.speak(protocol, Rewound::new(first, stream), Peer { caller, local }, served, ending).await
+        self.speak(protocol, Rewound::new(first, stream), Peer { caller, local }, spoken, served, ending)
+            .await
     }
 
     async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
@@ -350,6 +354,7 @@ impl Front {
         protocol: Protocol,
         mut stream: S,
         peer: Peer,
+        spoken: Spoken,
         served: Served,
         Ending { http, others }: Ending,
     ) -> io::Result<()> {
@@ -365,7 +370,8 @@ impl Front {
                 self.by_hyper(Rewound::new(left, stream), served.router, peer, http).await
             }
             Protocol::Resp => {
-                let mut session = Resp::new(&served.service, peer.caller, &self.limits, id);
+                let shared = spoken == Spoken::Any;
+                let mut session = Resp::new(&served.service, peer.caller, &self.limits, id, shared);
                 session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedText => {

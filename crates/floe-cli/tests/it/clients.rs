@@ -140,6 +140,10 @@ zone = "UTC"
 digits = 1
 
 [[name]]
+name = "first-*"
+kind = "counter"
+
+[[name]]
 name = "katsubushi"
 kind = "snowflake"
 layout = "katsubushi"
