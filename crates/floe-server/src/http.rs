@@ -20,7 +20,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Caller, Peer};
+use crate::access::{Caller, PEER, Peer};
 use crate::config::Limits;
 use crate::grpc;
 use crate::metrics::Counted;
@@ -112,9 +112,15 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .layer(axum::middleware::from_fn_with_state(shared, gate))
 }
 
-/// What every request passes: limits first, then its route under the request's deadline, then the count. Who calls is
-/// found out here, and refused by the service: a probe of `/readyz` is asked for nothing.
-async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) -> Response<Body> {
+/// What every request passes. It may be in a task of its own, which does not know whose it is.
+async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
+    let address = request.extensions().get().and_then(|peer: &Peer| peer.address);
+    PEER.scope(address, pass(shared, request, next)).await
+}
+
+/// Limits first, then its route under the request's deadline, then the count. Who calls is found out here, and refused by
+/// the service: a probe of `/readyz` is asked for nothing.
+async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body> {
     let since = Instant::now();
     let access = shared.service.access();
     let connected =

@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use crate::access::Peer;
+use crate::access::{PEER, Peer};
 use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
 use crate::http::Plain;
 use crate::memcached::{Binary, Text};
@@ -187,7 +187,8 @@ impl Front {
             // An answer is one small packet, and must not wait for another.
             let _ = stream.set_nodelay(true);
         }
-        if let Err(error) = self.converse(stream, door, served, ending).await {
+        let address = sockets::address(&stream);
+        if let Err(error) = PEER.scope(address, self.converse(stream, door, served, ending)).await {
             tracing::debug!("a connection ended: {error}");
         }
     }
@@ -205,12 +206,13 @@ impl Front {
         else {
             return Ok(());
         };
-        let local = is_local(&stream);
+        let (local, address) = (is_local(&stream), sockets::address(&stream));
         let access = served.service.access();
         let mut stream = Rewound::new(first, stream);
         match (protocol, &self.tls) {
             (Protocol::Tls, Some(tls)) => {
-                Box::pin(self.within_tls(tls, stream, spoken, local, served, ending)).await
+                let from = Peer { caller: access.unknown(), local, address };
+                Box::pin(self.within_tls(tls, stream, spoken, from, served, ending)).await
             }
             (Protocol::Tls, None) => {
                 self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
@@ -229,8 +231,15 @@ impl Front {
                 self.part(&mut stream, without_tls(protocol)).await
             }
             _ => {
-                self.speak(protocol, stream, Peer { caller: access.unknown(), local }, spoken, served, ending)
-                    .await
+                self.speak(
+                    protocol,
+                    stream,
+                    Peer { caller: access.unknown(), local, address },
+                    spoken,
+                    served,
+                    ending,
+                )
+                .await
             }
         }
     }
@@ -240,7 +249,7 @@ impl Front {
         tls: &Tls,
         stream: S,
         spoken: Spoken,
-        local: bool,
+        from: Peer,
         served: Served,
         ending: Ending,
     ) -> io::Result<()> {
@@ -248,7 +257,7 @@ impl Front {
         let caller = served.service.access().certificate(&tls::names(stream.get_ref().1));
         let first = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?;
         let Some((protocol, first)) = first else { return Ok(()) };
-        self.speak(protocol, Rewound::new(first, stream), Peer { caller, local }, spoken, served, ending)
+        self.speak(protocol, Rewound::new(first, stream), Peer { caller, ..from }, spoken, served, ending)
             .await
     }
 
