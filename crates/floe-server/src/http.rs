@@ -24,7 +24,7 @@ use crate::access::{Caller, PEER, Peer};
 use crate::config::Limits;
 use crate::grpc;
 use crate::metrics::Counted;
-use crate::service::Service;
+use crate::service::{HeldPart, Service};
 
 mod accept;
 mod bounded;
@@ -92,7 +92,7 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .routes(routes!(tinyid::below_segment_get, tinyid::below_segment_post))
         .routes(routes!(tinyid::below_segment_simple_get, tinyid::below_segment_simple_post))
         .routes(routes!(katsubushi::id))
-        .routes(routes!(katsubushi::ids))
+        .routes(routes!(katsubushi::many))
         .routes(routes!(katsubushi::stats))
         .routes(routes!(operate::home))
         .routes(routes!(operate::live))
@@ -161,6 +161,14 @@ async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body
     if response.status() == StatusCode::UNAUTHORIZED {
         let challenge = HeaderValue::from_static(CHALLENGE);
         response.headers_mut().entry(header::WWW_AUTHENTICATE).or_insert(challenge);
+    }
+    if let Some(part) = response.extensions_mut().remove::<HeldPart>() {
+        response = response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _until_it_is_dropped = &part;
+                frame
+            }))
+        });
     }
     // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
