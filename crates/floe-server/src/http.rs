@@ -28,6 +28,7 @@ use crate::service::{HeldPart, Service};
 
 mod accept;
 mod bounded;
+mod document;
 mod ids;
 mod katsubushi;
 mod leaf;
@@ -71,7 +72,7 @@ struct Api;
 /// The application on a service.
 pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
     let shared = Shared { service, limits: Arc::new(limits.clone()), holding: Holding::default() };
-    let (router, api) = OpenApiRouter::with_openapi(Api::openapi())
+    let (router, mut api) = OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(v1::mint_get, v1::mint_post))
         .routes(routes!(v1::inspect))
         .routes(routes!(v1::open))
@@ -100,6 +101,7 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .routes(routes!(operate::metrics))
         .routes(routes!(operate::problem))
         .split_for_parts();
+    document::complete(&mut api, limits);
     // The badge of an outside validator would be fetched by whoever reads the page.
     let pages = utoipa_swagger_ui::Config::default().validator_url("none");
     let docs = utoipa_swagger_ui::SwaggerUi::new("/docs").config(pages).url("/openapi.json", api);

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 use crate::process::{Server, configuration};
 
 mod access;
+mod described;
 mod grpc;
 mod memcached;
 mod mysql;
