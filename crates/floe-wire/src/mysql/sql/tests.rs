@@ -245,6 +245,7 @@ proptest! {
             prop::sample::select(vec![
                 "SELECT", "INSERT", "INTO", "t", "(", ")", "VALUES", "'a'", ",", ";", "@@", "x", ".", "=", "5", "?",
                 " ", "\n", "`q`", "'", "\"", "`", "\\", "/*", "*/", "/*!", "#", "--", "SET", "autocommit", "é",
+                "+", "IS", "NOT", "NULL", "CONVERT_TZ", "SHOW", "FULL", "FIELDS", "FROM", "table_name", "_subquery",
             ]),
             0..40,
         ),
