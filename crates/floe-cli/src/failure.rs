@@ -9,6 +9,8 @@ pub(crate) struct Failure {
     message: String,
     hint: Option<String>,
     exit: Exit,
+    /// Whether it is told in a line of JSON.
+    json: bool,
 }
 
 /// The exit codes, as the man page lists them (0 is success).
@@ -27,7 +29,7 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 impl Failure {
     /// Exit code 1, with the cause.
     pub(crate) fn new(cause: impl fmt::Display) -> Self {
-        Self { message: cause.to_string(), hint: None, exit: Exit::Error }
+        Self { message: cause.to_string(), hint: None, exit: Exit::Error, json: false }
     }
 
     /// Exit code 2: the command line itself is wrong.
@@ -38,6 +40,11 @@ impl Failure {
     /// The same with what to do next, where the cause does not say it.
     pub(crate) fn hint(self, hint: impl fmt::Display) -> Self {
         Self { hint: Some(hint.to_string()), ..self }
+    }
+
+    /// The same, told in a line of JSON, as a server's log has them.
+    pub(crate) fn in_json(self) -> Self {
+        Self { json: true, ..self }
     }
 
     /// A failure to write to stdout. A reader that has had enough (`| head -1`) is no error.
@@ -57,9 +64,18 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         match self.exit {
             Exit::Quiet => return ExitCode::SUCCESS,
+            Exit::Error | Exit::Usage if self.json => anstream::eprint!("{}", self.line()),
             Exit::Error | Exit::Usage => anstream::eprint!("{}", self.painted()),
         }
         ExitCode::from(if self.exit == Exit::Usage { 2 } else { 1 })
+    }
+
+    fn line(&self) -> String {
+        let mut fields = serde_json::Map::new();
+        if let Some(hint) = &self.hint {
+            fields.insert("hint".to_owned(), hint.as_str().into());
+        }
+        floe_server::json_line("ERROR", &self.message, fields)
     }
 
     fn painted(&self) -> String {

@@ -1,12 +1,26 @@
 //! `floe serve`: settings from flags and file, then the server.
 
-use floe_server::ServeError;
+use floe_server::{Config, ServeError, json_line};
 
 use crate::arguments::{self, LogFormat};
 use crate::failure::{Failure, Outcome};
 use crate::place::{is_new, set};
 
 pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
+    let mut format = arguments.log_format;
+    let served = settings(arguments).and_then(|config| {
+        if config.log.format == floe_server::LogFormat::Json {
+            format = Some(LogFormat::Json);
+        }
+        serve(config)
+    });
+    match format {
+        Some(LogFormat::Json) => served.map_err(Failure::in_json),
+        _ => served,
+    }
+}
+
+fn settings(arguments: &arguments::Serve) -> Result<Config, Failure> {
     let mut config = arguments.ledger.settings()?;
     arguments.cache.set(&mut config);
     let listen = (!arguments.listen.is_empty()).then(|| arguments.listen.join(","));
@@ -22,11 +36,19 @@ pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
         Some(LogFormat::Text) => config.log.format = floe_server::LogFormat::Text,
         Some(LogFormat::Json) => config.log.format = floe_server::LogFormat::Json,
     }
+    Ok(config)
+}
+
+fn serve(config: Config) -> Outcome {
     if is_new(&config) {
         // A volume that was not mounted looks like a first start, and is the end of uniqueness.
-        anstream::eprintln!(
-            "note: there is no ledger here yet: a new one is made, in which every name begins anew"
-        );
+        let note = "there is no ledger here yet: a new one is made, in which every name begins anew";
+        match config.log.format {
+            floe_server::LogFormat::Text => anstream::eprintln!("note: {note}"),
+            floe_server::LogFormat::Json => {
+                anstream::eprint!("{}", json_line("WARN", note, serde_json::Map::new()));
+            }
+        }
     }
     floe_server::serve(config).map_err(|error| match error {
         ServeError::Config(error) => error.into(),

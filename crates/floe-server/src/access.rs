@@ -8,6 +8,7 @@
 //! Hashes are compared in constant time and all of them each time. No secret is kept, logged, or shown in an error.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
@@ -21,9 +22,20 @@ use crate::config::{NameRule, TokenHash, TokenSettings};
 use crate::metrics::Metrics;
 use crate::status::{Refusal, Status};
 
+mod strangers;
+
+use strangers::Strangers;
+
+tokio::task_local! {
+    /// The address of the client whose connection or request the task serves; `None` for a unix socket. It is for the log
+    /// alone, and every wire's way to a caller would have to carry it.
+    pub(crate) static PEER: Option<IpAddr>;
+}
+
 /// The tokens of a server.
 pub(crate) struct Access {
     bearers: Vec<Arc<Bearer>>,
+    strangers: Strangers,
 }
 
 /// Who calls. Cheap to clone.
@@ -48,6 +60,8 @@ pub(crate) struct Peer {
     pub(crate) caller: Caller,
     /// Whether it comes from this machine.
     pub(crate) local: bool,
+    /// Its address, where it has one.
+    pub(crate) address: Option<IpAddr>,
 }
 
 struct Bearer {
@@ -67,7 +81,7 @@ impl Access {
         let bearer = |settings: &TokenSettings| {
             Arc::new(Bearer { settings: settings.clone(), minted: metrics.minted_with(&settings.name) })
         };
-        Self { bearers: tokens.iter().map(bearer).collect() }
+        Self { bearers: tokens.iter().map(bearer).collect(), strangers: Strangers::default() }
     }
 
     /// Whether callers are asked who they are.
@@ -121,9 +135,9 @@ impl Access {
         match (self.asks(), shown.next(), shown.next()) {
             (false, ..) | (true, None, _) => peer.clone(),
             (true, Some(value), None) => {
-                secret(value).map_or(Caller(Who::Stranger), |secret| self.token(&secret))
+                secret(value).map_or_else(|| self.stranger(), |secret| self.token(&secret))
             }
-            (true, Some(_), Some(_)) => Caller(Who::Stranger),
+            (true, Some(_), Some(_)) => self.stranger(),
         }
     }
 
@@ -138,7 +152,13 @@ impl Access {
             found.conditional_assign(&index, matched);
         }
         let bearer = usize::try_from(found).ok().and_then(|found| self.bearers.get(found));
-        Caller(bearer.map_or(Who::Stranger, |bearer| Who::Bearer(Arc::clone(bearer))))
+        bearer.map_or_else(|| self.stranger(), |bearer| Caller(Who::Bearer(Arc::clone(bearer))))
+    }
+
+    /// Who has shown what is no token, of which the log is told.
+    fn stranger(&self) -> Caller {
+        self.strangers.tell(PEER.try_with(|peer| *peer).unwrap_or_default());
+        Caller(Who::Stranger)
     }
 }
 

@@ -20,14 +20,15 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Caller, Peer};
+use crate::access::{Caller, PEER, Peer};
 use crate::config::Limits;
 use crate::grpc;
 use crate::metrics::Counted;
-use crate::service::Service;
+use crate::service::{HeldPart, Service};
 
 mod accept;
 mod bounded;
+mod document;
 mod ids;
 mod katsubushi;
 mod leaf;
@@ -71,7 +72,7 @@ struct Api;
 /// The application on a service.
 pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
     let shared = Shared { service, limits: Arc::new(limits.clone()), holding: Holding::default() };
-    let (router, api) = OpenApiRouter::with_openapi(Api::openapi())
+    let (router, mut api) = OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(v1::mint_get, v1::mint_post))
         .routes(routes!(v1::inspect))
         .routes(routes!(v1::open))
@@ -92,7 +93,7 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .routes(routes!(tinyid::below_segment_get, tinyid::below_segment_post))
         .routes(routes!(tinyid::below_segment_simple_get, tinyid::below_segment_simple_post))
         .routes(routes!(katsubushi::id))
-        .routes(routes!(katsubushi::ids))
+        .routes(routes!(katsubushi::many))
         .routes(routes!(katsubushi::stats))
         .routes(routes!(operate::home))
         .routes(routes!(operate::live))
@@ -100,6 +101,7 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .routes(routes!(operate::metrics))
         .routes(routes!(operate::problem))
         .split_for_parts();
+    document::complete(&mut api, limits);
     // The badge of an outside validator would be fetched by whoever reads the page.
     let pages = utoipa_swagger_ui::Config::default().validator_url("none");
     let docs = utoipa_swagger_ui::SwaggerUi::new("/docs").config(pages).url("/openapi.json", api);
@@ -112,9 +114,15 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .layer(axum::middleware::from_fn_with_state(shared, gate))
 }
 
-/// What every request passes: limits first, then its route under the request's deadline, then the count. Who calls is
-/// found out here, and refused by the service: a probe of `/readyz` is asked for nothing.
-async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) -> Response<Body> {
+/// What every request passes. It may be in a task of its own, which does not know whose it is.
+async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
+    let address = request.extensions().get().and_then(|peer: &Peer| peer.address);
+    PEER.scope(address, pass(shared, request, next)).await
+}
+
+/// Limits first, then its route under the request's deadline, then the count. Who calls is found out here, and refused by
+/// the service: a probe of `/readyz` is asked for nothing.
+async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body> {
     let since = Instant::now();
     let access = shared.service.access();
     let connected =
@@ -155,6 +163,14 @@ async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) ->
     if response.status() == StatusCode::UNAUTHORIZED {
         let challenge = HeaderValue::from_static(CHALLENGE);
         response.headers_mut().entry(header::WWW_AUTHENTICATE).or_insert(challenge);
+    }
+    if let Some(part) = response.extensions_mut().remove::<HeldPart>() {
+        response = response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _until_it_is_dropped = &part;
+                frame
+            }))
+        });
     }
     // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

@@ -24,4 +24,5 @@ pub use config::{
     ClockSettings, Config, ConfigError, DefaultNames, Endpoint, Limits, LogFormat, LogSettings, NameRule,
     NameSettings, NativeHash, NewToken, TlsSettings, TokenHash, TokenSettings, parse_duration, show_duration,
 };
+pub use log::json_line;
 pub use server::{ServeError, Started, run, serve};

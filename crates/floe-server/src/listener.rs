@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use crate::access::Peer;
+use crate::access::{PEER, Peer};
 use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
 use crate::http::Plain;
 use crate::memcached::{Binary, Text};
@@ -187,7 +187,8 @@ impl Front {
             // An answer is one small packet, and must not wait for another.
             let _ = stream.set_nodelay(true);
         }
-        if let Err(error) = self.converse(stream, door, served, ending).await {
+        let address = sockets::address(&stream);
+        if let Err(error) = PEER.scope(address, self.converse(stream, door, served, ending)).await {
             tracing::debug!("a connection ended: {error}");
         }
     }
@@ -205,12 +206,13 @@ impl Front {
         else {
             return Ok(());
         };
-        let local = is_local(&stream);
+        let (local, address) = (is_local(&stream), sockets::address(&stream));
         let access = served.service.access();
         let mut stream = Rewound::new(first, stream);
         match (protocol, &self.tls) {
             (Protocol::Tls, Some(tls)) => {
-                Box::pin(self.within_tls(tls, stream, spoken, local, served, ending)).await
+                let from = Peer { caller: access.unknown(), local, address };
+                Box::pin(self.within_tls(tls, stream, spoken, from, served, ending)).await
             }
             (Protocol::Tls, None) => {
                 self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
@@ -228,7 +230,17 @@ impl Front {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
                 self.part(&mut stream, without_tls(protocol)).await
             }
-            _ => self.speak(protocol, stream, Peer { caller: access.unknown(), local }, served, ending).await,
+            _ => {
+                self.speak(
+                    protocol,
+                    stream,
+                    Peer { caller: access.unknown(), local, address },
+                    spoken,
+                    served,
+                    ending,
+                )
+                .await
+            }
         }
     }
 
@@ -237,7 +249,7 @@ impl Front {
         tls: &Tls,
         stream: S,
         spoken: Spoken,
-        local: bool,
+        from: Peer,
         served: Served,
         ending: Ending,
     ) -> io::Result<()> {
@@ -245,7 +257,8 @@ impl Front {
         let caller = served.service.access().certificate(&tls::names(stream.get_ref().1));
         let first = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?;
         let Some((protocol, first)) = first else { return Ok(()) };
-        self.speak(protocol, Rewound::new(first, stream), Peer { caller, local }, served, ending).await
+        self.speak(protocol, Rewound::new(first, stream), Peer { caller, ..from }, spoken, served, ending)
+            .await
     }
 
     async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
@@ -350,6 +363,7 @@ impl Front {
         protocol: Protocol,
         mut stream: S,
         peer: Peer,
+        spoken: Spoken,
         served: Served,
         Ending { http, others }: Ending,
     ) -> io::Result<()> {
@@ -365,7 +379,8 @@ impl Front {
                 self.by_hyper(Rewound::new(left, stream), served.router, peer, http).await
             }
             Protocol::Resp => {
-                let mut session = Resp::new(&served.service, peer.caller, &self.limits, id);
+                let shared = spoken == Spoken::Any;
+                let mut session = Resp::new(&served.service, peer.caller, &self.limits, id, shared);
                 session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedText => {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use floe::{ClockState, ClockStatus, Floe, Kind, LATENCY_BOUNDS_MICROS, NameState, Status};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
@@ -23,6 +23,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 mod durations;
+mod prometheus;
 
 use durations::Durations;
 
@@ -56,6 +57,15 @@ pub(crate) struct Metrics {
     /// User agents that Twitter's `get_id` does not take.
     pub(crate) useragents_refused: Counter,
     floe: Arc<OnceLock<Floe>>,
+}
+
+/// How metrics are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    /// Prometheus' text format, version 0.0.4, which everything reads.
+    Text,
+    /// OpenMetrics 1.0.0.
+    OpenMetrics,
 }
 
 /// The counters of one name.
@@ -254,14 +264,17 @@ impl Metrics {
         }
     }
 
-    /// All of it in the OpenMetrics text format.
+    /// All of it.
     ///
     /// # Errors
     /// None in practice: writing to a text does not fail.
-    pub(crate) fn encode(&self) -> Result<String, fmt::Error> {
+    pub(crate) fn encode(&self, format: Format) -> Result<String, fmt::Error> {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
-        Ok(text)
+        match format {
+            Format::OpenMetrics => Ok(text),
+            Format::Text => prometheus::from_open_metrics(&text),
+        }
     }
 }
 
@@ -365,31 +378,31 @@ impl FromStatus {
     fn clock(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
         let clock = &status.clock;
         let help = "Steady clock minus wall clock";
-        gauge(encoder, "steady_clock_offset_milliseconds", help, clock.offset_ms())?;
-        let held = whole(behind_ms(clock));
+        gauge(encoder, "steady_clock_offset_seconds", help, signed_seconds(clock.offset_ms()))?;
+        let held = millis(behind_ms(clock));
         gauge(
             encoder,
-            "rollback_held_milliseconds",
+            "rollback_held_seconds",
             "Rollback of the wall clock that is held through now, or too far for that and refused",
             held,
         )?;
         let help = "Whether the clock is refused (1) and nothing is minted by it";
         gauge(encoder, "clock_refused", help, i64::from(clock.refused.is_some()))?;
         let help = "Wall clock minus the ledger's clock, where that is known";
-        clock
-            .ledger_offset_ms
-            .map_or(Ok(()), |offset| gauge(encoder, "ledger_clock_offset_milliseconds", help, offset))
+        clock.ledger_offset_ms.map_or(Ok(()), |offset| {
+            gauge(encoder, "ledger_clock_offset_seconds", help, signed_seconds(offset))
+        })
     }
 
     fn slots(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
         let mut left = encoder.encode_descriptor(
-            "window_left_milliseconds",
+            "window_left_seconds",
             "What is left of the reserved window, by worker bits",
             None,
             MetricType::Gauge,
         )?;
         for slot in &status.slots {
-            let value = ConstGauge::new(whole(slot.window_left_ms));
+            let value = ConstGauge::new(millis(slot.window_left_ms));
             value.encode(left.encode_family(&[("worker_bits", u64::from(slot.worker_bits))])?)?;
         }
         let mut worker = encoder.encode_descriptor(
@@ -408,20 +421,21 @@ impl FromStatus {
     }
 
     fn per_name(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
-        type Value = fn(&floe::NameStatus, &Status) -> Option<i64>;
+        type Value = fn(&floe::NameStatus, &Status) -> Option<Number>;
         let gauges: [(&str, &str, Value); 4] = [
-            ("ahead_milliseconds", "How far minted ticks run ahead of the steady clock", |name, _| {
-                (name.definition.kind() == Kind::Snowflake).then_some(whole(name.ahead_ms))
+            ("ahead_seconds", "How far minted ticks run ahead of the steady clock", |name, _| {
+                (name.definition.kind() == Kind::Snowflake).then_some(Number::Seconds(millis(name.ahead_ms)))
             }),
             ("segment_left", "Numbers left in hand", |name, _| {
                 let left = whole(name.left);
-                (name.definition.kind() == Kind::Segment).then_some(left)
+                (name.definition.kind() == Kind::Segment).then_some(Number::Whole(left))
             }),
-            ("horizon_days", "Days until the layout's time bits run out", |name, status| {
-                name.horizon.map(|horizon| horizon.since(status.clock.steady).div_euclid(86_400_000))
+            ("horizon_seconds", "Time until the layout's time bits run out", |name, status| {
+                let left = name.horizon?.since(status.clock.steady);
+                Some(Number::Whole(left.div_euclid(1_000)))
             }),
             ("name_ready", "Whether the name can be minted from (1)", |name, _| {
-                Some(i64::from(name.state == NameState::Ready))
+                Some(Number::Whole(i64::from(name.state == NameState::Ready)))
             }),
         ];
         for (metric, help, value) in gauges {
@@ -430,7 +444,12 @@ impl FromStatus {
                 if let Some(value) = value(name, status)
                     && self.names.labelled(name.name.as_str())
                 {
-                    ConstGauge::new(value).encode(family.encode_family(&[("name", name.name.as_str())])?)?;
+                    let label = [("name", name.name.as_str())];
+                    let labelled = family.encode_family(&label)?;
+                    match value {
+                        Number::Whole(value) => ConstGauge::new(value).encode(labelled)?,
+                        Number::Seconds(value) => ConstGauge::new(value).encode(labelled)?,
+                    }
                 }
             }
         }
@@ -473,12 +492,33 @@ fn ledger(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
         )
 }
 
-fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: i64) -> fmt::Result {
+/// The value of a gauge.
+enum Number {
+    Whole(i64),
+    Seconds(f64),
+}
+
+fn gauge<N: EncodeGaugeValue>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: N,
+) -> fmt::Result {
     ConstGauge::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
 }
 
 fn seconds(micros: u64) -> f64 {
     Duration::from_micros(micros).as_secs_f64()
+}
+
+/// Milliseconds in the unit that metrics have.
+fn millis(millis: u64) -> f64 {
+    Duration::from_millis(millis).as_secs_f64()
+}
+
+fn signed_seconds(signed_ms: i64) -> f64 {
+    let seconds = millis(signed_ms.unsigned_abs());
+    if signed_ms < 0 { -seconds } else { seconds }
 }
 
 /// A number as a gauge holds it. None of them comes near the end of the range.

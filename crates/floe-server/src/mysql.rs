@@ -35,8 +35,11 @@ const VERSION: &str = concat!("8.0.40-floe-", env!("CARGO_PKG_VERSION"));
 /// The most statements that a connection has prepared.
 const MOST_PREPARED: usize = 1_000;
 
+/// The most tables that are listed at once. Clients ask for others by name.
+const MOST_TABLES: usize = 1_000;
+
 /// What is told to whoever sends other SQL.
-const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), in whose rows a number would be an ID of the client's choice, then SELECT LAST_INSERT_ID(); ALTER TABLE name AUTO_INCREMENT = n moves a name on. It knows SET, USE, SHOW VARIABLES, SELECT of variables, and transactions, which do nothing";
+const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), in whose rows a number would be an ID of the client's choice, then SELECT LAST_INSERT_ID(); ALTER TABLE name AUTO_INCREMENT = n moves a name on. It knows SET, USE, SHOW VARIABLES, SHOW FIELDS, SELECT of variables, and transactions, which do nothing";
 
 /// One client's connection.
 pub(crate) struct Mysql {
@@ -389,6 +392,9 @@ impl Mysql {
             Statement::Select { items, .. } => self.about.columns(items)?,
             Statement::ShowVariables(_) => about::VARIABLES.to_vec(),
             Statement::ShowWarnings => about::WARNINGS.to_vec(),
+            Statement::ShowFields { full, .. } => about::field_columns(*full),
+            Statement::Tables { .. } => about::catalog_column(b"table_name"),
+            Statement::PrimaryKey(_) => about::catalog_column(b"column_name"),
             _ => Vec::new(),
         };
         let count = u16::try_from(parsed.parameters)
@@ -453,6 +459,23 @@ impl Mysql {
             Statement::ShowWarnings => {
                 return Ok(Answer::Rows(Rows { columns: about::WARNINGS.to_vec(), rows: Vec::new() }));
             }
+            Statement::ShowFields { table, full } => {
+                self.service.check_mintable(&self.caller, Wire::Mysql, name(table)?)?;
+                let (columns, rows) = (about::field_columns(*full), about::fields(*full));
+                return Ok(Answer::Rows(Rows { columns, rows }));
+            }
+            Statement::Tables { named } => {
+                let tables = match named {
+                    None => self.service.mintable(&self.caller, Wire::Mysql, MOST_TABLES),
+                    Some(table) if self.is_table(table) => vec![(*table).to_vec()],
+                    Some(_) => Vec::new(),
+                };
+                return Ok(catalog(b"table_name", tables));
+            }
+            Statement::PrimaryKey(table) => {
+                let key = self.is_table(table).then(|| about::KEY.into());
+                return Ok(catalog(b"column_name", key));
+            }
             Statement::Set { autocommit } => {
                 if let Some(autocommit) = *autocommit {
                     self.about.standing = Standing { autocommit, ..Standing::default() };
@@ -465,6 +488,12 @@ impl Mysql {
             Statement::Other(near) => return Err(Failure::other(near)),
         }
         Ok(Answer::Done(self.done()))
+    }
+
+    /// Whether a row can be inserted into a table of this name.
+    fn is_table(&self, table: &[u8]) -> bool {
+        let mintable = |name| self.service.check_mintable(&self.caller, Wire::Mysql, name).is_ok();
+        str::from_utf8(table).is_ok_and(mintable)
     }
 
     async fn insert<'s>(
@@ -576,6 +605,12 @@ impl Prepared {
             self.bytes -= statement.text.len();
         }
     }
+}
+
+/// The answer to a question to `information_schema`.
+fn catalog<'s>(column: &'static [u8], names: impl IntoIterator<Item = Vec<u8>>) -> Answer<'s> {
+    let rows = names.into_iter().map(|name| vec![Value::Text(name)]).collect();
+    Answer::Rows(Rows { columns: about::catalog_column(column), rows })
 }
 
 fn name<'a>(table: &Table<'a>) -> Result<&'a str, Refusal> {

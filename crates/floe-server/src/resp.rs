@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe::Minted;
+use floe_wire::memcached::text::reply;
 use floe_wire::resp::{Decoder, Encoder, Limits as WireLimits, Request, Version};
 use tokio::time::Instant;
 
@@ -19,6 +20,7 @@ use crate::session::{FULL, Next, Served, Session, is_due};
 use crate::status::{Refusal, Status};
 
 mod about;
+mod first;
 
 /// The most commands between `MULTI` and `EXEC`.
 const MOST_QUEUED: usize = 10_000;
@@ -39,6 +41,11 @@ struct State {
     connected: Caller,
     caller: Caller,
     id: u64,
+    /// Whether memcached's clients come to this port too.
+    shared: bool,
+    /// Nothing has been asked yet.
+    fresh: bool,
+    most_clients: usize,
     version: Version,
     name: String,
     request_bytes: usize,
@@ -69,10 +76,29 @@ struct Queue {
 }
 
 /// What a command came to.
-type Answer = Result<(), Refusal>;
+type Answer = Result<(), Refused>;
+
+/// Why a command came to nothing, and the word that clients tell it by.
+struct Refused {
+    word: &'static str,
+    refusal: Refusal,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { word: refusal.status.resp(), refusal }
+    }
+}
 
 impl Resp {
-    pub(crate) fn new(service: &Arc<Service>, caller: Caller, limits: &Limits, id: u64) -> Self {
+    /// On a port that is for Redis' clients alone, or is `shared` with memcached's.
+    pub(crate) fn new(
+        service: &Arc<Service>,
+        caller: Caller,
+        limits: &Limits,
+        id: u64,
+        shared: bool,
+    ) -> Self {
         let request_bytes = limits.request_bytes();
         Self {
             decoder: Decoder::new(WireLimits { request_bytes, arguments: limits.header_count }),
@@ -82,6 +108,9 @@ impl Resp {
                 connected: caller.clone(),
                 caller,
                 id,
+                shared,
+                fresh: true,
+                most_clients: limits.connections,
                 version: Version::Two,
                 name: String::new(),
                 request_bytes,
@@ -167,7 +196,15 @@ impl State {
         if [&b"POST"[..], b"Host:"].iter().any(|word| command.eq_ignore_ascii_case(word)) {
             // A browser that a page has sent here, on a port of this protocol alone: what follows is no command.
             self.flush(output).await;
-            self.refuse(&Refusal::bad("this is Redis' protocol, and no HTTP"), output);
+            self.refuse(&Refusal::bad("this is Redis' protocol, and no HTTP").into(), output);
+            return Next::Close;
+        }
+        let line = !raw.starts_with(b"*");
+        if std::mem::replace(&mut self.fresh, false) && self.shared && line && is_memcacheds(command, request)
+        {
+            // Its first word alone does not tell it from a line that somebody types to Redis.
+            self.metrics.refused(Status::BadRequest);
+            reply::client_error(output, &Refusal::bad(crate::memcached::SERVED).text());
             return Next::Close;
         }
         if let Some(name) = incremented(command, request).filter(|_| self.queue.is_none()) {
@@ -192,16 +229,16 @@ impl State {
                 self.metrics.answered(1);
                 next
             }
-            Err(refusal) => {
-                self.refuse(&refusal, output);
+            Err(refused) => {
+                self.refuse(&refused, output);
                 Next::Read
             }
         }
     }
 
-    fn refuse(&self, refusal: &Refusal, output: &mut Vec<u8>) {
-        self.metrics.refused(refusal.status);
-        Encoder::new(output, self.version).error(refusal.status.resp(), &refusal.detail);
+    fn refuse(&self, refused: &Refused, output: &mut Vec<u8>) {
+        self.metrics.refused(refused.refusal.status);
+        Encoder::new(output, self.version).error(refused.word, &refused.refusal.detail);
     }
 
     /// Mints for the `INCR`s that have been gathered.
@@ -225,7 +262,8 @@ impl State {
                 // Too many for one step are not too many for so many calls.
                 Err(refusal) if step > 1 && refusal.status.may_be_of_the_count() => at_once = 1,
                 Err(refusal) => {
-                    (0..left).for_each(|_| self.refuse(&refusal, output));
+                    let refused = refusal.into();
+                    (0..left).for_each(|_| self.refuse(&refused, output));
                     left = 0;
                 }
             }
@@ -272,7 +310,7 @@ impl State {
             }
             Some(refusal) => {
                 queue.broken = true;
-                self.refuse(&refusal, output);
+                self.refuse(&refusal.into(), output);
             }
         }
     }
@@ -308,7 +346,7 @@ impl State {
         word: &[u8],
         request: &Request<'_>,
         output: &mut Vec<u8>,
-    ) -> Result<Next, Refusal> {
+    ) -> Result<Next, Refused> {
         // As Redis does: who has not said who they are says that first.
         if !matches!(word, b"AUTH" | b"HELLO" | b"RESET" | b"QUIT") {
             self.caller.check()?;
@@ -325,7 +363,8 @@ impl State {
             b"DECR" | b"DECRBY" => {
                 return Err(Refusal::bad(
                     "a counter never goes back: IDs would repeat. floe mints upwards only, with INCR, INCRBY and MINT",
-                ));
+                )
+                .into());
             }
             b"MINT" => {
                 arguments(word, request, 1..=2)?;
@@ -333,7 +372,9 @@ impl State {
             }
             b"EXEC" => {
                 arguments(word, request, 0..=0)?;
-                let Some(queue) = self.queue.take() else { return Err(Refusal::bad("EXEC without MULTI")) };
+                let Some(queue) = self.queue.take() else {
+                    return Err(Refusal::bad("EXEC without MULTI").into());
+                };
                 if queue.broken {
                     self.metrics.refused(Status::BadRequest);
                     Encoder::new(output, self.version)
@@ -374,6 +415,15 @@ impl State {
                     None => encoder.null(),
                 }
             }
+            b"SET" | b"SETNX" => self.set_first(word, request, output).await?,
+            b"EXISTS" => {
+                arguments(word, request, 1..=usize::MAX)?;
+                let mut count = 0;
+                for name in request.iter().skip(1) {
+                    count += i64::from(self.service.exists(&self.caller, text(name)?).await?);
+                }
+                Encoder::new(output, self.version).integer(count);
+            }
             b"INSPECT" => {
                 arguments(word, request, 1..=2)?;
                 self.inspect(request, output).await?;
@@ -391,9 +441,10 @@ impl State {
                 return Err(Refusal::bad(format!(
                     "INCRBY {by} would not mint: floe mints upwards only, by 1 to {}",
                     self.service.max_batch()
-                )));
+                ))
+                .into());
             }
-            Err(_) => return Err(Refusal::bad("value is not an integer or out of range")),
+            Err(_) => return Err(Refusal::bad("value is not an integer or out of range").into()),
         };
         self.run.name = request.get(1).unwrap_or_default().to_vec();
         let last = self.mint_numbers(Wire::RespIncrBy, count).await?.last();
@@ -477,14 +528,16 @@ fn bulk(encoder: &mut Encoder<'_>, shown: &mut String, id: &dyn std::fmt::Displa
 }
 
 /// Refuses a command with another number of arguments.
-fn arguments(word: &[u8], request: &Request<'_>, allowed: std::ops::RangeInclusive<usize>) -> Answer {
+fn arguments(
+    word: &[u8],
+    request: &Request<'_>,
+    allowed: std::ops::RangeInclusive<usize>,
+) -> Result<(), Refusal> {
     match allowed.contains(&(request.len() - 1)) {
         true => Ok(()),
         false => Err(Refusal::bad(format!(
-            "wrong number of arguments for '{}' command{}",
-            String::from_utf8_lossy(word).to_lowercase(),
-            // On the port for all, that is what memcached's `incr key value` is taken for.
-            if word == b"INCR" { " (memcached's is not served: use get)" } else { "" }
+            "wrong number of arguments for '{}' command",
+            String::from_utf8_lossy(word).to_lowercase()
         ))),
     }
 }
@@ -497,9 +550,55 @@ fn text(bytes: &[u8]) -> Result<&str, Refusal> {
     std::str::from_utf8(bytes).map_err(|_| Refusal::bad("a name or a number has to be UTF-8"))
 }
 
+/// A line that memcached's clients send: `incr key value` or `decr key value`, with `noreply` or without. Redis' commands of
+/// that name take a key alone.
+fn is_memcacheds(command: &[u8], request: &Request<'_>) -> bool {
+    let counts = command.eq_ignore_ascii_case(b"INCR") || command.eq_ignore_ascii_case(b"DECR");
+    counts && matches!((request.len(), request.get(3)), (3, _) | (4, Some(b"noreply")))
+}
+
+/// Commands that would have a name begin again.
+const BEGIN_AGAIN: [&str; 9] =
+    ["DEL", "UNLINK", "GETDEL", "FLUSHDB", "FLUSHALL", "RENAME", "RENAMENX", "RESTORE", "MOVE"];
+
+/// Commands that would store what a client chose.
+const STORE: [&str; 11] = [
+    "APPEND",
+    "COPY",
+    "GETEX",
+    "GETSET",
+    "INCRBYFLOAT",
+    "MSET",
+    "MSETNX",
+    "PSETEX",
+    "SETBIT",
+    "SETEX",
+    "SETRANGE",
+];
+
+/// Commands that would run a script. They are not refused with `NOSCRIPT`: that asks the client to send the script, which
+/// would be refused as well.
+const SCRIPTS: [&str; 8] =
+    ["EVAL", "EVALSHA", "EVALSHA_RO", "EVAL_RO", "FCALL", "FCALL_RO", "FUNCTION", "SCRIPT"];
+
 fn unknown(word: &[u8]) -> Refusal {
     let shown: String = String::from_utf8_lossy(word).chars().take(SHOWN).collect();
-    Refusal::bad(format!(
-        "unknown command '{shown}': floe mints with INCR, INCRBY and MINT name [n], and knows INSPECT and GET"
-    ))
+    let is = |words: &[&str]| words.iter().any(|known| known.as_bytes() == word);
+    Refusal::bad(if is(&BEGIN_AGAIN) {
+        format!(
+            "{shown} is refused: a name that began again would repeat its IDs. Use another name, such as one with the date in it, or a name of the kind `dated`"
+        )
+    } else if is(&STORE) {
+        format!(
+            "{shown} is refused: floe mints numbers and stores none that a client chose. SET name n NX sets the number that a new name begins behind"
+        )
+    } else if is(&SCRIPTS) {
+        format!(
+            "{shown} is refused: floe runs no scripts. INCR, INCRBY and MINT mint in one step, and a name of the kind `dated` counts each day anew"
+        )
+    } else {
+        format!(
+            "unknown command '{shown}': floe mints with INCR, INCRBY and MINT name [n], and knows INSPECT and GET"
+        )
+    })
 }

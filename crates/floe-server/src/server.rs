@@ -8,10 +8,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use floe::{Floe, Kind, OpenError};
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::config::{Config, ConfigError, Endpoint, NameRule, NameSettings, Spoken};
+use crate::config::{Config, ConfigError, Endpoint, LogFormat, NameRule, NameSettings, Spoken};
 use crate::listener::{Listeners, Port, Served};
 use crate::metrics::Metrics;
 use crate::service::Service;
@@ -70,6 +71,7 @@ pub async fn run(
     let listeners =
         Listeners::bind(&ports(&config), &config.limits, config.tls.as_ref(), Arc::clone(&metrics)).await?;
     let endpoints = listeners.endpoints().map_err(|error| ServeError::Listen(error.to_string()))?;
+    warn_of_tokens_in_the_clear(&config, &endpoints);
     let (any, own): (Vec<_>, Vec<_>) = endpoints.into_iter().partition(|(_, spoken)| *spoken == Spoken::Any);
     let endpoints = any.into_iter().map(|(endpoint, _)| endpoint).collect();
     let ports = own.into_iter().map(|(endpoint, spoken)| (spoken.name(), endpoint)).collect();
@@ -154,7 +156,12 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
             let _ = told.await;
         };
         let shown = config.clone();
-        let served = run(config, told, move |started| say(&greeting(&shown, started)));
+        let served = run(config, told, move |started| {
+            say(&match shown.log.format {
+                LogFormat::Text => greeting(&shown, started),
+                LogFormat::Json => greeting_in_json(&shown, started),
+            });
+        });
         tokio::select! {
             served = served => served,
             _ = told_again => Err(ServeError::System(
@@ -335,6 +342,52 @@ fn greeting(config: &Config, started: &Started) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// The same as a line of the log.
+fn greeting_in_json(config: &Config, started: &Started) -> String {
+    let mut fields = Map::new();
+    let mut add = |key: &str, value: Value| fields.insert(key.to_owned(), value);
+    add("version", env!("CARGO_PKG_VERSION").into());
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let shown = started.endpoints.iter().map(|endpoint| match endpoint {
+        Endpoint::Tcp(address) => format!("{scheme}://{address}"),
+        Endpoint::Unix(_) => endpoint.to_string(),
+    });
+    add("listen", shown.collect());
+    let ports = started
+        .ports
+        .iter()
+        .map(|(protocol, endpoint)| ((*protocol).to_owned(), endpoint.to_string().into()));
+    add("ports", Value::Object(ports.collect()));
+    add("tls", config.tls.is_some().into());
+    add("tokens", config.tokens.len().into());
+    add("realm", config.realm.as_str().into());
+    add("realm_id", started.realm_id.as_str().into());
+    add("ledger", started.ledger.as_str().into());
+    add("names", config.names.len().into());
+    add("names_on_first_use", started.names_on_first_use.into());
+    log::json_line("INFO", "listening", fields)
+}
+
+/// Warns of secrets that cross a network as they are.
+fn warn_of_tokens_in_the_clear(config: &Config, endpoints: &[(Endpoint, Spoken)]) {
+    let plain = config.tls.as_ref().is_none_or(|tls| tls.plain);
+    let exposed: Vec<_> = endpoints
+        .iter()
+        .filter(|(endpoint, _)| endpoint.is_exposed())
+        .map(|(endpoint, _)| endpoint.to_string())
+        .collect();
+    if plain && !config.tokens.is_empty() && !exposed.is_empty() {
+        let way_out = match config.tls {
+            None => "set tls, or listen on loopback behind something that ends TLS",
+            Some(_) => "leave tls.plain out",
+        };
+        tracing::warn!(
+            "tokens reach {} from other machines without TLS, and whoever sees the traffic can use them: {way_out}",
+            exposed.join(", ")
+        );
+    }
 }
 
 /// SIGTERM, SIGINT, SIGQUIT, and SIGHUP, which a terminal that is closed sends; where there are no signals, Ctrl-C.

@@ -10,7 +10,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use floe::{Definition, Floe, Handle, MintError, Minted, Name, TextMinter};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::access::{Access, Caller};
@@ -42,6 +42,10 @@ const TEXTS_MINTED: usize = 6;
 /// The most memory that is held in texts which clients have yet to read, in KiB, and what is too little to be counted, in bytes.
 const TEXTS_HELD: usize = 64 << 10;
 const HELD_UNCOUNTED: usize = 16 << 10;
+
+/// A part of what is held for clients that have yet to read. It is free again when the last copy is dropped.
+#[derive(Clone)]
+pub(crate) struct HeldPart(#[expect(dead_code, reason = "it is dropped")] Arc<OwnedSemaphorePermit>);
 
 /// See the module.
 pub(crate) struct Service {
@@ -253,16 +257,30 @@ impl Service {
             return Ok(Minted::Texts(texts));
         }
         let kibibytes = u32::try_from(texts.bytes().div_ceil(1024)).unwrap_or(u32::MAX);
-        match Arc::clone(&self.texts_held).try_acquire_many_owned(kibibytes) {
-            Ok(part) => Ok(Minted::Texts(texts.with_guard(part))),
-            Err(_) => {
-                let text = format!(
-                    "clients are to read {} MiB of IDs first, which is all that is held for them at once: ask again, or for fewer",
-                    TEXTS_HELD >> 10
-                );
-                Err(Refusal::for_now(Status::Busy, text, RETRY))
-            }
+        self.part_of_held(kibibytes).map(|part| Minted::Texts(texts.with_guard(part)))
+    }
+
+    /// The part of what may be held at once that a message of so many bytes is, which a client has yet to take. Nothing where
+    /// it is too little to be counted.
+    ///
+    /// # Errors
+    /// A [`Refusal`] while others hold all of it.
+    pub(crate) fn hold_message(&self, bytes: usize) -> Result<Option<HeldPart>, Refusal> {
+        if bytes < HELD_UNCOUNTED {
+            return Ok(None);
         }
+        let part = self.part_of_held(u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX))?;
+        Ok(Some(HeldPart(Arc::new(part))))
+    }
+
+    fn part_of_held(&self, kibibytes: u32) -> Result<OwnedSemaphorePermit, Refusal> {
+        Arc::clone(&self.texts_held).try_acquire_many_owned(kibibytes).map_err(|_| {
+            let text = format!(
+                "clients are to read {} MiB of IDs first, which is all that is held for them at once: ask again, or for fewer",
+                TEXTS_HELD >> 10
+            );
+            Refusal::for_now(Status::Busy, text, RETRY)
+        })
     }
 
     /// One ID, where that needs no wait and no ledger; `None` for every other outcome, of which [`mint`](Self::mint) then

@@ -94,6 +94,8 @@ pub enum Error {
     Handshake,
     /// The client does not speak the protocol of MySQL 4.1 and later.
     TooOld,
+    /// The client is going to compress what it sends, though the greeting did not offer that.
+    Compression,
 }
 
 impl Error {
@@ -105,6 +107,7 @@ impl Error {
             Self::OutOfOrder => 1156,
             Self::Handshake => 1043,
             Self::TooOld => 1251,
+            Self::Compression => 1235,
         }
     }
 
@@ -114,6 +117,7 @@ impl Error {
         match self {
             Self::TooLong(_) | Self::OutOfOrder | Self::Handshake => b"08S01",
             Self::TooOld => b"08004",
+            Self::Compression => b"42000",
         }
     }
 }
@@ -125,6 +129,9 @@ impl fmt::Display for Error {
             Self::OutOfOrder => text.write_str("a packet came out of order"),
             Self::Handshake => text.write_str("the first packet is no response to the greeting"),
             Self::TooOld => text.write_str("the client does not speak the protocol of MySQL 4.1 and later"),
+            Self::Compression => text.write_str(
+                "compression is not served: set the client's compress option to off (no --compress)",
+            ),
         }
     }
 }
@@ -162,6 +169,10 @@ impl Capabilities {
     pub const CONNECT_WITH_DB: Self = Self(0x0000_0008);
     /// The protocol of MySQL 4.1 and later.
     pub const PROTOCOL_41: Self = Self(0x0000_0200);
+    /// What is sent after the login is compressed, by zlib or (`ZSTD`) by Zstandard.
+    pub const COMPRESS: Self = Self(0x0000_0020);
+    /// See [`COMPRESS`](Self::COMPRESS).
+    pub const ZSTD: Self = Self(0x0400_0000);
     /// TLS begins after the greeting.
     pub const TLS: Self = Self(0x0000_0800);
     /// A proof of the password has a length (`SECURE_CONNECTION`).

@@ -62,6 +62,22 @@ give("sessions", *sessions)
 give("receipts", *client.execute_command("MINT", "receipts", 20))
 assert client.get("visits") == str(client.incr("visits") - 1)
 
+assert client.setnx("first-setnx", 100) and client.incr("first-setnx") == 101
+assert client.set("first-set", 0, nx=True, ex=86400) and client.incr("first-set") == 1
+assert not client.setnx("first-set", 5) and client.set("first-set", 5, nx=True) is None
+assert client.exists("first-set", "first-none") == 1
+refused("SET is served as", lambda: client.set("first-set", 5))
+refused("DEL is refused", lambda: client.delete("first-set"))
+refused("EVAL is refused", lambda: client.eval("return 1", 0))
+refused("EVALSHA is refused", lambda: client.register_script("return 1")())
+assert client.info("clients")["connected_clients"] >= 1 and client.info()["redis_version"] == "7.0.0"
+try:
+    redis.Redis(host=host, port=port, password="secret").ping()
+except redis.exceptions.AuthenticationError as error:
+    assert "without any password configured" in str(error), error
+else:
+    raise AssertionError("a password was taken where there is none")
+
 refused("NOKEY", lambda: client.incr("nobody"))
 refused("WRONGTYPE", lambda: client.incrby("orders", 2))
 refused("WRONGTYPE", lambda: client.incr("wide"))

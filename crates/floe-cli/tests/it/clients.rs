@@ -21,6 +21,7 @@ use tempfile::TempDir;
 use crate::process::{Server, configuration};
 
 mod access;
+mod described;
 mod grpc;
 mod memcached;
 mod mysql;
@@ -138,6 +139,10 @@ name = "few"
 kind = "dated"
 zone = "UTC"
 digits = 1
+
+[[name]]
+name = "first-*"
+kind = "counter"
 
 [[name]]
 name = "katsubushi"

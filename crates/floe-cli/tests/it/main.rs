@@ -12,6 +12,7 @@ mod input;
 mod inspect;
 mod kill;
 mod ledger_file;
+mod log;
 mod mint;
 mod own_kind;
 mod pause;

@@ -15,7 +15,7 @@ use super::proto::floe::{
 use super::{blocking, caller, refused};
 use crate::access::Caller;
 use crate::config::Limits;
-use crate::service::{self, Service, Wire};
+use crate::service::{self, HeldPart, Service, Wire};
 use crate::status::Refusal;
 
 /// The most IDs of one stream. Whoever wants more begins another one.
@@ -61,6 +61,21 @@ pub(super) fn written(minted: Minted, as_text: bool) -> (Vec<u64>, Vec<String>) 
     }
 }
 
+/// What a list of IDs takes until its client has it: as it is, and once more as the bytes of the message.
+pub(super) fn held(ids: &[u64], texts: &[String]) -> usize {
+    let texts: usize = texts.iter().map(|text| 2 * text.len() + size_of::<String>()).sum();
+    ids.len() * 2 * size_of::<u64>() + texts
+}
+
+/// An answer that is counted among what is held until the client has it, which the gate of HTTP sees to.
+pub(super) fn holding<T>(message: T, part: Option<HeldPart>) -> Response<T> {
+    let mut response = Response::new(message);
+    if let Some(part) = part {
+        response.extensions_mut().insert(part);
+    }
+    response
+}
+
 fn described(definition: &Definition) -> NameDefinition {
     NameDefinition {
         kind: definition.kind_name().to_owned(),
@@ -81,6 +96,8 @@ struct Rest {
     left: u64,
     as_text: bool,
     first: Option<MintStreamResponse>,
+    /// For the message that the client is to take.
+    held: Option<HeldPart>,
 }
 
 impl Rest {
@@ -97,9 +114,12 @@ impl Rest {
 
     async fn mint(&mut self, definition: Option<NameDefinition>) -> Result<MintStreamResponse, Status> {
         let n = self.left.min(self.chunk);
+        // The message before has been taken.
+        self.held = None;
         let minted = self.service.mint(&self.caller, Wire::Native, &self.name, n).await.map_err(refused)?;
         self.left -= n;
         let (ids, texts) = written(minted, self.as_text);
+        self.held = self.service.hold_message(held(&ids, &texts)).map_err(refused)?;
         Ok(MintStreamResponse { definition, ids, texts })
     }
 }
@@ -119,7 +139,8 @@ impl ids_server::Ids for Ids {
         }
         let minted = self.service.mint(&caller, Wire::Native, &name, count).await.map_err(refused)?;
         let (ids, texts) = written(minted, as_text(&definition));
-        Ok(Response::new(MintResponse { ids, texts }))
+        let part = self.service.hold_message(held(&ids, &texts)).map_err(refused)?;
+        Ok(holding(MintResponse { ids, texts }, part))
     }
 
     type MintStreamStream = Pin<Box<dyn Stream<Item = Result<MintStreamResponse, Status>> + Send>>;
@@ -146,6 +167,7 @@ impl ids_server::Ids for Ids {
             left: count,
             as_text,
             first: None,
+            held: None,
         };
         // What refuses the call refuses it before it has begun.
         rest.first = Some(rest.mint(Some(described(&definition))).await?);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
 
-use super::ids::{as_text, written};
+use super::ids::{as_text, held, holding, written};
 use super::proto::katsubushi::{
     FetchMultiRequest, FetchMultiResponse, FetchRequest, FetchResponse, StatsRequest, StatsResponse,
     generator_server, stats_server,
@@ -53,7 +53,8 @@ impl generator_server::Generator for Katsubushi {
     ) -> Result<Response<FetchMultiResponse>, Status> {
         // The original takes what is left out for one.
         let ids = self.mint(&caller(&request), u64::from(request.get_ref().n.max(1))).await?;
-        Ok(Response::new(FetchMultiResponse { ids }))
+        let part = self.service.hold_message(held(&ids, &[])).map_err(refused)?;
+        Ok(holding(FetchMultiResponse { ids }, part))
     }
 }
 

@@ -41,30 +41,45 @@ impl Media {
 /// # Errors
 /// What it asked for, where that is none of the three.
 pub(super) fn negotiate(headers: &HeaderMap) -> Result<Media, String> {
-    let mut given = headers.get_all(header::ACCEPT).iter().peekable();
-    if given.peek().is_none() {
+    if !headers.contains_key(header::ACCEPT) {
         return Ok(Media::Json);
     }
-    let wanted: Vec<String> =
-        given.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase()).collect();
-    let wanted = wanted.join(",");
-    let weights = Media::ALL.map(|media| (weight(&wanted, media), media));
+    let wanted = wanted(headers);
+    let weights = Media::ALL.map(|media| (weight(&wanted, media.name()).1, media));
     // The first of the heaviest: `max_by_key` would take the last.
     let heaviest = weights.iter().map(|(weight, _)| *weight).max().unwrap_or(0);
     let chosen = weights.iter().find(|(weight, _)| *weight == heaviest && heaviest > 0);
     chosen.map(|(_, media)| *media).ok_or_else(|| wanted.chars().take(100).collect())
 }
 
-/// How much a client wants a media type, in thousandths: by the range that matches it most closely.
-fn weight(wanted: &str, media: Media) -> u32 {
-    let (kind, _) = media.name().split_once('/').unwrap_or((media.name(), ""));
+/// Whether the client names a media type, and wants it no less than the `usual` one.
+pub(super) fn wants(headers: &HeaderMap, media: &str, usual: &str) -> bool {
+    let wanted = wanted(headers);
+    let (closeness, quality) = weight(&wanted, media);
+    closeness == EXACT && quality > 0 && quality >= weight(&wanted, usual).1
+}
+
+/// All that stands under Accept.
+fn wanted(headers: &HeaderMap) -> String {
+    let given = headers.get_all(header::ACCEPT).iter();
+    let wanted: Vec<String> =
+        given.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase()).collect();
+    wanted.join(",")
+}
+
+/// How closely a range matches that is the media type itself.
+const EXACT: u32 = 3;
+
+/// How closely the closest range matches a media type, and how much the client wants it by that, in thousandths.
+fn weight(wanted: &str, media: &str) -> (u32, u32) {
+    let (kind, _) = media.split_once('/').unwrap_or((media, ""));
     let mut best = (0, 0);
     for part in wanted.split(',') {
         let mut words = part.split(';').map(str::trim);
         let range = words.next().unwrap_or_default();
         let closeness = match range {
             "" => continue,
-            exact if exact == media.name() => 3,
+            exact if exact == media => EXACT,
             "*/*" => 1,
             range if range.strip_suffix("/*") == Some(kind) => 2,
             _ => continue,
@@ -74,7 +89,7 @@ fn weight(wanted: &str, media: Media) -> u32 {
             best = (closeness, quality);
         }
     }
-    best.1
+    best
 }
 
 /// `1`, `0.5`, `0.125`; anything else is not wanted.
@@ -96,6 +111,31 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, accept.parse().unwrap());
         negotiate(&headers)
+    }
+
+    #[test]
+    fn a_media_type_beside_the_usual_one_has_to_be_named() {
+        const MEDIA: &str = "application/openmetrics-text";
+        let named = |accept: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, accept.parse().unwrap());
+            wants(&headers, MEDIA, "text/plain")
+        };
+        // Prometheus' own, which weighs them.
+        assert!(named(
+            "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+        ));
+        assert!(named("application/openmetrics-text"));
+        for other in [
+            "*/*",
+            "application/*",
+            "text/html,*/*;q=0.8",
+            "text/plain;version=0.0.4;q=0.5,application/openmetrics-text;q=0.4",
+            "application/openmetrics-text;q=0",
+        ] {
+            assert!(!named(other), "{other}");
+        }
+        assert!(!wants(&HeaderMap::new(), MEDIA, "text/plain"));
     }
 
     #[test]

@@ -23,21 +23,32 @@ const CHUNK_BYTES: usize = 32 << 10;
 
 /// The IDs as a response.
 pub(super) fn response(name: &str, minted: Minted, media: Media, numbers: bool) -> Response<Body> {
-    let body = match len(&minted) <= IN_ONE_PIECE {
-        true => Body::from(in_one_piece(name, minted, media, numbers).freeze()),
-        false => Body::new(IdsBody::new(name, minted, media, numbers)),
+    written(IdsBody::new(name, minted, media, numbers), media.content_type())
+}
+
+/// The IDs as katsubushi writes them: in JSON without a name, or as lines of which the last has no end.
+pub(super) fn katsubushi(minted: Minted, json: bool) -> Response<Body> {
+    let (media, head, tail) = match json {
+        true => (Media::Json, "{\"ids\":[", "]}"),
+        false => (Media::Text, "", ""),
+    };
+    let body = IdsBody { head: Some(head.to_owned()), tail, ..IdsBody::new("", minted, media, false) };
+    written(IdsBody { lines: Lines::Divided, ..body }, if json { "application/json" } else { "text/plain" })
+}
+
+fn written(mut ids: IdsBody, content_type: &'static str) -> Response<Body> {
+    let body = match len(&ids.minted) <= IN_ONE_PIECE {
+        true => Body::from(ids.whole().freeze()),
+        false => Body::new(ids),
     };
     let mut response = Response::new(body);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media.content_type()));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
 /// The IDs as the whole body of a response.
 pub(super) fn in_one_piece(name: &str, minted: Minted, media: Media, numbers: bool) -> BytesMut {
-    let mut whole = BytesMut::with_capacity(64 + len(&minted) * 24);
-    let mut ids = IdsBody::new(name, minted, media, numbers);
-    while ids.write(&mut whole, usize::MAX) {}
-    whole
+    IdsBody::new(name, minted, media, numbers).whole()
 }
 
 fn head(name: &str, media: Media) -> String {
@@ -59,6 +70,9 @@ fn len(minted: &Minted) -> usize {
 
 struct IdsBody {
     head: Option<String>,
+    /// What stands behind the IDs in JSON.
+    tail: &'static str,
+    lines: Lines,
     minted: Minted,
     media: Media,
     numbers: bool,
@@ -66,9 +80,25 @@ struct IdsBody {
     ended: bool,
 }
 
+/// How lines of text are told apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lines {
+    /// Each has an end.
+    Ended,
+    /// An end stands between two.
+    Divided,
+}
+
 impl IdsBody {
     fn new(name: &str, minted: Minted, media: Media, numbers: bool) -> Self {
-        Self { head: Some(head(name, media)), minted, media, numbers, first: true, ended: false }
+        let head = Some(head(name, media));
+        Self { head, tail: "]}\n", lines: Lines::Ended, minted, media, numbers, first: true, ended: false }
+    }
+
+    fn whole(&mut self) -> BytesMut {
+        let mut whole = BytesMut::with_capacity(64 + len(&self.minted) * 24);
+        while self.write(&mut whole, usize::MAX) {}
+        whole
     }
 
     /// Writes on until `out` holds `enough` bytes; false when all is written.
@@ -84,7 +114,7 @@ impl IdsBody {
         while out.len() < enough {
             if !self.write_one(out) {
                 if self.media == Media::Json && !self.ended {
-                    out.put_slice(b"]}\n");
+                    out.put_slice(self.tail.as_bytes());
                 }
                 self.ended = true;
                 return false;
@@ -95,15 +125,16 @@ impl IdsBody {
 
     fn write_one(&mut self, out: &mut BytesMut) -> bool {
         let quoted = self.media == Media::Json && !self.numbers;
-        let comma = self.media == Media::Json && !std::mem::take(&mut self.first);
-        let before: &[u8] = match (comma, quoted) {
-            (true, true) => b",\"",
-            (true, false) => b",",
-            (false, true) => b"\"",
-            (false, false) => b"",
+        let follows = !std::mem::take(&mut self.first);
+        let before: &[u8] = match (self.media, follows, quoted) {
+            (Media::Json, true, true) => b",\"",
+            (Media::Json, true, false) => b",",
+            (Media::Json, false, true) => b"\"",
+            (Media::Text, true, _) if self.lines == Lines::Divided => b"\n",
+            _ => b"",
         };
         let after: &[u8] = match (self.media, quoted) {
-            (Media::Text, _) => b"\n",
+            (Media::Text, _) if self.lines == Lines::Ended => b"\n",
             (_, true) => b"\"",
             (_, false) => b"",
         };

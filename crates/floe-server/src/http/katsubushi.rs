@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::problem::{Problem, ProblemBody};
-use super::{Shared, query, text};
+use super::{Shared, ids, query, text};
 use crate::access::Caller;
 use crate::service::KatsubushiStats;
 
@@ -21,7 +21,8 @@ pub(super) struct One {
 }
 
 /// The answer where many are.
-#[derive(Serialize, ToSchema)]
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what `ids::katsubushi` writes")]
 pub(super) struct Many {
     /// The IDs.
     ids: Vec<String>,
@@ -42,7 +43,7 @@ pub(super) async fn id(
     caller: Caller,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
-    let id = shown(shared.service.mint_for_katsubushi(&caller, 1).await?).swap_remove(0);
+    let id = shown(shared.service.mint_for_katsubushi(&caller, 1).await?);
     Ok(match wants_json(&headers) {
         true => axum::Json(One { id }).into_response(),
         false => text(StatusCode::OK, "text/plain", id),
@@ -54,14 +55,14 @@ pub(super) async fn id(
     get,
     path = "/ids",
     tag = "katsubushi",
-    params(("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch (100000); 1 where it is left out", minimum = 1)),
+    params(("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch; 1 where it is left out", minimum = 1)),
     responses(
         (status = 200, description = "The IDs, one a line, or as JSON where Accept asks for it", content((String = "text/plain"), (Many = "application/json"))),
         (status = 400, description = "A count out of its range", body = ProblemBody, content_type = "application/problem+json"),
         (status = 503, description = "Busy, or the ledger is unavailable: see Retry-After", body = ProblemBody, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn ids(
+pub(super) async fn many(
     State(shared): State<Shared>,
     caller: Caller,
     RawQuery(query): RawQuery,
@@ -69,11 +70,8 @@ pub(super) async fn ids(
 ) -> Result<Response<Body>, Problem> {
     let [n] = query::pick([query.as_deref().unwrap_or_default()], ["n"])?;
     let n = n.filter(|n| !n.is_empty()).map_or(Ok(1), |n| shared.service.count(&n))?;
-    let ids = shown(shared.service.mint_for_katsubushi(&caller, n).await?);
-    Ok(match wants_json(&headers) {
-        true => axum::Json(Many { ids }).into_response(),
-        false => text(StatusCode::OK, "text/plain", ids.join("\n")),
-    })
+    let minted = shared.service.mint_for_katsubushi(&caller, n).await?;
+    Ok(ids::katsubushi(minted, wants_json(&headers)))
 }
 
 /// katsubushi: how its calls went
@@ -90,13 +88,15 @@ pub(super) async fn stats(
     Ok(axum::Json(shared.service.katsubushi_stats(&caller)?))
 }
 
-fn shown(minted: Minted) -> Vec<String> {
-    match minted {
-        Minted::Numbers(ids) => ids.map(|id| id.to_string()).collect(),
-        Minted::Wide(ids) => ids.map(|id| id.to_string()).collect(),
-        Minted::Dated(ids) => ids.map(|id| id.to_string()).collect(),
-        Minted::Texts(ids) => ids.map(String::from).collect(),
-    }
+/// The one ID of a mint of one.
+fn shown(minted: Minted) -> String {
+    let mut ids: Box<dyn Iterator<Item = String>> = match minted {
+        Minted::Numbers(ids) => Box::new(ids.map(|id| id.to_string())),
+        Minted::Wide(ids) => Box::new(ids.map(|id| id.to_string())),
+        Minted::Dated(ids) => Box::new(ids.map(|id| id.to_string())),
+        Minted::Texts(ids) => Box::new(ids.map(String::from)),
+    };
+    ids.next().unwrap_or_default()
 }
 
 /// As the original decides it.

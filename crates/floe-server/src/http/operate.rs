@@ -3,12 +3,13 @@
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 
 use super::problem::{self, HttpProblem, Problem};
 use super::v1::Segment;
-use super::{Shared, text};
+use super::{Shared, accept, text};
 use crate::access::{Caller, Peer};
+use crate::metrics::Format;
 use crate::service::Readiness;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
@@ -67,7 +68,7 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response<Body> {
     }
 }
 
-/// Metrics in the OpenMetrics text format
+/// Metrics in Prometheus' text format, or in that of OpenMetrics where Accept names it
 ///
 /// Where the server asks for tokens, one for every name (`"*"`) opens this; clients on the same machine need none.
 #[utoipa::path(
@@ -75,7 +76,7 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response<Body> {
     path = "/metrics",
     tag = "operate",
     responses(
-        (status = 200, description = "All metrics", body = String, content_type = "application/openmetrics-text"),
+        (status = 200, description = "All metrics", content((String = "text/plain"), (String = "application/openmetrics-text"))),
         (status = 401, description = "No token or a wrong one, where the server asks for one", body = problem::ProblemBody, content_type = "application/problem+json")
     )
 )]
@@ -83,13 +84,17 @@ pub(super) async fn metrics(
     State(shared): State<Shared>,
     caller: Caller,
     peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
     if !peer.is_some_and(|Extension(peer)| peer.local) {
         caller.check_all_names()?;
     }
-    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(match shared.service.metrics().encode() {
-        Ok(body) => text(StatusCode::OK, OPEN_METRICS, body),
+    let (format, content_type) = match accept::wants(&headers, "application/openmetrics-text", "text/plain") {
+        true => (Format::OpenMetrics, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        false => (Format::Text, "text/plain; version=0.0.4; charset=utf-8"),
+    };
+    Ok(match shared.service.metrics().encode(format) {
+        Ok(body) => text(StatusCode::OK, content_type, body),
         Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, "the metrics cannot be written\n"),
     })
 }

@@ -25,7 +25,18 @@ pub(super) struct Ids {
     /// The name that they were minted under.
     name: String,
     /// The IDs, as strings, or as numbers with `numbers=true`.
-    ids: Vec<String>,
+    ids: Vec<OneId>,
+}
+
+/// An ID.
+#[derive(serde::Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it describes what `ids::response` writes")]
+pub(super) enum OneId {
+    /// In digits, or in the form of its name.
+    Text(String),
+    /// With `numbers=true`.
+    Number(u64),
 }
 
 /// Mint IDs
@@ -36,8 +47,8 @@ pub(super) struct Ids {
     path = "/v1/mint/{name}",
     tag = "ids",
     params(
-        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded"),
-        ("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch (100000); 1 where it is left out", minimum = 1),
+        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
+        ("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch; 1 where it is left out", minimum = 1),
         ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
     ),
     responses(
@@ -74,15 +85,15 @@ pub(super) async fn mint_get(
     path = "/v1/mint/{name}",
     tag = "ids",
     params(
-        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded"),
-        ("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch (100000); 1 where it is left out", minimum = 1),
+        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
+        ("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch; 1 where it is left out", minimum = 1),
         ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
     ),
-    responses((status = 200, description = "As with GET, as are the errors", content(
+    responses((status = 200, description = "The IDs: as JSON, one a line, or as 64-bit little-endian integers", content(
         (Ids = "application/json"),
         (String = "text/plain"),
         (Vec<u8> = "application/octet-stream")
-    )))
+    )), (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json"))
 )]
 pub(super) async fn mint_post(
     State(shared): State<Shared>,
@@ -158,8 +169,8 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
     tag = "ids",
     params(
         ("id" = String, Path, description = "The ID, in decimal digits, or as a dated name writes it"),
-        ("name" = Option<String>, Query, description = "The name that it was minted under"),
-        ("layout" = Option<String>, Query, description = "A preset such as `twitter`, or a layout's whole text")
+        ("name" = Option<String>, Query, description = "The name that it was minted under", min_length = 1, max_length = 128),
+        ("layout" = Option<String>, Query, description = "A preset such as `twitter`, or a layout's whole text", min_length = 1)
     ),
     responses(
         (status = 200, description = "Fields, times and bit positions", body = Inspection),
@@ -188,7 +199,7 @@ pub(super) async fn inspect(
     path = "/v1/open/{name}/{text}",
     tag = "ids",
     params(
-        ("name" = String, Path, description = "The name that it was minted under"),
+        ("name" = String, Path, description = "The name that it was minted under", min_length = 1, max_length = 128),
         ("text" = String, Path, description = "The ID")
     ),
     responses(
@@ -215,7 +226,7 @@ pub(super) async fn open(
     tag = "operate",
     params(
         ("after" = Option<String>, Query, description = "Only names after this one in byte order: the page before's `next`"),
-        ("limit" = Option<usize>, Query, description = "How many at most, 1 to 1000; 100 where it is left out")
+        ("limit" = Option<usize>, Query, description = "How many at most, 1 to 1000; 100 where it is left out", minimum = 1, maximum = 1000)
     ),
     responses((status = 200, description = "Names in byte order", body = NamesPage))
 )]
@@ -236,7 +247,7 @@ pub(super) async fn names(
     get,
     path = "/v1/names/{name}",
     tag = "operate",
-    params(("name" = String, Path, description = "The name")),
+    params(("name" = String, Path, description = "The name", min_length = 1, max_length = 128)),
     responses(
         (status = 200, description = "What it is and how it stands", body = NameReport),
         (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
@@ -259,7 +270,7 @@ pub(super) async fn name(
     tag = "operate",
     params(
         ("after" = Option<String>, Query, description = "The page before's `next`"),
-        ("limit" = Option<usize>, Query, description = "How many at most, 1 to 1000; 100 where it is left out")
+        ("limit" = Option<usize>, Query, description = "How many at most, 1 to 1000; 100 where it is left out", minimum = 1, maximum = 1000)
     ),
     responses(
         (status = 200, description = "Slots in the ledger's order", body = SlotsPage),

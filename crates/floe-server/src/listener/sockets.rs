@@ -1,7 +1,7 @@
 //! The sockets that are listened on, of TCP and in the file system.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::task::Poll;
 
@@ -107,6 +107,17 @@ pub(super) async fn accept_any(sockets: &[Socket]) -> io::Result<(Stream, Door)>
         Poll::Pending
     })
     .await
+}
+
+/// The address of the client, where it has one.
+pub(super) fn address(stream: &Stream) -> Option<IpAddr> {
+    match stream {
+        #[cfg(unix)]
+        Either::Right(_) => None,
+        Either::Left(stream) => stream.peer_addr().ok().map(|peer| peer.ip()),
+        #[cfg(not(unix))]
+        Either::Right(stream) => stream.peer_addr().ok().map(|peer| peer.ip()),
+    }
 }
 
 /// Whether the client is on this machine.

@@ -120,6 +120,7 @@ impl Files {
                 )
             })
         };
+        own_alone(&settings.key)?;
         Ok(Self {
             certificate: read("certificate", &settings.certificate)?,
             key: read("key", &settings.key)?,
@@ -198,6 +199,30 @@ impl Files {
     }
 }
 
+/// Refuses a private key that every user of this machine can read, or replace. Its group may: a key is often one of several
+/// services'.
+#[cfg(unix)]
+fn own_alone(key: &Path) -> Result<(), String> {
+    use std::os::unix::fs::PermissionsExt;
+
+    // What cannot be looked at is told by who reads it.
+    let Ok(file) = std::fs::metadata(key) else { return Ok(()) };
+    let mode = file.permissions().mode() & 0o777;
+    if mode & 0o006 == 0 {
+        return Ok(());
+    }
+    Err(format!(
+        "tls.key: every user of this machine can {} {} (its mode is {mode:04o}): chmod o-rw it, and make a new key if others may have seen it (a secret in Kubernetes needs defaultMode: 0440)",
+        if mode & 0o004 == 0 { "write to" } else { "read" },
+        key.display()
+    ))
+}
+
+#[cfg(not(unix))]
+fn own_alone(_: &Path) -> Result<(), String> {
+    Ok(())
+}
+
 /// What is wrong with a file of PEM. Its own words for that are lists of bytes, and may hold a part of a key.
 fn unread(error: &pem::Error) -> String {
     match error {
@@ -234,11 +259,54 @@ mod tests {
 
     use super::*;
 
+    /// Writes a file that its owner alone reads.
+    fn write(file: &Path, text: &str) {
+        std::fs::write(file, text).unwrap();
+        #[cfg(unix)]
+        mode(file, 0o600);
+    }
+
+    #[cfg(unix)]
+    fn mode(file: &Path, mode: u32) {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_every_user_can_read_is_refused_at_the_start_and_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new([]).unwrap().self_signed(&key).unwrap().pem();
+        write(&file("server.pem"), &certificate);
+        write(&file("server.key"), &key.serialize_pem());
+        let settings = TlsSettings {
+            certificate: file("server.pem"),
+            key: file("server.key"),
+            client_ca: None,
+            plain: false,
+        };
+        for fine in [0o600, 0o400, 0o640, 0o440] {
+            mode(&file("server.key"), fine);
+            check(&settings).unwrap();
+        }
+        for (wrong, does) in [(0o644, "read"), (0o604, "read"), (0o602, "write to")] {
+            mode(&file("server.key"), wrong);
+            let why = check(&settings).unwrap_err();
+            let mode = format!("{wrong:04o}");
+            for word in ["server.key", does, mode.as_str(), "chmod", "defaultMode"] {
+                assert!(why.contains(word), "{word}: {why}");
+            }
+            assert!(Tls::load(&settings).is_err() && Files::read(&settings).is_err());
+        }
+    }
+
     #[test]
     fn what_is_no_pem_is_said_in_words_and_without_the_key() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
-            std::fs::write(directory.path().join(name), text).unwrap();
+            write(&directory.path().join(name), text);
             directory.path().join(name)
         };
         let key = KeyPair::generate().unwrap();
@@ -279,7 +347,7 @@ mod tests {
             params.not_before = date_time_ymd(2001, 1, 1);
             params.not_after = date_time_ymd(until, 1, 1);
             std::fs::write(file("server.pem"), params.self_signed(&key).unwrap().pem()).unwrap();
-            std::fs::write(file("server.key"), key.serialize_pem()).unwrap();
+            write(&file("server.key"), &key.serialize_pem());
             Files::read(&settings).unwrap()
         };
         let old = sign(2002);

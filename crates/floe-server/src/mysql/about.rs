@@ -26,6 +26,52 @@ pub(super) const VARIABLES: [Column<'_>; 2] = [text(b"Variable_name"), text(b"Va
 pub(super) const WARNINGS: [Column<'_>; 3] =
     [text(b"Level"), Column { name: b"Code", integer: true }, text(b"Message")];
 
+/// The columns of `SHOW FIELDS`, and which of them `FULL` adds.
+const FIELDS: [(&str, bool); 9] = [
+    ("Field", false),
+    ("Type", false),
+    ("Collation", true),
+    ("Null", false),
+    ("Key", false),
+    ("Default", false),
+    ("Extra", false),
+    ("Privileges", true),
+    ("Comment", true),
+];
+
+/// The column of a table's primary key.
+pub(super) const KEY: &str = "id";
+
+/// The columns of `SHOW FIELDS`.
+pub(super) fn field_columns(full: bool) -> Vec<Column<'static>> {
+    let shown = FIELDS.iter().filter(|(_, added)| full || !added);
+    shown.map(|(name, _)| text(name.as_bytes())).collect()
+}
+
+/// The rows of `SHOW FIELDS`, which are the same for every table: those of [`TABLE`].
+pub(super) fn fields(full: bool) -> Vec<Vec<Value>> {
+    let (none, may) = ("", "select,insert");
+    let collation = Some("utf8mb4_general_ci");
+    let id = [Some(KEY), Some("bigint unsigned"), None, Some("NO"), Some("PRI"), None].into_iter().chain([
+        Some("auto_increment"),
+        Some(may),
+        Some(none),
+    ]);
+    let stub = [Some("stub"), Some("varchar(255)"), collation, Some("NO"), Some(none), Some(none)]
+        .into_iter()
+        .chain([Some(none), Some(may), Some(none)]);
+    let row = |cells: &mut dyn Iterator<Item = Option<&str>>| {
+        let shown = cells.zip(FIELDS).filter(|(_, (_, added))| full || !added);
+        shown.map(|(cell, _)| cell.map_or(Value::Null, Value::text)).collect()
+    };
+    vec![row(&mut { id }), row(&mut { stub })]
+}
+
+/// The one column of a question to `information_schema`.
+pub(super) fn catalog_column(name: &'static [u8]) -> Vec<Column<'static>> {
+    vec![text(name)]
+}
+
 /// What a connection knows of itself.
 pub(super) struct About {
     pub(super) connection: u32,
@@ -124,6 +170,7 @@ impl About {
     pub(super) fn columns<'s>(&self, items: &[Item<'s>]) -> Result<Vec<Column<'s>>, Failure> {
         let column = |item: &Item<'s>| {
             let integer = match item.value {
+                _ if item.is_null.is_some() => true,
                 Expression::Parameter => false,
                 _ => matches!(self.value(item, &mut [].iter())?, Value::Integer(_)),
             };
@@ -134,6 +181,18 @@ impl About {
 
     /// What an item of a `SELECT` comes to; a `?` takes the next of `parameters`.
     pub(super) fn value<'p>(
+        &self,
+        item: &Item<'_>,
+        parameters: &mut impl Iterator<Item = &'p Parameter<'p>>,
+    ) -> Result<Value, Failure> {
+        let value = self.evaluated(item, parameters)?;
+        Ok(match item.is_null {
+            None => value,
+            Some(is_null) => Value::Integer(u64::from((value == Value::Null) == is_null)),
+        })
+    }
+
+    fn evaluated<'p>(
         &self,
         item: &Item<'_>,
         parameters: &mut impl Iterator<Item = &'p Parameter<'p>>,

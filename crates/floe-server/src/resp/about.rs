@@ -3,13 +3,13 @@
 use floe_wire::resp::{Encoder, Request, Version};
 use serde_json::Value;
 
-use super::{Answer, State, argument_text, arguments, text, unknown};
+use super::{Answer, Refused, State, argument_text, arguments, text, unknown};
 use crate::access::Caller;
 use crate::service::Readiness;
 use crate::status::{Refusal, Status};
 
 /// Every command that is known, for `COMMAND` and for what may stand between `MULTI` and `EXEC`.
-pub(super) const KNOWN: [&str; 31] = [
+pub(super) const KNOWN: [&str; 34] = [
     "AUTH",
     "CLIENT",
     "COMMAND",
@@ -19,6 +19,7 @@ pub(super) const KNOWN: [&str; 31] = [
     "DISCARD",
     "ECHO",
     "EXEC",
+    "EXISTS",
     "EXPIRE",
     "EXPIREAT",
     "GET",
@@ -38,6 +39,8 @@ pub(super) const KNOWN: [&str; 31] = [
     "READONLY",
     "RESET",
     "SELECT",
+    "SET",
+    "SETNX",
     "TTL",
     "UNWATCH",
     "WATCH",
@@ -66,7 +69,8 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
             if argument_text(request, 1)? != "0" {
                 return Err(Refusal::bad(
                     "there is one database, 0: a realm is what keeps names apart (docs/configuration.md)",
-                ));
+                )
+                .into());
             }
             encoder.simple("OK");
         }
@@ -92,7 +96,8 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
             if !get {
                 return Err(Refusal::bad(
                     "settings are changed in floe's configuration file, and with a restart",
-                ));
+                )
+                .into());
             }
             // What redis-benchmark asks for.
             let asked: Vec<&str> = ["save", "appendonly"]
@@ -107,14 +112,7 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
                 encoder.bulk(if known == "save" { b"" } else { b"yes" });
             }
         }
-        b"INFO" => {
-            let text = format!(
-                "# Server\r\nredis_version:7.0.0\r\nfloe_version:{}\r\nredis_mode:standalone\r\n\r\n# Replication\r\nrole:master\r\n\r\n# floe\r\nready:{}\r\n",
-                env!("CARGO_PKG_VERSION"),
-                u8::from(state.service.readiness() == Readiness::Ready)
-            );
-            encoder.verbatim(&text);
-        }
+        b"INFO" => encoder.verbatim(&info(state, request)),
         // The usual recipe sets a time to live on the key of a date. Nothing is deleted: a name never begins anew.
         b"EXPIRE" | b"PEXPIRE" | b"EXPIREAT" | b"PEXPIREAT" => {
             arguments(word, request, 2..=3)?;
@@ -126,9 +124,55 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
         }
         b"PERSIST" => encoder.integer(0),
         b"WATCH" | b"UNWATCH" | b"READONLY" => encoder.simple("OK"),
-        _ => return Err(unknown(word)),
+        _ => return Err(unknown(word).into()),
     }
     Ok(())
+}
+
+/// The sections of `INFO` that were asked for, in Redis' form; all where none was.
+fn info(state: &State, request: &Request<'_>) -> String {
+    let metrics = state.service.metrics();
+    let sections = [
+        (
+            "Server",
+            format!(
+                "redis_version:7.0.0\r\nfloe_version:{}\r\nredis_mode:standalone\r\nprocess_id:{}\r\nuptime_in_seconds:{}\r\n",
+                env!("CARGO_PKG_VERSION"),
+                std::process::id(),
+                state.service.uptime_seconds()
+            ),
+        ),
+        (
+            "Clients",
+            // Of every protocol: they share the limit.
+            format!(
+                "connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:0\r\n",
+                metrics.connections.get(),
+                state.most_clients
+            ),
+        ),
+        // Clients do not begin while a server is loading.
+        ("Persistence", "loading:0\r\n".to_owned()),
+        (
+            "Stats",
+            format!(
+                "total_connections_received:{}\r\nrejected_connections:{}\r\n",
+                metrics.accepted.get(),
+                metrics.turned_away.get()
+            ),
+        ),
+        ("Replication", "role:master\r\nconnected_slaves:0\r\n".to_owned()),
+        ("floe", format!("ready:{}\r\n", u8::from(state.service.readiness() == Readiness::Ready))),
+    ];
+    let asked = |section: &str| {
+        let of = |asked: &[u8]| {
+            let all: [&str; 4] = [section, "all", "default", "everything"];
+            all.iter().any(|known| asked.eq_ignore_ascii_case(known.as_bytes()))
+        };
+        request.len() == 1 || request.iter().skip(1).any(of)
+    };
+    let shown = sections.iter().filter(|(name, _)| asked(name));
+    shown.map(|(name, lines)| format!("# {name}\r\n{lines}")).collect::<Vec<_>>().join("\r\n")
 }
 
 /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`.
@@ -138,7 +182,14 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
         version = match asked {
             b"2" => Version::Two,
             b"3" => Version::Three,
-            _ => return Err(Refusal::new(Status::BadRequest, "unsupported protocol version: 2 or 3")),
+            // In Redis' own words: clients fall back to version 2 at the first, and report the second.
+            other if std::str::from_utf8(other).is_ok_and(|text| text.parse::<i64>().is_ok()) => {
+                let refusal = Refusal::new(Status::BadRequest, "unsupported protocol version");
+                return Err(Refused { word: "NOPROTO", refusal });
+            }
+            _ => {
+                return Err(Refusal::bad("Protocol version is not an integer or out of range").into());
+            }
         };
     }
     let (mut at, mut name, mut caller) = (2, None, state.caller.clone());
@@ -155,7 +206,8 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
             _ => {
                 return Err(Refusal::bad(
                     "syntax error in HELLO: HELLO [2|3 [AUTH user token] [SETNAME name]]",
-                ));
+                )
+                .into());
             }
         }
     }
@@ -189,7 +241,10 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
 fn authenticated(state: &State, secret: Option<&[u8]>) -> Result<Caller, Refusal> {
     let access = state.service.access();
     if !access.asks() {
-        return Err(Refusal::bad("this server asks nobody for a password: leave AUTH out"));
+        // In Redis' own words, by which clients tell that it is their configuration that is wrong.
+        return Err(Refusal::bad(
+            "AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
+        ));
     }
     let secret = secret.ok_or_else(|| Refusal::bad("syntax error: AUTH takes [user] token"))?;
     let caller = access.token(secret);
@@ -213,7 +268,8 @@ fn client(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Ans
         _ => {
             return Err(Refusal::bad(
                 "unknown subcommand of CLIENT: floe knows ID, SETNAME, GETNAME and SETINFO",
-            ));
+            )
+            .into());
         }
     }
     Ok(())

@@ -57,6 +57,7 @@ pub(crate) struct Reading {
     pub number: Option<String>,
     /// The bit fields, high to low.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub fields: Vec<Field>,
 }
 

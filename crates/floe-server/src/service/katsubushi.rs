@@ -103,6 +103,11 @@ impl Service {
         self.definition(caller, Wire::Katsubushi, &self.katsubushi.name).await
     }
 
+    /// Since the server started.
+    pub(crate) fn uptime_seconds(&self) -> u64 {
+        self.katsubushi.since.elapsed().as_secs()
+    }
+
     /// How katsubushi's calls went since the start, over all of its wires together, as the original counts them.
     ///
     /// # Errors

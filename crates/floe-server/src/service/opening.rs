@@ -24,6 +24,33 @@ impl Service {
         }
     }
 
+    /// Refuses a name under which no call on `wire` would mint. A name does not come into being by being asked about here,
+    /// and the ledger is not asked.
+    ///
+    /// # Errors
+    /// A [`Refusal`], as for minting.
+    pub(crate) fn check_mintable(&self, caller: &Caller, wire: Wire, name: &str) -> Result<(), Refusal> {
+        caller.check_name(name)?;
+        if let Some(known) = self.find(name) {
+            return wire.admits(name, known.open()?.handle.definition());
+        }
+        let named = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
+        match self.rules.of(&named)? {
+            names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings)) => {
+                wire.admits(name, &settings.definition)
+            }
+            names::Rule::FirstUse(None) => Ok(()),
+        }
+    }
+
+    /// At most `limit` of the names that the configuration lists under which a call of the caller on `wire` would mint.
+    pub(crate) fn mintable(&self, caller: &Caller, wire: Wire, limit: usize) -> Vec<Vec<u8>> {
+        let mintable = self.rules.listed().filter(|(name, definition)| {
+            caller.sees(name.as_str()) && wire.admits(name.as_str(), definition).is_ok()
+        });
+        mintable.take(limit).map(|(name, _)| name.as_str().as_bytes().to_vec()).collect()
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<Known> {
         self.open.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }

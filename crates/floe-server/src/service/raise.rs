@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use floe::ledger::{Key, MAX_MARK};
-use floe::{Definition, Name};
+use floe::ledger::{Key, MAX_MARK, Reply, Reserve, Token};
+use floe::{Definition, Kind, Name};
 use tokio::time::timeout;
 
 use super::report::unreadable;
@@ -29,18 +29,104 @@ impl Service {
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
         let caller = caller.clone();
         let name = open.handle.name().clone();
-        let task =
-            tokio::task::spawn_blocking(move || service.raise_blocking(&caller, &name, &definition, next));
+        self.within_wait(move || service.raise_blocking(&caller, &name, &definition, next)).await
+    }
+
+    /// Sets the number that a name begins behind which counts and has minted nothing yet: its next ID is above `number`.
+    /// Whether it did; a name that has minted is left as it is.
+    ///
+    /// # Errors
+    /// A [`Refusal`], as for [`raise`](Self::raise), of which this never has to refuse a segment in use.
+    pub(crate) async fn begin_behind(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+        number: u64,
+    ) -> Result<bool, Refusal> {
+        // Behind 0 every name begins.
+        if number == 0 { caller.check_name(name) } else { caller.check_raise(name) }?;
+        let open = self.opened(caller, wire, name).await?;
+        let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
+        wire.admits(name, &definition)?;
+        let (caller, name) = (caller.clone(), open.handle.name().clone());
+        let set = self
+            .within_wait(move || service.begin_behind_blocking(&caller, &name, &definition, number))
+            .await?;
+        if set && number > 0 {
+            open.note_last(i64::try_from(number).unwrap_or(i64::MAX));
+        }
+        Ok(set)
+    }
+
+    /// Whether a name is there: one that counts is from its first ID on, or from when it was moved on.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the caller may not know, or the ledger cannot say.
+    pub(crate) async fn exists(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<bool, Refusal> {
+        caller.check_name(name)?;
+        let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
+        let service = Arc::clone(self);
+        self.within_wait(move || {
+            let stored = service.floe.stored(&name).map_err(|error| service.refuse_to_open(&name, error))?;
+            match stored.map(|definition| definition.kind()) {
+                None => Ok(false),
+                Some(Kind::Segment | Kind::Counter | Kind::Dated) => Ok(service.mark(&Key::name(&name))? > 0),
+                Some(_) => Ok(true),
+            }
+        })
+        .await
+    }
+
+    /// Work with the ledger, within the time that a call may wait.
+    async fn within_wait<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
         let late = |_| {
             Refusal::for_now(
                 Status::Busy,
-                "the ledger is slow to answer, so whether the name was raised is not known yet: ask again",
+                "the ledger is slow to answer, so what came of this is not known yet: ask again",
                 RETRY,
             )
         };
+        let task = tokio::task::spawn_blocking(work);
         timeout(self.max_wait, task).await.map_err(late)?.unwrap_or_else(|error| {
-            Err(Refusal::new(Status::Stopped, format!("raising the name failed: {error}")))
+            Err(Refusal::new(Status::Stopped, format!("the work on the name failed: {error}")))
         })
+    }
+
+    fn mark(&self, key: &Key) -> Result<u64, Refusal> {
+        let records = self.records(key.as_str(), 1)?;
+        Ok(records.iter().find(|record| record.key == key.as_str()).map_or(0, |record| record.mark))
+    }
+
+    fn begin_behind_blocking(
+        &self,
+        caller: &Caller,
+        name: &Name,
+        definition: &Definition,
+        number: u64,
+    ) -> Result<bool, Refusal> {
+        let key = Key::name(name);
+        let last = match (definition.kind(), number) {
+            // The time comes before its counter, which begins behind 0.
+            (Kind::Dated, 0) => None,
+            _ => position(name, definition, number.saturating_add(1))?.checked_sub(1),
+        };
+        let Some(last) = last else { return Ok(self.mark(&key)? == 0) };
+        let token = Token::random().map_err(|error| {
+            Refusal::new(Status::Stopped, format!("the operating system has no randomness to give: {error}"))
+        })?;
+        // One reservation, of the number itself, and only where nothing was reserved before: of two callers one is the first.
+        let request = Reserve { key, floor: last, count: 1, max_mark: 0, token, create: false, note: None };
+        match self.floe.ledger().reserve(&request).map_err(|error| unreadable(&error))? {
+            Reply::Got { .. } => {
+                tracing::warn!(%caller, %name, number, "a client set the number that the name begins behind");
+                Ok(true)
+            }
+            Reply::Refused { .. } => Ok(false),
+        }
     }
 
     fn raise_blocking(
@@ -50,31 +136,7 @@ impl Service {
         definition: &Definition,
         next: u64,
     ) -> Result<(), Refusal> {
-        if next > MAX_MARK {
-            return Err(Refusal::new(
-                Status::Exhausted,
-                format!("{next} is past 2^63 - 1, which no ID is: name a smaller number"),
-            ));
-        }
-        let position = match definition.unformed() {
-            Definition::Segment { increment, offset } => {
-                next.saturating_sub(*offset).div_ceil((*increment).max(1))
-            }
-            // Its first ID is 1.
-            Definition::Counter => next.saturating_sub(1),
-            Definition::Snowflake { .. } | Definition::Dated(_) => {
-                return Err(Refusal::new(
-                    Status::WrongKind,
-                    format!("the IDs of `{name}` begin with the time, so there is nothing to raise"),
-                ));
-            }
-            _ => {
-                return Err(Refusal::new(
-                    Status::WrongKind,
-                    format!("the IDs of `{name}` are not counted, so there is nothing to raise"),
-                ));
-            }
-        };
+        let position = position(name, definition, next)?;
         if position == 0 {
             return Ok(());
         }
@@ -84,9 +146,8 @@ impl Service {
             ))
         };
         let key = Key::name(name);
-        let records = self.records(key.as_str(), 1)?;
-        let mark = records.iter().find(|record| record.key == key.as_str()).map_or(0, |record| record.mark);
-        let segment = definition.kind() == floe::Kind::Segment;
+        let mark = self.mark(&key)?;
+        let segment = definition.kind() == Kind::Segment;
         if segment && mark > 0 {
             return Err(held());
         }
@@ -100,4 +161,33 @@ impl Service {
             }
         }
     }
+}
+
+/// The position of the first ID of a name that is `next` or more.
+fn position(name: &Name, definition: &Definition, next: u64) -> Result<u64, Refusal> {
+    if next > MAX_MARK {
+        return Err(Refusal::new(
+            Status::Exhausted,
+            format!("{next} is past 2^63 - 1, which no ID is: name a smaller number"),
+        ));
+    }
+    Ok(match definition.unformed() {
+        Definition::Segment { increment, offset } => {
+            next.saturating_sub(*offset).div_ceil((*increment).max(1))
+        }
+        // Its first ID is 1.
+        Definition::Counter => next.saturating_sub(1),
+        Definition::Snowflake { .. } | Definition::Dated(_) => {
+            return Err(Refusal::new(
+                Status::WrongKind,
+                format!("the IDs of `{name}` begin with the time, so there is nothing to raise"),
+            ));
+        }
+        _ => {
+            return Err(Refusal::new(
+                Status::WrongKind,
+                format!("the IDs of `{name}` are not counted, so there is nothing to raise"),
+            ));
+        }
+    })
 }

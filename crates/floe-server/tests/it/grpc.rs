@@ -3,7 +3,7 @@
 use reqwest::{Body, Client, Response};
 use tokio::time::timeout;
 
-use crate::harness::{PATIENCE, Server};
+use crate::harness::{PATIENCE, Server, until};
 
 const MINT: &str = "/floe.v1.Ids/Mint";
 
@@ -104,5 +104,44 @@ async fn a_stream_is_minted_no_faster_than_it_is_read_and_ends_with_its_client()
     let left = timeout(PATIENCE, stand_still()).await.expect("it is minted on for a client that has gone");
     assert_eq!(server.mint("orders", 1).await.len(), 1);
     assert_eq!(minted().await, left + 1);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_that_clients_do_not_read_are_held_no_more_than_all_may() {
+    let server = Server::of(
+        "default_names = { katsubushi = 'tickets' }\nlimits = { max_wait = '20s', request_timeout = '30s' }\n[[name]]\nname = 'tickets'\nkind = 'segment'\n",
+    )
+    .await;
+    // A client that takes little of what it does not read.
+    let small = 65_535;
+    let client = Client::builder().http2_prior_knowledge().timeout(PATIENCE);
+    let client = client.http2_initial_stream_window_size(small).http2_initial_connection_window_size(small);
+    let client = client.build().unwrap();
+    let call = async |path: &str, message: &[u8]| {
+        let request = client.post(server.url(path)).header("content-type", "application/grpc");
+        request.header("te", "trailers").body(frame(message)).send().await.unwrap()
+    };
+    // n = 100000; and the name, with the same count.
+    let calls: [(&str, &[u8]); 2] = [
+        ("/katsubushi.Generator/FetchMulti", b"\x08\xa0\x8d\x06"),
+        (MINT, b"\x0a\x07tickets\x10\xa0\x8d\x06"),
+    ];
+    for (path, message) in calls {
+        let (mut silent, mut refused) = (Vec::new(), 0);
+        // 1.6 MB each, of which HTTP/2 takes a few.
+        for _ in 0..70 {
+            let response = call(path, message).await;
+            match code(&response) {
+                "0" => silent.push(response),
+                "14" => refused += 1,
+                other => panic!("{path}: {other}"),
+            }
+        }
+        assert!(refused >= 10 && silent.len() >= 20, "{path}: {refused} refused, {} not", silent.len());
+        assert_eq!(code(&call(path, &[&message[..message.len() - 3], b"\x05"].concat()).await), "0");
+        drop(silent);
+        until("room for lists", || async { (code(&call(path, message).await) == "0").then_some(()) }).await;
+    }
     server.stop().await.unwrap();
 }

@@ -253,12 +253,18 @@ async fn an_id_without_a_name_is_read_as_what_it_can_be() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_that_do_not_read_their_texts_hold_no_more_than_all_may() {
-    let server = Server::of("limits = { max_wait = \"20s\", request_timeout = \"30s\" }\n[[name]]\nname = \"long\"\nkind = \"segment\"\nform = \"hashids salt=x min=255\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\n").await;
+    for path in ["/v1/mint/long", "/ids"] {
+        hold_no_more_than_all_may(path).await;
+    }
+}
+
+async fn hold_no_more_than_all_may(path: &str) {
+    let server = Server::of("limits = { max_wait = \"20s\", request_timeout = \"30s\" }\ndefault_names = { katsubushi = \"long\" }\n[[name]]\nname = \"long\"\nkind = \"segment\"\nform = \"hashids salt=x min=255\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\n").await;
     let mut silent = Vec::new();
     let mut refused = 0;
     // 26 MB each, of which a socket takes a few.
     for _ in 0..8 {
-        let response = server.get("/v1/mint/long?n=100000").await;
+        let response = server.get(&format!("{path}?n=100000")).await;
         match response.status().as_u16() {
             200 => silent.push(response),
             503 => refused += 1,
@@ -271,7 +277,7 @@ async fn clients_that_do_not_read_their_texts_hold_no_more_than_all_may() {
     // What is given up is free again.
     drop(silent);
     crate::harness::until("room for texts", || async {
-        (server.get("/v1/mint/long?n=50000").await.status() == 200).then_some(())
+        (server.get(&format!("{path}?n=50000")).await.status() == 200).then_some(())
     })
     .await;
     server.stop().await.unwrap();

@@ -14,6 +14,7 @@ mod names;
 mod operate;
 #[cfg(unix)]
 mod ports;
+mod resp;
 mod thrift;
 mod tinyid;
 mod tls;

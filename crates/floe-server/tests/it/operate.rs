@@ -1,6 +1,6 @@
 //! What operators and their machines read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -101,6 +101,40 @@ async fn each_described_route_is_served_as_described() {
     server.stop().await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_says_how_a_caller_shows_who_it_is_and_what_is_settings() {
+    let names = "[[name]]\nname = 'orders'\nkind = 'counter'\n";
+    let server = Server::of(&format!("limits = {{ max_batch = 500 }}\n{names}")).await;
+    let api = server.json("/openapi.json").await;
+    let schemes = &api["components"]["securitySchemes"];
+    assert_eq!(
+        (&schemes["bearer"]["scheme"], &schemes["basic"]["scheme"]),
+        (&"bearer".into(), &"basic".into())
+    );
+    for (path, methods) in api["paths"].as_object().unwrap() {
+        for operation in methods.as_object().unwrap().values() {
+            // A server without tokens asks for none.
+            let ways = operation["security"].as_array().unwrap();
+            let open = ["/", "/livez", "/readyz", "/problems/{problem}"].contains(&path.as_str());
+            assert_eq!(ways.len(), if open { 1 } else { 3 }, "{path}: {ways:?}");
+            for status in ["400", "408", "413", "414", "431", "503"] {
+                assert!(operation["responses"][status]["content"].is_object(), "{path}: {status}");
+            }
+        }
+    }
+    for path in ["/v1/mint/{name}", "/ids"] {
+        let parameters = api["paths"][path]["get"]["parameters"].as_array().unwrap();
+        let count = parameters.iter().find(|parameter| parameter["name"] == "n").unwrap();
+        assert_eq!(
+            (&count["schema"]["minimum"], &count["schema"]["maximum"]),
+            (&1.into(), &500.into()),
+            "{path}"
+        );
+    }
+    server.problem("/v1/mint/orders?n=501", 400).await;
+    server.stop().await.unwrap();
+}
+
 /// Each `$ref` of the description leads somewhere.
 fn references_resolve(api: &Value, value: &Value) {
     match value {
@@ -148,10 +182,21 @@ async fn the_metrics_hold_what_operators_need() {
     server.mint("u-1", 1).await;
     server.mint("u-2", 2).await;
     server.get("/nowhere").await;
-    let response = server.get("/metrics").await;
-    assert!(response.headers()["content-type"].to_str().unwrap().starts_with("application/openmetrics-text"));
-    let metrics = response.text().await.unwrap();
-    assert!(metrics.ends_with("# EOF\n"));
+    let open = server.accept("/metrics", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5").await;
+    assert_eq!(open.headers()["content-type"], "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let open = open.text().await.unwrap();
+    assert!(open.ends_with("# EOF\n") && open.contains("# TYPE floe_minted counter\n"), "{open}");
+    for accept in ["*/*", "text/plain", "text/html", "application/json"] {
+        let response = server.accept("/metrics", accept).await;
+        assert_eq!(
+            response.headers()["content-type"],
+            "text/plain; version=0.0.4; charset=utf-8",
+            "{accept}"
+        );
+    }
+    let metrics = server.text("/metrics").await;
+    assert!(!metrics.contains("# EOF") && !metrics.contains("# UNIT"), "{metrics}");
+    check_families(&metrics);
     for line in [
         "floe_minted_total{name=\"orders\"} 7",
         "floe_minted_total{name=\"tickets\"} 5",
@@ -170,12 +215,12 @@ async fn the_metrics_hold_what_operators_need() {
         "floe_build_info{version=",
         "floe_mint_waits_total{name=\"_other\"} ",
         "floe_mint_wait_seconds_total{name=\"_other\"} ",
-        "floe_ahead_milliseconds{name=\"orders\"} ",
-        "floe_horizon_days{name=\"orders\"} ",
+        "floe_ahead_seconds{name=\"orders\"} ",
+        "floe_horizon_seconds{name=\"orders\"} ",
         "floe_segment_left{name=\"tickets\"} ",
-        "floe_rollback_held_milliseconds ",
-        "floe_steady_clock_offset_milliseconds ",
-        "floe_window_left_milliseconds{worker_bits=\"10\"} ",
+        "floe_rollback_held_seconds ",
+        "floe_steady_clock_offset_seconds ",
+        "floe_window_left_seconds{worker_bits=\"10\"} ",
         "floe_worker_id{worker_bits=\"10\"} ",
         "floe_ledger_calls_total{outcome=\"granted\"} ",
         "floe_ledger_calls_total{outcome=\"refused\"} ",
@@ -189,9 +234,37 @@ async fn the_metrics_hold_what_operators_need() {
         assert!(metrics.lines().any(|line| line.starts_with(metric)), "{metric} is not in\n{metrics}");
     }
     let horizon =
-        metrics.lines().find_map(|line| line.strip_prefix("floe_horizon_days{name=\"orders\"} ")).unwrap();
-    assert!((1..30_000).contains(&horizon.parse::<i64>().unwrap()), "{horizon}");
+        metrics.lines().find_map(|line| line.strip_prefix("floe_horizon_seconds{name=\"orders\"} ")).unwrap();
+    assert!((86_400..30_000 * 86_400).contains(&horizon.parse::<i64>().unwrap()), "{horizon}");
     server.stop().await.unwrap();
+}
+
+/// What `promtool check metrics` looks for, and what a parser of the text format 0.0.4 does.
+fn check_families(metrics: &str) {
+    let (mut families, mut helped) = (BTreeMap::new(), BTreeSet::new());
+    for line in metrics.lines() {
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["#", "HELP", name, _, ..] => assert!(helped.insert(name), "{line}"),
+            ["#", "TYPE", name, kind] => {
+                assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+                assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+                for other in ["milliseconds", "days", "minutes", "hours", "micros", "millis"] {
+                    assert!(!name.split('_').any(|word| word == other), "{line}: not in a base unit");
+                }
+                assert!(families.insert(name, kind).is_none(), "{line} comes twice");
+            }
+            _ => {
+                let name = line.split(['{', ' ']).next().unwrap();
+                let of_histogram =
+                    ["_bucket", "_sum", "_count"].iter().find_map(|part| name.strip_suffix(part));
+                let family = of_histogram.filter(|family| families.get(family) == Some(&"histogram"));
+                let family = family.unwrap_or(name);
+                assert!(families.contains_key(family) && helped.contains(family), "{line} has no family");
+                line.rsplit(' ').next().unwrap().parse::<f64>().expect(line);
+            }
+        }
+    }
+    assert!(families.len() > 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]

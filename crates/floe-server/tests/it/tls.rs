@@ -20,6 +20,16 @@ use crate::harness::{Server, say, tcp, until};
 const NAMES: &str =
     "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n";
 
+/// Writes a key that its owner alone reads: a server refuses any other.
+fn write_key(file: &Path, pem: impl AsRef<[u8]>) {
+    std::fs::write(file, pem).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+}
+
 /// An authority, and certificates that it signs.
 struct Authority {
     directory: TempDir,
@@ -48,7 +58,7 @@ impl Authority {
         params.distinguished_name.push(DnType::CommonName, format!("{name}.cn"));
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        std::fs::write(self.file(&format!("{file}.key")), key.serialize_pem()).unwrap();
+        write_key(&self.file(&format!("{file}.key")), key.serialize_pem());
         std::fs::write(self.file(&format!("{file}.pem")), certificate.pem()).unwrap();
     }
 
@@ -170,9 +180,9 @@ async fn a_new_certificate_is_taken_up_and_a_broken_one_is_not() {
     let key = std::fs::read(authority.file("server.key")).unwrap();
     authority.sign("server", "localhost");
     let new_key = std::fs::read(authority.file("server.key")).unwrap();
-    std::fs::write(authority.file("server.key"), key).unwrap();
+    write_key(&authority.file("server.key"), &key);
     assert_eq!(shown().await, first);
-    std::fs::write(authority.file("server.key"), new_key).unwrap();
+    write_key(&authority.file("server.key"), &new_key);
     let written = CertificateDer::from_pem_file(authority.file("server.pem")).unwrap();
     until("the new certificate", async || (shown().await == written).then_some(())).await;
     assert_ne!(first, written);

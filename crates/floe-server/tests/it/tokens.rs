@@ -5,7 +5,7 @@ use reqwest::header::AUTHORIZATION;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{PATIENCE, Server, problem};
+use crate::harness::{PATIENCE, Server, problem, say};
 use crate::hostile::{answer, connect};
 
 const NAMES: &str = "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n\
@@ -181,4 +181,11 @@ async fn redis_clients_say_who_they_are_before_anything_else() {
         "{said}"
     );
     assert!(!said.contains("floe_0"), "{said}");
+    // A name is moved on by those who may.
+    let asked = format!(
+        "AUTH {secret}\r\nSETNX orders 9\r\nSETNX orders 0\r\nSETNX bills 0\r\nEXISTS bills\r\nEXISTS orders\r\nQUIT\r\n"
+    );
+    let said = say(TcpStream::connect(server.address).await.unwrap(), asked.as_bytes()).await;
+    let heads: Vec<_> = said.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(heads, ["+OK", "-NOPERM", ":0", "-NOPERM", "-NOPERM", ":1", "+OK"], "{said}");
 }

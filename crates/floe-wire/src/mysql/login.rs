@@ -134,7 +134,8 @@ impl<'a> Opening<'a> {
     /// Reads the packet that follows the greeting, or TLS's handshake. `offered` is what the greeting offered.
     ///
     /// # Errors
-    /// [`Error::OutOfOrder`], [`Error::TooOld`], or [`Error::Handshake`] where it is no response.
+    /// [`Error::OutOfOrder`], [`Error::TooOld`], [`Error::Compression`] in a login, or [`Error::Handshake`] where it is no
+    /// response.
     pub fn read(packet: &Packet<'a>, offered: Capabilities, after_tls: bool) -> Result<Self, Error> {
         if packet.sequence != 1 + u8::from(after_tls) {
             return Err(Error::OutOfOrder);
@@ -151,6 +152,11 @@ impl<'a> Opening<'a> {
             // A client may send the same beginning twice, but asks for TLS once.
             let asked = capabilities.has(Capabilities::TLS) && !after_tls;
             return if asked { Ok(Self::Tls) } else { Err(Error::Handshake) };
+        }
+        // A client that heeds the greeting leaves these out where they were not offered. The others send what nobody reads.
+        let unoffered = |way: Capabilities| Capabilities(theirs).has(way) && !offered.has(way);
+        if unoffered(Capabilities::COMPRESS) || unoffered(Capabilities::ZSTD) {
+            return Err(Error::Compression);
         }
         login(&mut cursor, capabilities, collation).map(Self::Login).ok_or(Error::Handshake)
     }

@@ -65,6 +65,20 @@ pub enum Statement<'a> {
     ShowVariables(Which<'a>),
     /// `SHOW WARNINGS`.
     ShowWarnings,
+    /// `SHOW FIELDS FROM t` or `SHOW COLUMNS`, and `DESCRIBE t`.
+    ShowFields {
+        /// The table.
+        table: Table<'a>,
+        /// `SHOW FULL FIELDS`, which has three columns more.
+        full: bool,
+    },
+    /// Which tables there are, as ActiveRecord asks `information_schema` for it.
+    Tables {
+        /// Only the table of this name.
+        named: Option<&'a [u8]>,
+    },
+    /// The columns of a table's primary key, as ActiveRecord asks `information_schema` for them.
+    PrimaryKey(&'a [u8]),
     /// `ALTER TABLE t AUTO_INCREMENT = n`.
     Raise {
         /// The table.
@@ -92,6 +106,8 @@ pub struct Table<'a> {
 pub struct Item<'a> {
     /// What is asked for.
     pub value: Expression<'a>,
+    /// Whether only that is asked for: `IS NULL` (true), `IS NOT NULL` (false).
+    pub is_null: Option<bool>,
     /// What the column is called: the alias, or the item as it stands in the query.
     pub name: &'a [u8],
 }
@@ -103,11 +119,11 @@ pub enum Expression<'a> {
     Variable(&'a [u8]),
     /// `name()`, without arguments: `LAST_INSERT_ID`, `DATABASE`, …
     Function(&'a [u8]),
-    /// A number without a sign.
+    /// A number without a sign, or a sum of them.
     Integer(u64),
     /// A text.
     Text(&'a [u8]),
-    /// NULL.
+    /// NULL, and `CONVERT_TZ` of three texts, which is NULL where no time zones are loaded.
     Null,
     /// `?`.
     Parameter,
@@ -214,6 +230,8 @@ impl<'a> Reader<'a> {
             Some(Statement::Rollback)
         } else if is("SHOW") {
             self.show()
+        } else if is("DESCRIBE") || is("DESC") {
+            Some(Statement::ShowFields { table: self.table()?, full: false })
         } else if is("ALTER") {
             self.keyword("TABLE").then_some(())?;
             let table = self.table()?;
@@ -287,6 +305,12 @@ impl<'a> Reader<'a> {
     }
 
     fn select(&mut self) -> Option<Statement<'a>> {
+        if self.keyword("TABLE_NAME") {
+            return self.tables();
+        }
+        if self.keyword("COLUMN_NAME") {
+            return self.primary_key();
+        }
         let mut items = Vec::new();
         loop {
             if items.len() == MOST {
@@ -314,7 +338,13 @@ impl<'a> Reader<'a> {
                 let scoped = scope && self.sign(b'.');
                 Expression::Variable(if scoped { self.name()? } else { first })
             }
-            Word::Number(digits) => Expression::Integer(integer(digits)?),
+            Word::Number(digits) => {
+                let mut sum = integer(digits)?;
+                while self.sign(b'+') {
+                    sum = sum.checked_add(self.number()?)?;
+                }
+                Expression::Integer(sum)
+            }
             Word::Text(text) => Expression::Text(text),
             Word::Sign(b'?') => {
                 self.parameters = self.parameters.checked_add(1)?;
@@ -322,10 +352,20 @@ impl<'a> Reader<'a> {
             }
             Word::Plain(word) if equal(word, "NULL") => Expression::Null,
             Word::Plain(word) => {
-                (self.sign(b'(') && self.sign(b')')).then_some(())?;
-                Expression::Function(word)
+                self.sign(b'(').then_some(())?;
+                if equal(word, "CONVERT_TZ") {
+                    (self.list(|reader| reader.text().map(|_| ()))? == 3).then_some(Expression::Null)?
+                } else {
+                    self.sign(b')').then_some(Expression::Function(word))?
+                }
             }
             _ => return None,
+        };
+        let is_null = if self.keyword("IS") {
+            let not = self.keyword("NOT");
+            self.keyword("NULL").then_some(Some(!not))?
+        } else {
+            None
         };
         let written = self.words.between(start, self.words.position());
         let explicit = self.keyword("AS");
@@ -340,7 +380,54 @@ impl<'a> Reader<'a> {
             return None;
         }
         let plain = if let Expression::Text(text) = value { text } else { written };
-        Some(Item { value, name: alias.unwrap_or(plain) })
+        let plain = if is_null.is_some() { written } else { plain };
+        Some(Item { value, is_null, name: alias.unwrap_or(plain) })
+    }
+
+    /// What is left of ActiveRecord's question for tables.
+    fn tables(&mut self) -> Option<Statement<'a>> {
+        self.phrase("FROM (SELECT table_name, table_type FROM information_schema.tables").then_some(())?;
+        self.phrase("WHERE table_schema = database()) _subquery").then_some(())?;
+        let mut named = None;
+        if self.keyword("WHERE") {
+            loop {
+                self.phrase("_subquery.").then_some(())?;
+                if self.keyword("TABLE_TYPE") {
+                    self.phrase("= 'BASE TABLE'").then_some(())?;
+                } else {
+                    self.phrase("table_name =").then_some(())?;
+                    named = Some(self.text()?);
+                }
+                if !self.keyword("AND") {
+                    break;
+                }
+            }
+        }
+        Some(Statement::Tables { named })
+    }
+
+    /// What is left of ActiveRecord's question for a primary key.
+    fn primary_key(&mut self) -> Option<Statement<'a>> {
+        self.phrase("FROM information_schema.statistics WHERE index_name = 'PRIMARY'").then_some(())?;
+        self.phrase("AND table_schema = database() AND table_name =").then_some(())?;
+        let table = self.text()?;
+        self.phrase("ORDER BY seq_in_index").then_some(Statement::PrimaryKey(table))
+    }
+
+    /// These words and signs, one after the other.
+    fn phrase(&mut self, phrase: &str) -> bool {
+        let mut wanted = Words::new(phrase.as_bytes());
+        loop {
+            let same = match (wanted.next(), self.words.peek()) {
+                (Word::End, _) => return true,
+                (Word::Plain(wanted), Word::Plain(found)) => wanted.eq_ignore_ascii_case(found),
+                (wanted, found) => wanted == found,
+            };
+            if !same {
+                return false;
+            }
+            self.words.next();
+        }
     }
 
     /// Everything up to the statement's end, save what would be a lie to accept.
@@ -386,6 +473,14 @@ impl<'a> Reader<'a> {
                 self.number()?;
             }
             return Some(Statement::ShowWarnings);
+        }
+        let full = self.keyword("FULL");
+        if self.any(&["FIELDS", "COLUMNS"]) {
+            self.any(&["FROM", "IN"]).then_some(())?;
+            return Some(Statement::ShowFields { table: self.table()?, full });
+        }
+        if full {
+            return None;
         }
         self.any(&["SESSION", "GLOBAL", "LOCAL"]);
         self.keyword("VARIABLES").then_some(())?;

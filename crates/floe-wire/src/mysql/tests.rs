@@ -130,6 +130,8 @@ fn an_opening_is_tls_or_a_login() {
         (response(all, b"u\0\xfe\0\0\0\0\0\0\0\x80pp"), Error::Handshake),
         (response(all & !0x200, b"u\0\0"), Error::TooOld),
         (response(all & !0x8000, b"u\0\0"), Error::TooOld),
+        (response(all | 0x20, b"u\0\0\0\0"), Error::Compression),
+        (response(all | 0x0400_0000, b"u\0\0\0\0"), Error::Compression),
     ] {
         assert_eq!(read(&payload, 1, false), Err(expected), "{payload:x?}");
     }

@@ -33,6 +33,25 @@ fn mysql2() {
 }
 
 #[test]
+fn sequelize_django_and_active_record() {
+    let mut ruby = Command::new("ruby");
+    ruby.arg(script("active_record.rb"));
+    for client in [node("sequelize.cjs"), python("django_tickets.py"), ruby] {
+        let mut stand = Stand::start();
+        let client = at(&stand, client);
+        let given = stand.serve(client);
+        assert!(given["tickets"].len() >= 20 && given["visits"].len() == 20, "{given:?}");
+    }
+}
+
+#[test]
+fn a_login_that_asks_for_compression_hears_why_not() {
+    let mut stand = Stand::start();
+    let client = at(&stand, python("compressed.py"));
+    stand.serve(client);
+}
+
+#[test]
 fn mysqli_and_pdo_of_php() {
     for driver in ["mysqli", "pdo"] {
         let mut stand = Stand::start();

@@ -26,7 +26,12 @@ fn shown(parsed: &Parsed<'_>) -> String {
                     Expression::Null => "NULL".to_owned(),
                     Expression::Parameter => "?".to_owned(),
                 };
-                format!("{value} as {}", text(item.name))
+                let test = match item.is_null {
+                    None => "",
+                    Some(true) => " is null",
+                    Some(false) => " is not null",
+                };
+                format!("{value}{test} as {}", text(item.name))
             };
             let items: Vec<_> = items.iter().map(item).collect();
             format!(
@@ -42,6 +47,11 @@ fn shown(parsed: &Parsed<'_>) -> String {
         Statement::ShowVariables(Which::Named(names)) => {
             format!("variables {}", names.iter().map(|name| text(name)).collect::<Vec<_>>().join(" "))
         }
+        Statement::ShowFields { table: name, full } => {
+            format!("{}fields {}", if *full { "full " } else { "" }, table(name))
+        }
+        Statement::Tables { named } => format!("tables {}", text(named.unwrap_or(b"all"))),
+        Statement::PrimaryKey(name) => format!("primary key of {}", text(name)),
         Statement::Raise { table: name, next } => format!("raise {} {next}", table(name)),
         Statement::Other(_) => "other".to_owned(),
         other => format!("{other:?}").to_lowercase(),
@@ -78,6 +88,31 @@ fn the_statements_that_floe_serves_are_told_apart() {
         ("SELECT 1, 'a b' , NULL, ?", "select 1 as 1, 'a b' as a b, NULL as NULL, ? as ? with 1"),
         ("SELECT 18446744073709551615", "select 18446744073709551615 as 18446744073709551615"),
         ("SELECT 'x' -- the end", "select 'x' as x"),
+        ("SELECT 1+1 AS result", "select 2 as result"),
+        ("SELECT 1 + 2 + 3", "select 6 as 1 + 2 + 3"),
+        (
+            "SELECT @@sql_mode, CONVERT_TZ('2001-01-01 01:00:00', 'UTC', 'UTC') IS NOT NULL",
+            "select @@sql_mode as @@sql_mode, NULL is not null as CONVERT_TZ('2001-01-01 01:00:00', 'UTC', 'UTC') IS NOT NULL",
+        ),
+        (
+            "SELECT DATABASE() IS NULL AS a, 'x' is null",
+            "select DATABASE() is null as a, 'x' is null as 'x' is null",
+        ),
+        ("SHOW FULL FIELDS FROM `tickets`", "full fields tickets"),
+        ("show columns in d.t", "fields d/t"),
+        ("DESCRIBE t", "fields t"),
+        (
+            "SELECT table_name FROM (SELECT table_name, table_type FROM information_schema.tables  WHERE table_schema = database()) _subquery",
+            "tables all",
+        ),
+        (
+            "SELECT table_name FROM (SELECT table_name, table_type FROM information_schema.tables  WHERE table_schema = database()) _subquery WHERE _subquery.table_type = 'BASE TABLE' AND _subquery.table_name = 't'",
+            "tables t",
+        ),
+        (
+            "SELECT column_name\nFROM information_schema.statistics\nWHERE index_name = 'PRIMARY'\n  AND table_schema = database()\n  AND table_name = 'tickets'\nORDER BY seq_in_index",
+            "primary key of tickets",
+        ),
         ("SET NAMES utf8mb4", "set"),
         ("SET NAMES 'utf8mb4' COLLATE 'utf8mb4_general_ci'", "set"),
         ("SET autocommit=0", "set autocommit false"),
@@ -124,6 +159,19 @@ fn anything_else_is_other() {
         "SELECT @x",
         "SELECT VERSION(",
         "SELECT SLEEP(5)",
+        "SELECT 1+",
+        "SELECT 1+a",
+        "SELECT 18446744073709551615+1",
+        "SELECT CONVERT_TZ('a', 'b')",
+        "SELECT CONVERT_TZ(now(), 'UTC', 'UTC')",
+        "SELECT 1 IS",
+        "SELECT 1 IS NOT",
+        "SELECT table_name FROM information_schema.columns",
+        "SELECT column_name FROM information_schema.statistics",
+        "SHOW FULL VARIABLES",
+        "SHOW FULL FIELDS",
+        "SHOW FIELDS FROM t LIKE 'a'",
+        "DESCRIBE t id",
         "SELECT 1 AS",
         "SELECT 'it\\'s'",
         "SELECT 'it''s'",
@@ -197,6 +245,7 @@ proptest! {
             prop::sample::select(vec![
                 "SELECT", "INSERT", "INTO", "t", "(", ")", "VALUES", "'a'", ",", ";", "@@", "x", ".", "=", "5", "?",
                 " ", "\n", "`q`", "'", "\"", "`", "\\", "/*", "*/", "/*!", "#", "--", "SET", "autocommit", "é",
+                "+", "IS", "NOT", "NULL", "CONVERT_TZ", "SHOW", "FULL", "FIELDS", "FROM", "table_name", "_subquery",
             ]),
             0..40,
         ),

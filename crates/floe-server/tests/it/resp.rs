@@ -1,0 +1,156 @@
+//! Redis' protocol over raw sockets: the recipes that set a key up, and what clients ask before they begin.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::harness::{Server, say};
+
+const NAMES: &str = "[[name]]\nname = 'visits'\nkind = 'counter'\n[[name]]\nname = 'tickets'\nkind = 'segment'\nincrement = 2\noffset = 1\n\
+    [[name]]\nname = 'orders'\nkind = 'snowflake'\nlayout = 'twitter'\n\
+    [[name]]\nname = 'invoice'\nkind = 'dated'\ndigits = 6\nzone = 'UTC'\n[[name]]\nname = 'day-*'\nkind = 'counter'\n";
+
+async fn answers(server: &Server, asked: &[&str]) -> Vec<String> {
+    answers_at(server.address, asked).await
+}
+
+async fn answers_at(address: SocketAddr, asked: &[&str]) -> Vec<String> {
+    // As clients send them.
+    let array = |line: &str| {
+        let words: Vec<_> = line.split(' ').collect();
+        let bulks: String = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
+        format!("*{}\r\n{bulks}", words.len())
+    };
+    let request: String = asked.iter().copied().chain(["QUIT"]).map(array).collect();
+    let said = say(TcpStream::connect(address).await.unwrap(), request.as_bytes()).await;
+    said.strip_suffix("+OK\r\n").unwrap().lines().map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_name_begins_behind_the_number_that_set_nx_gives() {
+    let server = Server::of(NAMES).await;
+    let asked = [
+        ("EXISTS visits tickets day-1 visits", ":0"),
+        ("SETNX visits 100", ":1"),
+        ("EXISTS visits tickets day-1 visits", ":2"),
+        ("SETNX visits 500", ":0"),
+        ("SET visits 500 NX", "$-1"),
+        ("INCR visits", ":101"),
+        ("SET tickets 1000 NX EX 86400", "+OK"),
+        ("INCR tickets", ":1001"),
+        ("INCR tickets", ":1003"),
+        ("SET tickets 5 nx", "$-1"),
+        // A time to live deletes nothing, and 0 is behind no number.
+        ("SET day-1 0 EX 10 NX", "+OK"),
+        ("INCR day-1", ":1"),
+        ("SET day-1 0 NX", "$-1"),
+        ("SETNX invoice 0", ":1"),
+    ];
+    let said = answers(&server, &asked.map(|(asked, _)| asked)).await;
+    assert_eq!(said, asked.map(|(_, answer)| answer));
+    let asked = ["SETNX day-2 7", "GET day-2", "MULTI", "SETNX day-3 1", "INCR day-3", "EXEC"];
+    let expected = [":1", "$1", "7", "+OK", "+QUEUED", "+QUEUED", "*2", ":1", ":2"];
+    assert_eq!(answers(&server, &asked).await, expected);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_that_set_a_name_at_once_one_does() {
+    let server = Server::of(NAMES).await;
+    let address = server.address;
+    let mut setting = JoinSet::new();
+    for turn in 1..=20 {
+        setting.spawn(
+            async move { answers_at(address, &[&format!("SETNX day-1 {turn}000"), "GET day-1"]).await },
+        );
+    }
+    let all = setting.join_all().await;
+    let first: Vec<_> = all.iter().filter(|said| said[0] == ":1").collect();
+    assert_eq!(first.len(), 1, "{all:?}");
+    let begun: u64 = first[0][2].parse().unwrap();
+    assert_eq!(answers(&server, &["INCR day-1"]).await, [format!(":{}", begun + 1)]);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_choose_or_repeat_a_number_is_refused_with_the_reason() {
+    let server = Server::of(NAMES).await;
+    for (asked, begins, says) in [
+        ("SET visits 5", "-ERR", "SET name n NX"),
+        ("SET visits 5 XX", "-ERR", "repeat IDs"),
+        ("SET visits 5 NX GET", "-ERR", "SET name n NX"),
+        ("SET visits 5 NX EX", "-ERR", "syntax error"),
+        ("SET visits 5 NX EX 0", "-ERR", "invalid expire time"),
+        ("SET visits 5 NX EX 1 PX 1", "-ERR", "syntax error"),
+        ("SET visits five NX", "-ERR", "not an integer"),
+        ("SETNX visits -1", "-ERR", "below 0"),
+        ("SETNX visits 9223372036854775807", "-OVERFLOW", "2^63"),
+        ("SETNX orders 5", "-WRONGTYPE", "begin with the time"),
+        ("SETNX nobody 5", "-NOKEY", "nobody"),
+        ("SETNX visits", "-ERR", "wrong number of arguments for 'setnx' command"),
+        ("EXISTS", "-ERR", "wrong number of arguments for 'exists' command"),
+        ("DEL visits", "-ERR", "would repeat its IDs"),
+        ("UNLINK visits", "-ERR", "would repeat its IDs"),
+        ("FLUSHALL", "-ERR", "would repeat its IDs"),
+        ("GETSET visits 5", "-ERR", "a client chose"),
+        // Not NOSCRIPT, which asks for the script.
+        ("EVALSHA 5 0", "-ERR", "runs no scripts"),
+        ("SCRIPT LOAD x", "-ERR", "runs no scripts"),
+        ("HELLO 4", "-NOPROTO", "unsupported protocol version"),
+        ("HELLO x", "-ERR", "Protocol version is not an integer or out of range"),
+        ("NOTHING", "-ERR", "unknown command 'NOTHING'"),
+    ] {
+        let said = answers(&server, &[asked]).await.join(" ");
+        assert!(said.starts_with(begins) && said.contains(says), "{asked}: {said}");
+    }
+    // Word for word, since libraries compare all of it.
+    assert_eq!(
+        answers(&server, &["AUTH secret"]).await,
+        [
+            "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+        ]
+    );
+    assert_eq!(answers(&server, &["INCR visits", "EXISTS orders nobody"]).await, [":1", ":1"]);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn info_has_the_sections_that_were_asked_for() {
+    let server = Server::of(NAMES).await;
+    let all = answers(&server, &["INFO"]).await;
+    for line in ["# Server", "# Clients", "connected_clients:1", "loading:0", "role:master", "ready:1"] {
+        assert!(all.iter().any(|found| found == line), "{line} is not in {all:?}");
+    }
+    let clients = answers(&server, &["INFO clients"]).await;
+    assert!(
+        clients.contains(&"# Clients".to_owned()) && !clients.contains(&"# Server".to_owned()),
+        "{clients:?}"
+    );
+    assert_eq!(answers(&server, &["INFO nothing"]).await, ["$0", ""]);
+    assert_eq!(answers(&server, &["INFO everything"]).await.len(), all.len());
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_of_memcached_that_begins_with_incr_hears_so_and_is_closed() {
+    let ports = "resp = '127.0.0.1:0'\n";
+    let server = Server::of(&format!("{ports}{NAMES}")).await;
+    for line in ["incr visits 1\r\n", "decr visits 1\r\n", "incr visits 5 noreply\r\n"] {
+        let said = say(TcpStream::connect(server.address).await.unwrap(), line.as_bytes()).await;
+        assert!(
+            said.starts_with("CLIENT_ERROR bad-request: ") && said.contains("serves get"),
+            "{line}: {said}"
+        );
+    }
+    // What Redis has under the name stays Redis', and so does everything on Redis' own port.
+    let typed =
+        say(TcpStream::connect(server.address).await.unwrap(), b"incr visits\r\nincr visits 1\r\nquit\r\n")
+            .await;
+    assert!(typed.starts_with(":1\r\n-ERR wrong number") && typed.ends_with("+OK\r\n"), "{typed}");
+    let (_, own) = &server.started.ports[0];
+    let typed = TcpStream::connect(crate::harness::tcp(own)).await.unwrap();
+    let typed = say(typed, b"incr visits 1\r\nquit\r\n").await;
+    assert!(typed.starts_with("-ERR wrong number") && typed.ends_with("+OK\r\n"), "{typed}");
+    server.stop().await.unwrap();
+}
