@@ -375,7 +375,8 @@ pub(crate) enum Marks {
     /// NEXT is the first ID above all that is reserved, as it would be printed; a node that runs may still mint below
     /// it, from what it holds. MARK is what the ledger keeps, in positions: those below it are reserved.
     /// A segment's position n is the number offset + increment * n, a counter's is n + 1, and a dated name's is the day
-    /// since 1970 times 2^40, plus the day's number less 1. `floe marks raise` takes an ID, and no position.
+    /// (or the month, or the year) since 1970 times 2^40, plus its number less 1. `floe marks raise` takes an ID, and no
+    /// position.
     List {
         /// Print JSON
         #[arg(long)]
