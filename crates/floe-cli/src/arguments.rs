@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use floe::ledger::MAX_MARK;
-use floe::{Kind, Layout, LayoutError};
+use floe::{DateFormat, Kind, Layout, LayoutError};
 use floe_sim::fleet::MOST_NODES;
 use floe_sim::run::ENTRANTS;
 use floe_sim::scenario::Class;
@@ -253,7 +253,7 @@ pub(crate) struct Shape {
     /// snowflake, segment, counter, dated, uuid4, uuid7, ulid, objectid, ksuid or nanoid [default: snowflake]
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<Kind>,
-    /// The bit fields of a snowflake: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z" [default: twitter]
+    /// The bit fields of a snowflake: a preset such as twitter or "sonyflake epoch=2020-01-01T00:00:00Z", or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z" [default: twitter]
     #[arg(long, value_name = "LAYOUT", value_parser = layout)]
     pub(crate) layout: Option<Layout>,
     /// The distance of a segment's numbers [default: 1]
@@ -265,6 +265,9 @@ pub(crate) struct Shape {
     /// The time zone whose days a dated name counts [default: UTC]
     #[arg(long, value_name = "ZONE")]
     pub(crate) zone: Option<String>,
+    /// The date in a dated name's IDs, and how often its counter begins anew: yyyyMMdd, yyyyMM, yyyy, yyMMdd, yyMM or yy [default: yyyyMMdd]
+    #[arg(long, value_name = "DATE")]
+    pub(crate) date: Option<DateFormat>,
     /// The digits of a dated name's counter [default: 6]
     #[arg(long, value_name = "DIGITS", allow_negative_numbers = true)]
     pub(crate) digits: Option<u8>,
@@ -281,7 +284,7 @@ pub(crate) struct Inspect {
     /// The ID, as it was pasted; - reads one from each line of stdin
     #[arg(allow_hyphen_values = true)]
     pub(crate) id: String,
-    /// Read it by this layout: a preset, or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z"
+    /// Read it by this layout: a preset such as twitter or "sonyflake epoch=2020-01-01T00:00:00Z", or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z"
     #[arg(long, value_name = "LAYOUT", value_parser = layout, conflicts_with = "name")]
     pub(crate) layout: Option<Layout>,
     /// Read it by the definition of this name, as a ledger or a server has it
@@ -372,7 +375,8 @@ pub(crate) enum Marks {
     /// NEXT is the first ID above all that is reserved, as it would be printed; a node that runs may still mint below
     /// it, from what it holds. MARK is what the ledger keeps, in positions: those below it are reserved.
     /// A segment's position n is the number offset + increment * n, a counter's is n + 1, and a dated name's is the day
-    /// since 1970 times 2^40, plus the day's number less 1. `floe marks raise` takes an ID, and no position.
+    /// (or the month, or the year) since 1970 times 2^40, plus its number less 1. `floe marks raise` takes an ID, and no
+    /// position.
     List {
         /// Print JSON
         #[arg(long)]

@@ -20,7 +20,7 @@ pub(crate) enum Inspected {
     Segment { id: u64, nth: u64, increment: u64, offset: u64 },
     /// The number itself.
     Counter { id: u64 },
-    /// A date and the number within its day.
+    /// A date (the first day of its month or year, where those count) and the number within its period.
     Dated { text: String, shape: DatedShape, day: Date, number: u64 },
 }
 
@@ -61,7 +61,7 @@ impl Inspected {
         // The number form has no prefix.
         let digits = text.strip_prefix(prefix).unwrap_or(text);
         let refuse = |why: &str| {
-            let form = format!("{prefix}yyyyMMdd and then {} digits", shape.digits());
+            let form = format!("{prefix}{} and then {} digits", shape.date(), shape.digits());
             Err(Failure::usage(format_args!("{text:?} is not an ID of this dated name: {why}"))
                 .hint(format_args!("its IDs are written as {form}")))
         };
@@ -69,10 +69,10 @@ impl Inspected {
             let at = at + text.len() - digits.len();
             return refuse(&format!("{character:?} at byte {at} is not a decimal digit"));
         }
-        let Some((date, number)) = digits.split_at_checked(8) else {
+        let Some((date, number)) = digits.split_at_checked(shape.date().width()) else {
             return refuse("it is shorter than a date");
         };
-        let Ok(day) = Date::strptime("%Y%m%d", date) else {
+        let Some(day) = shape.date().read(date) else {
             return refuse(&format!("{date} is not a date"));
         };
         if number.len() < usize::from(shape.digits()) {
@@ -136,8 +136,8 @@ impl Inspected {
                      every number below it was handed out, or given up, before it; it holds no time and no worker\n"
                 )),
             Self::Dated { text, shape, day, number } => Reading::new(kind, kind, "decimal", text)
-                .fact("date", format!("{day} in {}", shape.zone()))
-                .fact("number", format!("{number} of that day"))
+                .fact("date", format!("{} in {}", written(shape, *day), shape.zone()))
+                .fact("number", format!("{number} of that {}", shape.date().period()))
                 .with("time", day.to_string())
                 .with("position", *number)
                 .explained(pieces(text, shape, *day, *number)),
@@ -145,18 +145,26 @@ impl Inspected {
     }
 }
 
+/// A dated name's date, as far as its IDs tell it.
+fn written(shape: &DatedShape, day: Date) -> String {
+    match shape.date().period() {
+        "day" => day.to_string(),
+        "month" => day.strftime("%Y-%m").to_string(),
+        _ => day.strftime("%Y").to_string(),
+    }
+}
+
 /// What stands where in a dated name's ID.
 fn pieces(text: &str, shape: &DatedShape, day: Date, number: u64) -> String {
     let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
+    let period = shape.date().period();
     let mut lines =
-        String::from("the date, and the number within that day, are written one after the other:\n");
+        format!("the date, and the number within that {period}, are written one after the other:\n");
+    let (date, counter) = digits.split_at_checked(shape.date().width()).unwrap_or((digits, ""));
     let cells: Vec<(&str, String)> = [
         (text.strip_suffix(digits).unwrap_or_default(), "prefix".to_owned()),
-        (digits.get(..8).unwrap_or_default(), format!("date {day} in {}", shape.zone())),
-        (
-            digits.get(8..).unwrap_or_default(),
-            format!("number {number} of that day, in at least {} digits", shape.digits()),
-        ),
+        (date, format!("date {} in {}", written(shape, day), shape.zone())),
+        (counter, format!("number {number} of that {period}, in at least {} digits", shape.digits())),
     ]
     .into();
     let width = cells.iter().map(|(cell, _)| cell.len()).max().unwrap_or(0);
@@ -276,6 +284,29 @@ mod tests {
         assert_eq!(nth, 20);
         assert!(Inspected::read("42", &odd).is_err());
         assert!(Inspected::read("0", &odd).is_err());
+    }
+
+    #[test]
+    fn a_dated_id_is_read_by_the_date_of_its_name() {
+        use floe::DateFormat;
+        for (format, text, date, wrong) in [
+            (DateFormat::Month, "INV202611000123", "2026-11", "INV202613000123"),
+            (DateFormat::Year, "INV2026000123", "2026", "INV1969000123"),
+            (DateFormat::ShortDay, "INV261120000123", "2026-11-20", "INV261131000123"),
+            (DateFormat::ShortMonth, "INV2611000123", "2026-11", "INV0911000123"),
+            (DateFormat::ShortYear, "INV26000123", "2026", "INV2600123"),
+        ] {
+            let shape =
+                DatedShape::with_date(format, "UTC", 6, "INV", floe::Overflow::Refuse).expect("a shape");
+            let dated = Definition::Dated(shape);
+            let reading = Inspected::read(text, &dated).expect("an ID").reading();
+            let json = reading.json().to_string();
+            assert!(json.contains("\"position\":123"), "{json}");
+            let explained = reading.explanation;
+            assert!(explained.contains(&format!("date {date} in UTC")), "{explained}");
+            assert!(explained.contains(&format!("of that {}", format.period())), "{explained}");
+            assert!(Inspected::read(wrong, &dated).is_err(), "{wrong} was read");
+        }
     }
 
     #[test]

@@ -48,19 +48,8 @@ impl Asked {
     fn new(text: &str, now: UnixMillis) -> Self {
         let mut words: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
         let mut assumed = Vec::new();
-        let preset = words.first().and_then(|name| Layout::preset(name)).filter(|_| words.len() > 1);
-        if let Some(preset) = preset {
-            // Its words, save those that follow its name and say something else.
-            let own = preset.to_string();
-            let said = words.split_off(1);
-            let key = |word: &str| word.split_once('=').map(|(key, _)| key.to_owned());
-            let unsaid = |word: &&str| !said.iter().any(|said| key(word).is_some() && key(said) == key(word));
-            words = own.split(' ').filter(unsaid).map(str::to_owned).collect();
-            let wide = words.pop_if(|word| word == "wide").filter(|wide| !said.contains(wide));
-            words.extend(said);
-            words.extend(wide);
-        }
-        if words.iter().any(|word| word.contains(':')) {
+        // A preset says both.
+        if words.first().is_some_and(|word| word.contains(':')) {
             // The first of this year: who makes a layout begins about now.
             let year: String = now.to_string().chars().take(4).collect();
             let wide = words.pop_if(|word| word == "wide");

@@ -3,7 +3,6 @@
 use floe::form::Buffer;
 use floe::ledger::{Key, Ledger, MAX_MARK};
 use floe::{DatedShape, Definition, Name};
-use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -173,11 +172,7 @@ fn mark_of(ledger: &dyn Ledger, key: &Key) -> Outcome<u64> {
     }
 }
 
-/// A dated name's position is its day, counted from 1970, in the bits from this one on; below it the numbers of the
-/// day, from 0.
-const DAY_SHIFT: u32 = 40;
-
-/// The first number of a counter, and of each day of a dated name: position 0 is printed so.
+/// The first number of a counter, and of each period of a dated name: position 0 is printed so.
 const FIRST: u64 = 1;
 
 /// The ID that comes next at `mark`, as it is printed.
@@ -202,20 +197,13 @@ fn next_id(definition: &Definition, mark: u64) -> String {
     }
 }
 
-/// A day that has passed is not gone back to: its next ID is the first of the day on which it is minted.
+/// A period that has passed is not gone back to: its next ID is the first of the one in which it is minted.
 fn next_dated(shape: &DatedShape, mark: u64) -> String {
     let today = jiff::Timestamp::now().in_tz(shape.zone()).map(|now| now.date());
-    let day = i64::try_from(mark >> DAY_SHIFT)
-        .ok()
-        .and_then(|days| jiff::Span::new().try_days(days).and_then(|span| EPOCH.checked_add(span)).ok());
-    let (Ok(today), Some(day)) = (today, day) else { return "none: used up".to_owned() };
-    let within = mark & ((1 << DAY_SHIFT) - 1);
-    let (day, number) = if day < today { (today, FIRST) } else { (day, within + FIRST) };
-    let width = usize::from(shape.digits());
-    format!("{}{}{number:0width$}", shape.prefix(), day.strftime("%Y%m%d"))
+    let first = today.ok().and_then(|today| shape.position(today, FIRST));
+    let next = first.and_then(|first| shape.id_at(first.max(mark)));
+    next.map_or_else(|| "none: used up".to_owned(), |id| id.to_string())
 }
-
-const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
 /// The position from which on every ID is at least `to`.
 fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
@@ -235,13 +223,11 @@ fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
         }
         Definition::Counter => id(to)?.saturating_sub(FIRST),
         dated @ Definition::Dated(_) => match Inspected::read(to, dated)? {
-            Inspected::Dated { day, number, .. } => {
-                let days = u64::try_from(EPOCH.duration_until(day).as_hours() / 24).ok();
-                let within = Some(number.saturating_sub(FIRST)).filter(|number| number >> DAY_SHIFT == 0);
-                let position = days.zip(within).map(|(days, within)| days << DAY_SHIFT | within);
+            Inspected::Dated { shape, day, number, .. } => {
+                let position = shape.position(day, number.max(FIRST));
                 position.filter(|position| *position <= MAX_MARK).ok_or_else(|| {
                     Failure::usage(format_args!(
-                        "{to} lies outside the days and numbers that a dated name has"
+                        "{to} lies outside the dates and numbers that a dated name has"
                     ))
                     .hint("name an ID of a day from 1970 on")
                 })?

@@ -24,6 +24,7 @@ impl Shape {
             || self.increment.is_some()
             || self.offset.is_some()
             || self.zone.is_some()
+            || self.date.is_some()
             || self.digits.is_some()
             || self.prefix.is_some()
     }
@@ -38,6 +39,7 @@ impl Shape {
             (self.increment.is_some(), Kind::Segment, "--increment"),
             (self.offset.is_some(), Kind::Segment, "--offset"),
             (self.zone.is_some(), Kind::Dated, "--zone"),
+            (self.date.is_some(), Kind::Dated, "--date"),
             (self.digits.is_some(), Kind::Dated, "--digits"),
             (self.prefix.is_some(), Kind::Dated, "--prefix"),
         ]
@@ -58,7 +60,8 @@ impl Shape {
                 offset: self.offset.unwrap_or(1),
             },
             Kind::Counter => Definition::Counter,
-            Kind::Dated => Definition::Dated(DatedShape::new(
+            Kind::Dated => Definition::Dated(DatedShape::with_date(
+                self.date.unwrap_or_default(),
                 self.zone.as_deref().unwrap_or("UTC"),
                 self.digits.unwrap_or(6),
                 self.prefix.as_deref().unwrap_or_default(),
@@ -86,7 +89,9 @@ impl Shape {
     fn implied(&self) -> Kind {
         if self.increment.is_some() || self.offset.is_some() {
             Kind::Segment
-        } else if self.zone.is_some() || self.digits.is_some() || self.prefix.is_some() {
+        } else if [self.zone.is_some(), self.date.is_some(), self.digits.is_some(), self.prefix.is_some()]
+            .contains(&true)
+        {
             Kind::Dated
         } else {
             Kind::Snowflake
@@ -161,6 +166,8 @@ mod tests {
         assert_eq!(settle(Shape { kind: Some(Kind::Counter), ..Shape::default() }), Some(Kind::Counter));
         assert_eq!(settle(Shape { increment: Some(2), ..Shape::default() }), Some(Kind::Segment));
         assert_eq!(settle(Shape { zone: Some("UTC".into()), ..Shape::default() }), Some(Kind::Dated));
+        let date = Some(floe::DateFormat::ShortMonth);
+        assert_eq!(settle(Shape { date, ..Shape::default() }), Some(Kind::Dated));
     }
 
     #[test]

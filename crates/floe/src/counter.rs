@@ -18,28 +18,26 @@ use crate::wait::{self, Attempt, Bell, Step};
 /// Mints 1, 2, 3, … strictly increasing over the whole cluster: a call that begins after another has returned gets a
 /// larger number.
 ///
-/// Every call needs the ledger; calls that come at once share a trip to it.
+/// Every call needs the ledger; calls that come at once share a trip to it. Numbers can be missing: what was reserved for a
+/// caller that went away, or whose process was killed, is never handed out.
 #[derive(Clone)]
 pub struct Counter(Counting);
 
-/// Mints IDs of a date and a counter that begins at 1 each day, increasing over the whole cluster.
+/// Mints IDs of a date and a counter that begins at 1 each day, month or year, increasing over the whole cluster.
 #[derive(Clone)]
 pub struct Dated {
     counting: Counting,
     shape: Arc<DatedShape>,
 }
 
-/// A dated position is `day * 2^40 + counter - 1`.
-pub(crate) const DAY_BITS: u32 = 40;
+/// A dated position is `period * 2^40 + counter - 1`; periods are days, months or years from 1970.
+pub(crate) const PERIOD_BITS: u32 = 40;
 
 #[derive(Clone)]
 struct Counting {
     name: Name,
     shared: Arc<Shared>,
 }
-
-/// 9999-12-31, the last day that eight digits write.
-pub(crate) const LAST_DAY: u64 = 2_932_896;
 
 /// One caller's place in a name's queue.
 pub(crate) struct Ticket {
@@ -192,15 +190,15 @@ impl Dated {
         &self.counting.name
     }
 
-    /// Zone, digits, prefix and overflow.
+    /// Zone, date, digits, prefix and overflow.
     pub fn shape(&self) -> &DatedShape {
         &self.shape
     }
 
-    /// Mints the day's next ID, waiting at most `max_wait`.
+    /// Mints the next ID of the day, month or year, waiting at most `max_wait`.
     ///
     /// # Errors
-    /// [`MintError`]; `Exhausted` when the day's digits are used up.
+    /// [`MintError`]; `Exhausted` when the period's digits are used up.
     pub fn mint(&self) -> Result<DatedId, MintError> {
         self.mint_many(1)?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
     }
@@ -213,7 +211,7 @@ impl Dated {
         self.mint_many_async(1).await?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
     }
 
-    /// Mints `count` IDs of one day, which follow one another.
+    /// Mints `count` IDs of one period, which follow one another.
     ///
     /// # Errors
     /// [`MintError`].
@@ -244,7 +242,8 @@ impl fmt::Debug for Dated {
     }
 }
 
-/// A date and the day's counter. Its text is `prefix + yyyyMMdd + counter`, the counter padded with zeros.
+/// A date and its period's counter. Its text is the prefix, the date as [`DatedShape::date`] says, and the counter, padded
+/// with zeros.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatedId {
     date: Date,
@@ -253,16 +252,19 @@ pub struct DatedId {
 }
 
 impl DatedId {
-    pub(crate) fn at(position: u64, shape: Arc<DatedShape>) -> Self {
-        Self { date: date_of(position >> DAY_BITS), counter: (position & ((1 << DAY_BITS) - 1)) + 1, shape }
+    /// The ID at a position; `None` where its date cannot be written.
+    pub(crate) fn at(position: u64, shape: &Arc<DatedShape>) -> Option<Self> {
+        let date = shape.date().date_of(position >> PERIOD_BITS)?;
+        let counter = (position & ((1 << PERIOD_BITS) - 1)) + 1;
+        Some(Self { date, counter, shape: Arc::clone(shape) })
     }
 
-    /// The day.
+    /// The day; of a name that counts months or years, the first of them.
     pub fn date(&self) -> Date {
         self.date
     }
 
-    /// The day's count, from 1.
+    /// The period's count, from 1.
     pub fn counter(&self) -> u64 {
         self.counter
     }
@@ -272,12 +274,13 @@ impl DatedId {
         self.shape.prefix()
     }
 
-    /// `yyyyMMdd * 10^digits + counter` as one number. A counter that outgrew its digits has a power of ten more for
+    /// `date * 10^digits + counter` as one number. A counter that outgrew its digits has a power of ten more for
     /// each; `None` where that passes 63 bits.
     pub fn number(&self) -> Option<Id> {
         let digits = self.counter.ilog10() + 1;
         let scale = 10_u64.checked_pow(digits.max(u32::from(self.shape.digits())))?;
-        let number = yyyymmdd(self.date).checked_mul(scale)?.checked_add(self.counter)?;
+        let date = self.shape.date().digits_of(self.date);
+        let number = date.checked_mul(scale)?.checked_add(self.counter)?;
         Id::try_from(number).ok()
     }
 }
@@ -285,11 +288,18 @@ impl DatedId {
 impl fmt::Display for DatedId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = usize::from(self.shape.digits());
-        write!(f, "{}{:08}{:0digits$}", self.shape.prefix(), yyyymmdd(self.date), self.counter)
+        let (format, prefix) = (self.shape.date(), self.shape.prefix());
+        write!(
+            f,
+            "{prefix}{:0width$}{:0digits$}",
+            format.digits_of(self.date),
+            self.counter,
+            width = format.width()
+        )
     }
 }
 
-/// IDs of one day that were minted in one step.
+/// IDs of one period that were minted in one step.
 #[derive(Clone, Debug)]
 pub struct DatedBatch {
     next: u64,
@@ -302,10 +312,11 @@ impl Iterator for DatedBatch {
 
     fn next(&mut self) -> Option<DatedId> {
         let position = self.next;
-        (position < self.end).then(|| {
-            self.next += 1;
-            DatedId::at(position, Arc::clone(&self.shape))
-        })
+        if position >= self.end {
+            return None;
+        }
+        self.next += 1;
+        DatedId::at(position, &self.shape)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -315,23 +326,3 @@ impl Iterator for DatedBatch {
 }
 
 impl ExactSizeIterator for DatedBatch {}
-
-/// The date so many days after 1970-01-01.
-pub(crate) fn date_of(day: u64) -> Date {
-    let days = i32::try_from(day).unwrap_or(i32::MAX);
-    let first = jiff::civil::date(1970, 1, 1);
-    first.checked_add(jiff::Span::new().try_days(days).unwrap_or_default()).unwrap_or(Date::MAX)
-}
-
-/// The day of an instant in a zone, counted from 1970-01-01; `None` before it or outside the calendar.
-pub(crate) fn day_at(shape: &DatedShape, time: crate::time::UnixMillis) -> Option<u64> {
-    let time = jiff::Timestamp::from_millisecond(time.get()).ok()?;
-    let date = shape.time_zone().to_datetime(time).date();
-    let days = date.since(jiff::civil::date(1970, 1, 1)).ok()?.get_days();
-    u64::try_from(days).ok()
-}
-
-fn yyyymmdd(date: Date) -> u64 {
-    let part = |value: i16| u64::try_from(value).unwrap_or(0);
-    part(date.year()) * 10_000 + part(date.month().into()) * 100 + part(date.day().into())
-}

@@ -17,7 +17,7 @@ mod keys;
 mod registered;
 mod text;
 
-pub use dated::{DatedShape, Overflow};
+pub use dated::{DateFormat, DatedShape, Overflow};
 pub(crate) use keys::{key_names, same_key, same_keys};
 pub(crate) use registered::check_type_name;
 pub use registered::{Properties, Registered};
@@ -42,7 +42,7 @@ pub enum Definition {
     },
     /// 1, 2, 3, … strictly increasing over the whole cluster.
     Counter,
-    /// The date followed by a counter that begins anew each day.
+    /// The date followed by a counter that begins anew each day, month or year.
     Dated(DatedShape),
     /// UUIDs of version 4, as of [`UuidV4Generator`](crate::kind::UuidV4Generator). Nothing is reserved for these and
     /// the kinds that follow.

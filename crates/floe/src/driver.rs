@@ -19,7 +19,7 @@ use crate::node::{Call, Node, Op};
 use crate::signal::Signal;
 use crate::status::{Calls, LedgerCalls};
 use crate::sync::lock_std as lock;
-use crate::time::MonoMillis;
+use crate::time::{MonoMillis, UnixMillis};
 use crate::wait::{Alarm, Alarms};
 
 /// How long callers of a counter are waited for at most before the next trip to the ledger, which they may share; half
@@ -119,11 +119,15 @@ impl Shared {
         Ok(())
     }
 
-    /// What to tell a caller whose patience is at its end, and who waited for a range or for the clock.
-    pub(crate) fn too_late(&self, line: &Line, for_range: bool) -> MintError {
+    /// What to tell a caller whose patience is at its end, and who waited for a range, or for the clock to be at `due`.
+    pub(crate) fn too_late(&self, line: &Line, for_range: bool, due: Option<UnixMillis>) -> MintError {
         line.check().err().unwrap_or_else(|| match for_range {
             true => self.no_answer(),
-            false => MintError::Busy { retry: Duration::from_millis(10) },
+            false => {
+                let left = due.map_or(0, |due| due.since(self.clock.look().stamp.time()));
+                let millis = u64::try_from(left).unwrap_or(0).max(10);
+                MintError::Busy { retry: Duration::from_millis(millis) }
+            }
         })
     }
 
@@ -353,8 +357,9 @@ impl Alarms for Shared {
         self.clock.mono()
     }
 
-    fn wake_at(&self, at: MonoMillis, waker: &Waker) -> Alarm {
+    fn wake_at(&self, at: MonoMillis, waker: &Waker, earlier: Option<Alarm>) -> Alarm {
         let mut clockwork = lock(&self.clockwork);
+        earlier.and_then(|earlier| clockwork.alarms.remove(&earlier));
         clockwork.last += 1;
         let alarm = Alarm(at, clockwork.last);
         let first = clockwork.alarms.first_key_value().is_none_or(|(earliest, _)| at < earliest.0);

@@ -99,7 +99,7 @@ impl<I: IdRepr> Generator<I> {
     }
 
     fn mint_patiently(&self) -> Result<I, MintError> {
-        let many = MintMany { generator: self, count: 1, drawn: None, homeless: false };
+        let many = MintMany::new(self, 1);
         let batch = wait::block(many, &*self.shared, self.shared.max_wait_ms)?;
         Ok(self.place(batch.start, batch.tag))
     }
@@ -133,7 +133,7 @@ impl<I: IdRepr> Generator<I> {
     /// # Errors
     /// [`MintError`].
     pub async fn mint_async(&self) -> Result<I, MintError> {
-        let many = MintMany { generator: self, count: 1, drawn: None, homeless: false };
+        let many = MintMany::new(self, 1);
         let drawn = wait::wait(many, &*self.shared, self.shared.max_wait_ms).await?;
         Ok(self.place(drawn.start, drawn.tag))
     }
@@ -196,7 +196,7 @@ impl<I: IdRepr> Generator<I> {
     fn many(&self, count: u64) -> Result<MintMany<'_, I>, MintError> {
         let max = self.max_batch();
         match (1..=max).contains(&count) {
-            true => Ok(MintMany { generator: self, count, drawn: None, homeless: false }),
+            true => Ok(MintMany::new(self, count)),
             false => Err(MintError::Count { asked: count, max }),
         }
     }
@@ -282,13 +282,21 @@ struct MintMany<'a, I: IdRepr> {
     drawn: Option<(Drawn, u64)>,
     /// Whether it was a window that was missing the last time.
     homeless: bool,
+    /// When the clock allows it, if it was the clock that was waited for the last time.
+    due: Option<UnixMillis>,
+}
+
+impl<'a, I: IdRepr> MintMany<'a, I> {
+    fn new(generator: &'a Generator<I>, count: u64) -> Self {
+        Self { generator, count, drawn: None, homeless: false, due: None }
+    }
 }
 
 impl<I: IdRepr> Attempt for MintMany<'_, I> {
     type Output = Drawn;
 
     fn attempt(&mut self) -> Result<Step<Drawn>, MintError> {
-        let Self { generator, count, drawn, homeless } = self;
+        let Self { generator, count, drawn, homeless, due } = self;
         let (stream, shared) = (&generator.stream, &generator.shared);
         let stamp = shared.look()?;
         let until = |due: UnixMillis| u64::try_from(due.since(stamp.time())).unwrap_or(0);
@@ -297,11 +305,13 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
         if drawn.is_none() {
             let further = shared.max_wait_ms / stream.layout.tick_millis();
             let draw = stream.draw(stamp, *count, true, if *count > 1 { further } else { 0 })?;
-            *homeless = draw == Draw::NeedRange;
+            (*homeless, *due) = (draw == Draw::NeedRange, None);
             match draw {
                 Draw::Got(got) => *drawn = Some((got, stamp.era())),
                 Draw::Later(position) => {
-                    return Ok(Step::Wait { millis: Some(until(stream.due(position)).max(1)) });
+                    let at = stream.due(position);
+                    *due = Some(at);
+                    return Ok(Step::Wait { millis: Some(until(at).max(1)) });
                 }
                 Draw::NeedRange => {
                     stream.line.want(*count);
@@ -311,10 +321,16 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
             }
         }
         match drawn {
-            Some((got, _)) => match until(stream.due(got.start + got.count - 1)) {
-                0 => Ok(Step::Ready(*got)),
-                millis => Ok(Step::Wait { millis: Some(millis) }),
-            },
+            Some((got, _)) => {
+                let at = stream.due(got.start + got.count - 1);
+                match until(at) {
+                    0 => Ok(Step::Ready(*got)),
+                    millis => {
+                        *due = Some(at);
+                        Ok(Step::Wait { millis: Some(millis) })
+                    }
+                }
+            }
             None => Ok(Step::Wait { millis: Some(1) }),
         }
     }
@@ -324,6 +340,6 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
     }
 
     fn give_up(&mut self) -> MintError {
-        self.generator.shared.too_late(&self.generator.stream.line, self.homeless)
+        self.generator.shared.too_late(&self.generator.stream.line, self.homeless, self.due)
     }
 }

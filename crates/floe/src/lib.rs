@@ -81,7 +81,8 @@ pub use batch::Batch;
 pub use clock::{ClockPolicy, ClockState};
 pub use counter::{Counter, Dated, DatedBatch, DatedId};
 pub use definition::{
-    DatedShape, Definition, DefinitionError, Kind, Overflow, Properties, Registered, reserved_name,
+    DateFormat, DatedShape, Definition, DefinitionError, Kind, Overflow, Properties, Registered,
+    reserved_name,
 };
 pub use error::{DefineError, MintError, OpenError};
 pub use floe::{Builder, Floe};

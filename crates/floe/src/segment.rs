@@ -167,6 +167,6 @@ impl Attempt for MintMany<'_> {
     }
 
     fn give_up(&mut self) -> MintError {
-        self.segment.shared.too_late(&self.segment.numbers.line, true)
+        self.segment.shared.too_late(&self.segment.numbers.line, true, None)
     }
 }

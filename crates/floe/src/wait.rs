@@ -91,8 +91,8 @@ pub(crate) enum Step<T> {
 pub(crate) trait Alarms: Send + Sync {
     fn mono(&self) -> MonoMillis;
 
-    /// Wakes `waker` at a time, unless that is cancelled before.
-    fn wake_at(&self, at: MonoMillis, waker: &Waker) -> Alarm;
+    /// Wakes `waker` at a time, unless that is cancelled before. `earlier`, if it is still set, gives way to it.
+    fn wake_at(&self, at: MonoMillis, waker: &Waker, earlier: Option<Alarm>) -> Alarm;
 
     fn cancel(&self, alarm: Alarm);
 }
@@ -106,7 +106,8 @@ struct Place<'a, A: Attempt> {
     attempt: A,
     ticket: u64,
     alarms: &'a dyn Alarms,
-    alarm: Option<Alarm>,
+    /// The one alarm, and whom it wakes.
+    alarm: Option<(Alarm, Waker)>,
 }
 
 impl<A: Attempt> Drop for Place<'_, A> {
@@ -114,7 +115,9 @@ impl<A: Attempt> Drop for Place<'_, A> {
         if self.ticket != 0 {
             self.attempt.bell().leave(self.ticket);
         }
-        self.set_alarm(None);
+        if let Some((alarm, _)) = self.alarm.take() {
+            self.alarms.cancel(alarm);
+        }
     }
 }
 
@@ -123,10 +126,15 @@ impl<'a, A: Attempt> Place<'a, A> {
         Self { attempt, ticket: 0, alarms, alarm: None }
     }
 
-    fn set_alarm(&mut self, alarm: Option<Alarm>) {
-        if let Some(earlier) = std::mem::replace(&mut self.alarm, alarm) {
-            self.alarms.cancel(earlier);
-        }
+    /// Has the caller woken at a time. A poll that changes nothing costs nothing: a future may be polled often, for reasons
+    /// of its neighbours. An alarm that has rung meanwhile has woken the same waker, so the future is polled again.
+    fn arm(&mut self, at: MonoMillis, waker: &Waker) {
+        let earlier = match &self.alarm {
+            Some((alarm, armed)) if alarm.0 == at && armed.will_wake(waker) => return,
+            Some((alarm, _)) => Some(*alarm),
+            None => None,
+        };
+        self.alarm = Some((self.alarms.wake_at(at, waker, earlier), waker.clone()));
     }
 
     /// One round: `Ok(Ok)` done, `Ok(Err(millis))` wait so long.
@@ -184,10 +192,97 @@ pub(crate) async fn wait<A: Attempt>(
         Err(error) => Poll::Ready(Err(error)),
         Ok(Ok(output)) => Poll::Ready(Ok(output)),
         Ok(Err(millis)) => {
-            let at = alarms.mono().plus(millis);
-            place.set_alarm(Some(alarms.wake_at(at, context.waker())));
+            place.arm(alarms.mono().plus(millis), context.waker());
             Poll::Pending
         }
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::pin::pin;
+
+    use super::*;
+
+    /// A clock that stands, and the alarms that are set on it.
+    #[derive(Default)]
+    struct Standing {
+        mono: Mutex<u64>,
+        set: Mutex<BTreeSet<Alarm>>,
+        most: Mutex<usize>,
+        count: Mutex<u64>,
+    }
+
+    impl Alarms for Standing {
+        fn mono(&self) -> MonoMillis {
+            MonoMillis::new(*self.mono.lock().unwrap())
+        }
+
+        fn wake_at(&self, at: MonoMillis, _: &Waker, earlier: Option<Alarm>) -> Alarm {
+            let (mut set, mut count) = (self.set.lock().unwrap(), self.count.lock().unwrap());
+            *count += 1;
+            set.retain(|alarm| Some(*alarm) != earlier);
+            let alarm = Alarm(at, *count);
+            set.insert(alarm);
+            let mut most = self.most.lock().unwrap();
+            *most = set.len().max(*most);
+            alarm
+        }
+
+        fn cancel(&self, alarm: Alarm) {
+            self.set.lock().unwrap().remove(&alarm);
+        }
+    }
+
+    /// Never done.
+    #[derive(Default)]
+    struct Never(Bell);
+
+    impl Attempt for Never {
+        type Output = ();
+
+        fn attempt(&mut self) -> Result<Step<()>, MintError> {
+            Ok(Step::Wait { millis: None })
+        }
+
+        fn bell(&self) -> &Bell {
+            &self.0
+        }
+
+        fn give_up(&mut self) -> MintError {
+            MintError::Busy { retry: Duration::from_millis(1) }
+        }
+    }
+
+    struct Nobody;
+
+    impl Wake for Nobody {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn a_future_has_one_alarm_however_often_it_is_polled() {
+        let alarms = Standing::default();
+        let mut future = pin!(wait(Never::default(), &alarms, 1_000));
+        let wakers = [(); 2].map(|()| Waker::from(Arc::new(Nobody)));
+        let mut poll = |waker: usize| future.as_mut().poll(&mut Context::from_waker(&wakers[waker]));
+        for _ in 0..100 {
+            assert!(poll(0).is_pending());
+        }
+        assert_eq!(*alarms.count.lock().unwrap(), 1, "a poll that changes nothing sets nothing");
+        // Time passes, and the end of the caller's patience does not move.
+        *alarms.mono.lock().unwrap() = 999;
+        assert!(poll(0).is_pending());
+        assert_eq!(*alarms.count.lock().unwrap(), 1);
+        // The future has moved to another task.
+        for waker in [1, 0, 1] {
+            assert!(poll(waker).is_pending());
+        }
+        assert_eq!((*alarms.count.lock().unwrap(), *alarms.most.lock().unwrap()), (4, 1));
+        *alarms.mono.lock().unwrap() = 1_000;
+        assert!(matches!(poll(0), Poll::Ready(Err(MintError::Busy { .. }))));
+        assert!(alarms.set.lock().unwrap().is_empty(), "nothing is left of a future that is done");
+    }
 }

@@ -217,6 +217,26 @@ fn numbers_are_read_by_the_presets_that_give_a_date_between_their_epoch_and_now(
     assert_eq!((field(&instagram, "shard"), field(&instagram, "sequence")), (json!(1_341), json!(905)));
 }
 
+/// Version 2 of Sonyflake has the bits of version 1, and its IDs of today are those of 2016 there; an ID of version 1 lies
+/// in the future of version 2.
+#[test]
+fn a_sonyflake_is_read_by_both_versions_the_later_time_first() {
+    let presets = |text: &str| -> Vec<String> {
+        let readings = read(text).into_iter().map(|reading| reading.json());
+        let of = readings.filter(|json| json["preset"].to_string().contains("sonyflake"));
+        of.map(|json| format!("{} {}", json["preset"], json["time"]).replace('"', "")).collect()
+    };
+    // Composed by sony/sonyflake v2.2.0 and by its version 1.
+    assert_eq!(
+        presets("52908628378063412"),
+        ["sonyflake-v2 2026-01-01T00:00:00.000Z", "sonyflake 2015-09-01T00:00:00.000Z"]
+    );
+    assert_eq!(presets("494152093532623412"), ["sonyflake 2024-01-01T00:00:00.000Z"]);
+    let baidu = read("180363646902239241").into_iter().map(|reading| reading.json());
+    let baidu = baidu.filter(|json| json["preset"] == "baidu-readme").collect::<Vec<_>>();
+    assert_eq!((&baidu[0]["time"], &baidu[0]["worker"]), (&json!("2017-01-19T04:15:46.000Z"), &json!(4)));
+}
+
 #[test]
 fn a_snowflake_in_another_base_is_a_guess_and_says_so() {
     // github.com/odan/tsid, README.md: a TSID as a number and as text.

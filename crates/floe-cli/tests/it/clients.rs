@@ -26,6 +26,7 @@ mod grpc;
 mod memcached;
 mod mysql;
 mod redis;
+mod shells;
 mod thrift;
 
 /// A server with names of every kind, on a port that it keeps.

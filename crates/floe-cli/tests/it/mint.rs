@@ -38,6 +38,21 @@ fn every_call_prints_new_ids_in_order() {
     let lines = said.lines();
     assert!(lines.iter().all(|line| line.starts_with("INV20") && line.len() == 15), "{lines:?}");
     assert!(lines.is_sorted_by(|a, b| a < b));
+
+    let monthly = ["mint", "monthly", "--date", "yyMM", "--digits", "3", "-n", "2"];
+    let said = on(dir.path(), &monthly);
+    let ids = said.numbers();
+    assert!(ids[0] + 1 == ids[1] || ids[1] % 1_000 == 1, "{ids:?}");
+    assert!((2_611_001..9_912_999).contains(&ids[0]), "{ids:?}");
+    let read = on(dir.path(), &["inspect", "2611042", "--name", "monthly"]);
+    assert!(read.out.contains("2026-11 in UTC") && read.out.contains("42 of that month"), "{read:?}");
+    let definition = on(dir.path(), &["names"]).out;
+    assert!(definition.contains("date=yyMM zone=UTC digits=3 overflow=refuse prefix="), "{definition}");
+    on(dir.path(), &["mint", "monthly", "--date", "yyyyMM"]).refuses(1, &["date=yyMM", "date=yyyyMM"]);
+    on(dir.path(), &["mint", "other", "--date", "yyMMd"]).refuses(2, &["yyyyMMdd, yyyyMM"]);
+    // Of the months to come, too.
+    on(dir.path(), &["marks", "raise", "monthly", "--to", "9911500"]).lines();
+    assert_eq!(on(dir.path(), &["mint", "monthly"]).numbers(), [9_911_500]);
 }
 
 #[test]

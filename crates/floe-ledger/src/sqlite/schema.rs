@@ -210,7 +210,7 @@ pub(super) fn prepare(
     if version < 1 {
         return Err(damaged(shown, &format!("it has version {version}, which no floe has written")).into());
     }
-    if connection.is_readonly("main")? {
+    if connection.is_readonly(rusqlite::MAIN_DB)? {
         return Err(place.not_writable(&"it was opened for reading only").into());
     }
     let journal: String =

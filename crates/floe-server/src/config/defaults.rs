@@ -139,7 +139,7 @@ drain_timeout = "{drain_timeout}"
 # [[name]]
 # name = "orders"                      # or a pattern, a prefix and one `*` at its end: "user-*"
 # kind = "snowflake"                   # snowflake | segment | counter | dated | uuid4 | uuid7 | ulid | objectid | ksuid | nanoid; for ever
-# layout = "twitter"                   # a preset, which has its own tick and epoch; for ever
+# layout = "twitter"                   # a preset, or "twitter epoch=2020-01-01T00:00:00Z"; for ever
 # own = false                          # a generator of its own instead of the layout's; for ever
 # start = "rolling"                    # where a tick's sequence begins: zero | random:100 | rolling
 # max_ahead = "10ms"                   # how far minted ticks may run ahead of the steady clock in a burst
@@ -152,7 +152,7 @@ drain_timeout = "{drain_timeout}"
 # name = "user-*"
 # kind = "snowflake"
 # layout = "time:41 shard:10 sequence:12"  # or fields, high to low; for ever
-# tick = "1ms"                         # of a layout of fields alone; for ever
+# tick = "1ms"                         # fields need both, a preset has its own; for ever
 # epoch = "2020-01-01T00:00:00Z"       # likewise; for ever
 
 # [[name]]
@@ -167,7 +167,8 @@ drain_timeout = "{drain_timeout}"
 # [[name]]
 # name = "invoice"
 # kind = "dated"
-# digits = 6                           # of a day's counter, 1 to 10; for ever
+# date = "yyyyMMdd"                    # yyyyMMdd | yyyyMM | yyyy | yyMMdd | yyMM | yy: each day, month or year from 1; for ever
+# digits = 6                           # of a day's counter, 1 to 10, or up to 12 behind a shorter date; for ever
 # zone = "Asia/Shanghai"               # where a day begins; for ever
 # prefix = ""                          # before the date; for ever
 # overflow = "refuse"                  # past the last number of that many digits: refuse | widen; for ever

@@ -6,8 +6,8 @@ use std::time::Duration;
 use floe::form::{Form, Key, KeyId, Keys};
 use floe::kind::NanoIdFormat;
 use floe::{
-    DatedShape, Definition, DefinitionError, Kind, Kinds, Layout, LayoutError, Name, Overflow, Properties,
-    Registered, Start, Taste, UnixMillis, layout,
+    DateFormat, DatedShape, Definition, DefinitionError, Kind, Kinds, Layout, LayoutError, Name, Overflow,
+    Properties, Registered, Start, Taste, UnixMillis, layout,
 };
 use toml::de::DeValue;
 
@@ -74,7 +74,7 @@ const OF_KIND: &[(Kind, &[&str])] = &[
     (Kind::Snowflake, &["layout", "tick", "epoch", "own", "start", "max_ahead", VIBRATION]),
     (Kind::Segment, &["increment", "offset", "min_step", "max_step", "refill"]),
     (Kind::Counter, &[]),
-    (Kind::Dated, &["digits", "zone", "prefix", "overflow"]),
+    (Kind::Dated, &["date", "digits", "zone", "prefix", "overflow"]),
     (Kind::Uuid7, &["precise"]),
     (Kind::NanoId, &["length", "alphabet"]),
     (Kind::Registered, &["properties"]),
@@ -324,8 +324,8 @@ fn taste(section: &Section<'_, '_>) -> Taste {
     taste
 }
 
-/// The layout of `layout`, `tick` and `epoch`. A preset has its own tick and epoch; fields need both
-/// to be said.
+/// The layout of `layout`, `tick` and `epoch`. A preset has its own tick and epoch where they are not said; fields need
+/// both to be said.
 fn layout_of(section: &Section<'_, '_>) -> Option<Layout> {
     let shown = |error: LayoutError| error.to_string();
     let spec = section.read("layout", text);
@@ -338,44 +338,35 @@ fn layout_of(section: &Section<'_, '_>) -> Option<Layout> {
         );
     }
     let spec = spec?;
-    let read = match (spec.contains(':'), spec.contains('=')) {
-        (false, _) => spec.parse::<Layout>().inspect(|preset| {
-            for (setting, said) in [("tick", tick.is_some()), ("epoch", epoch.is_some())] {
-                if said {
-                    section.complain(
-                        setting,
-                        format_args!(
-                            "a preset has its own: remove it, or write the preset's fields to change it, layout = \"{}\" with a tick and an epoch",
-                            preset.spec()
-                        ),
-                    );
-                }
-            }
-        }),
-        (true, true) => {
-            for setting in ["tick", "epoch"] {
-                if section.has(setting) {
-                    section.complain(setting, "the layout says it too: say it once");
-                }
-            }
-            spec.parse::<Layout>()
+    let mut words: Vec<&str> = spec.split_ascii_whitespace().collect();
+    let is_preset = words.first().is_none_or(|word| !word.contains(':'));
+    for (setting, sign, example) in [("tick", "tick=", "1ms"), ("epoch", "epoch=", "2020-01-01T00:00:00Z")] {
+        let said = words.iter().any(|word| word.starts_with(sign));
+        if said && section.has(setting) {
+            section.complain(setting, "the layout says it too: say it once");
+            return None;
         }
-        (true, false) => {
-            for (setting, example) in [("tick", "1ms"), ("epoch", "2020-01-01T00:00:00Z")] {
-                if !section.has(setting) {
-                    section.complain(
-                        setting,
-                        format_args!("it is missing, and a layout of fields has no other: add for example {setting} = \"{example}\""),
-                    );
-                }
-            }
-            let (fields, width) = match spec.trim_end().strip_suffix(" wide") {
-                Some(fields) => (fields, layout::Width::Wide),
-                None => (spec.as_str(), layout::Width::Narrow),
-            };
-            Layout::new(fields, tick?, epoch?, width)
+        if !said && !section.has(setting) && !is_preset {
+            section.complain(
+                setting,
+                format_args!("it is missing, and a layout of fields has no other: add for example {setting} = \"{example}\""),
+            );
         }
-    };
+    }
+    // What could not be read was complained of.
+    if section.has("tick") && tick.is_none() || section.has("epoch") && epoch.is_none() {
+        return None;
+    }
+    let wide = words.pop_if(|word| *word == "wide");
+    let tick = tick.map(|tick| format!("tick={tick}ms"));
+    let epoch = epoch.map(|epoch| format!("epoch={epoch}"));
+    words.extend([tick.as_deref(), epoch.as_deref(), wide].into_iter().flatten());
+    let read = words.join(" ").parse::<Layout>();
+    if let Err(LayoutError::Unsaid { .. }) = read
+        && !is_preset
+    {
+        return None;
+    }
     read.map_err(|error| section.complain("layout", error)).ok()
 }
 
@@ -397,9 +388,19 @@ fn epoch(value: &DeValue<'_>) -> Result<UnixMillis, String> {
 
 fn dated(section: &Section<'_, '_>) -> Option<DatedShape> {
     const OVERFLOWS: &[(&str, Overflow)] = &[("refuse", Overflow::Refuse), ("widen", Overflow::Widen)];
-    let digits = section.read("digits", within(1..=DatedShape::MAX_DIGITS));
+    let date = section
+        .read("date", |value| text(value)?.parse().map_err(|error: DefinitionError| error.to_string()));
+    let format: DateFormat = date.unwrap_or_default();
+    let digits = section.read("digits", within(1..=format.max_digits()));
     if !section.has("digits") {
-        section.complain("digits", "it is missing: say how many digits a day's counter has, 1 to 10");
+        section.complain(
+            "digits",
+            format_args!(
+                "it is missing: say how many digits a {}'s counter has, 1 to {}",
+                format.period(),
+                format.max_digits()
+            ),
+        );
     }
     let zone = section.read("zone", text);
     if !section.has("zone") {
@@ -410,5 +411,9 @@ fn dated(section: &Section<'_, '_>) -> Option<DatedShape> {
     }
     let prefix = section.read("prefix", text).unwrap_or_default();
     let overflow = section.read("overflow", one_of(OVERFLOWS)).unwrap_or_default();
-    DatedShape::new(&zone?, digits?, &prefix, overflow).map_err(|error| section.complain("zone", error)).ok()
+    // A date that cannot be read was complained of.
+    let date = if section.has("date") { date? } else { format };
+    DatedShape::with_date(date, &zone?, digits?, &prefix, overflow)
+        .map_err(|error| section.complain("zone", error))
+        .ok()
 }

@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use floe::{Definition, Kind, Start, WorkerChoice};
+use floe::{DateFormat, Definition, Kind, Layout, Start, WorkerChoice};
 
 use super::*;
 
@@ -467,6 +467,27 @@ fn a_setting_of_another_kind_is_an_error() {
 }
 
 #[test]
+fn a_dated_name_says_its_date_and_has_the_digits_that_fit_behind_it() {
+    let of = |rest: &str| format!("[[name]]\nname = \"a\"\nkind = \"dated\"\nzone = \"UTC\"\n{rest}");
+    for date in DateFormat::ALL {
+        let text = of(&format!("date = \"{date}\"\ndigits = {}", date.max_digits()));
+        let parsed = parse(&format!("realm = \"r\"\n{text}")).unwrap();
+        let Definition::Dated(shape) = &parsed.names[0].definition else { panic!("{parsed:?}") };
+        assert_eq!((shape.date(), shape.digits()), (date, date.max_digits()));
+        let most = format!("1 to {}", date.max_digits());
+        complains(
+            &of(&format!("date = \"{date}\"\ndigits = {}", date.max_digits() + 1)),
+            &["floe.toml:7:10:", &most],
+        );
+    }
+    complains(
+        &of("date = \"MM/dd\"\ndigits = 6"),
+        &["floe.toml:6:8:", "yyyyMMdd, yyyyMM, yyyy, yyMMdd, yyMM, yy"],
+    );
+    complains(&of("date = \"yyMM\""), &["a month's counter has, 1 to 12"]);
+}
+
+#[test]
 fn layouts_are_checked_where_they_stand() {
     let of = |rest: &str| format!("[[name]]\nname = \"a\"\nkind = \"snowflake\"\n{rest}");
     complains(&of("layout = \"twiter\""), &["floe.toml:5:10:", "`twitter` is near"]);
@@ -476,12 +497,11 @@ fn layouts_are_checked_where_they_stand() {
     );
     complains(&of("layout = \"twitter\"\nepoch = \"soon\""), &["epoch", "RFC 3339"]);
     complains(&of("layout = \"twitter\"\nepoch = 1288834974657"), &["epoch", "may also be seconds"]);
-    for setting in ["tick = \"1ms\"", "epoch = 2010-11-04T01:42:54.657Z"] {
-        complains(
-            &of(&format!("layout = \"twitter\"\n{setting}")),
-            &["floe.toml:6:", "a preset has its own", "time:41 datacenter:5 worker:5 sequence:12"],
-        );
-    }
+    complains(
+        &of("layout = \"twitter epoch=2020-01-01T00:00:00Z\"\nepoch = 2020-01-01T00:00:00Z"),
+        &["say it once"],
+    );
+    complains(&of("layout = \"twitter sequence:13\""), &["`sequence:13` is out of place"]);
     complains(
         &of("layout = \"time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z\"\ntick = \"1ms\""),
         &["say it once"],
@@ -493,6 +513,17 @@ fn layouts_are_checked_where_they_stand() {
     .unwrap();
     let Definition::Snowflake { layout, .. } = &moved.names[0].definition else { panic!("{moved:?}") };
     assert_eq!(layout.epoch().to_string(), "2019-12-31T16:00:00.000Z");
+    // A preset keeps what is not said otherwise, behind its name or beside it.
+    for rest in [
+        "layout = \"sonyflake epoch=2025-01-01T00:00:00Z\"",
+        "layout = \"sonyflake\"\nepoch = \"2025-01-01T08:00:00+08:00\"",
+        "layout = \"sonyflake tick=10ms\"\nepoch = 2025-01-01T00:00:00Z",
+        "layout = \"sonyflake-v2\"",
+    ] {
+        let parsed = parse(&format!("realm = \"r\"\n{}", of(rest))).unwrap();
+        let Definition::Snowflake { layout, .. } = &parsed.names[0].definition else { panic!("{parsed:?}") };
+        assert_eq!(*layout, Layout::SONYFLAKE_V2, "{rest}");
+    }
 }
 
 #[test]

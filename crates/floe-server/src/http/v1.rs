@@ -170,7 +170,7 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
     params(
         ("id" = String, Path, description = "The ID, in decimal digits, or as a dated name writes it"),
         ("name" = Option<String>, Query, description = "The name that it was minted under", min_length = 1, max_length = 128),
-        ("layout" = Option<String>, Query, description = "A preset such as `twitter`, or a layout's whole text", min_length = 1)
+        ("layout" = Option<String>, Query, description = "A preset such as `twitter`, also with an epoch of its own (`sonyflake epoch=2020-01-01T00:00:00Z`), or a layout's whole text", min_length = 1)
     ),
     responses(
         (status = 200, description = "Fields, times and bit positions", body = Inspection),

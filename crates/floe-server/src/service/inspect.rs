@@ -332,16 +332,17 @@ fn read_snowflake(id: u128, layout: &Layout) -> Result<Reading, Refusal> {
 /// `INV20261120000042`, or the same as a number.
 fn read_dated(id: &str, shape: &DatedShape) -> Option<Reading> {
     let rest = id.strip_prefix(shape.prefix()).unwrap_or(id);
-    let (day, counter) = rest.split_at_checked(8)?;
+    let (date, counter) = rest.split_at_checked(shape.date().width())?;
     let digits = usize::from(shape.digits());
-    let fits = counter.len() == digits || shape.overflow() == Overflow::Widen && counter.len() > digits;
-    if !fits || !rest.bytes().all(|byte| byte.is_ascii_digit()) {
+    let wider = counter.len() > digits && !counter.starts_with('0');
+    let fits = counter.len() == digits || shape.overflow() == Overflow::Widen && wider;
+    if !fits || !counter.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let date = format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..]);
-    date.parse::<jiff::civil::Date>().ok()?;
+    let (date, number) = (shape.date().read(date)?, counter.parse().ok()?);
+    shape.position(date, number)?;
     let definition = Definition::Dated(shape.clone());
-    Some(Reading { time: Some(date), position: Some(counter.parse().ok()?), ..blank(&definition) })
+    Some(Reading { time: Some(date.to_string()), position: Some(number), ..blank(&definition) })
 }
 
 fn blank(definition: &Definition) -> Reading {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
 use crate::harness::{Server, problem};
@@ -215,6 +216,9 @@ async fn an_id_is_taken_apart() {
     assert_eq!(held["worker"], named[0]["worker"]);
 
     // An ID of 2010's Snowflake that its own documents publish.
+    let moved = "sonyflake+epoch%3D2025-01-01T08:00:00%2B08:00";
+    let moved = &server.json(&format!("/v1/inspect/52908628378063412?layout={moved}")).await["readings"][0];
+    assert_eq!((&moved["time"], &moved["sequence"]), (&json!("2026-01-01T00:00:00.000Z"), &json!(7)));
     let twitter = &server.json("/v1/inspect/1212092628029698048?layout=twitter").await["readings"][0];
     assert_eq!(twitter["preset"], "twitter");
     assert_eq!(twitter["time"], "2019-12-31T19:26:16.771Z");
@@ -268,6 +272,51 @@ async fn a_pipeline_that_is_too_long_for_one_step_is_minted_one_by_one() {
         // Nine of one day, or of each of two around midnight.
         assert!(count == 9 || count == 18, "{said}");
         assert_eq!(said.matches(refused).count(), 30 - count, "{said}");
+    }
+    server.stop().await.unwrap();
+}
+
+/// Days, months and years, of four and two digits, on the wires that have numbers, and read back by the name.
+#[tokio::test(flavor = "multi_thread")]
+async fn dated_names_write_the_date_that_they_are_configured_with() {
+    let dates = ["yyyyMMdd", "yyyyMM", "yyyy", "yyMMdd", "yyMM", "yy"];
+    let names: String = dates
+        .iter()
+        .map(|date| {
+            format!("[[name]]\nname = \"{date}\"\nkind = \"dated\"\ndate = \"{date}\"\ndigits = 5\nzone = \"UTC\"\n")
+        })
+        .collect();
+    let server = Server::of(&names).await;
+    let today = || jiff::Timestamp::now().strftime("%Y%m%d").to_string();
+    for date in dates {
+        let before = today();
+        let said = answer(
+            &server,
+            format!("*2\r\n$4\r\nINCR\r\n${}\r\n{date}\r\n*1\r\n$4\r\nQUIT\r\n", date.len()).as_bytes(),
+        )
+        .await;
+        let body = server.json(&format!("/v1/mint/{date}?n=2&numbers=true")).await;
+        let after = today();
+        let written =
+            |day: &str| day[if date.starts_with("yyyy") { 0 } else { 2 }..][..date.len()].to_owned();
+        let ids: Vec<String> =
+            std::iter::once(said.trim_start_matches(':').split('\r').next().unwrap().to_owned())
+                .chain(body["ids"].as_array().unwrap().iter().map(ToString::to_string))
+                .collect();
+        for id in &ids {
+            let (day, counter) = id.split_at(date.len());
+            assert!(day == written(&before) || day == written(&after), "{date}: {ids:?}");
+            assert_eq!(counter.len(), 5, "{date}: {ids:?}");
+            let read = &server.json(&format!("/v1/inspect/{id}?name={date}")).await["readings"][0];
+            assert_eq!(read["position"], json!(counter.parse::<u64>().unwrap()), "{read}");
+            let time = read["time"].as_str().unwrap().replace('-', "");
+            assert_eq!(written(&time), day, "{read}");
+        }
+        if before == after {
+            let counters: Vec<_> = ids.iter().map(|id| &id[date.len()..]).collect();
+            assert_eq!(counters, ["00001", "00002", "00003"], "{date}");
+        }
+        server.problem(&format!("/v1/inspect/{}?name={date}", "0".repeat(date.len() + 5)), 400).await;
     }
     server.stop().await.unwrap();
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DatedShape, Definition, DefinitionError, Kind, Overflow, Registered};
+use super::{DateFormat, DatedShape, Definition, DefinitionError, Kind, Overflow, Registered};
 use crate::form::{Escaped, unescape};
 use crate::kind::NanoIdFormat;
 
@@ -21,9 +21,14 @@ impl fmt::Display for Definition {
                     Overflow::Refuse => "refuse",
                     Overflow::Widen => "widen",
                 };
+                f.write_str("dated ")?;
+                // Names that count days are older than those that count anything else: their text never changes (I4).
+                if shape.date != DateFormat::Day {
+                    write!(f, "date={} ", shape.date)?;
+                }
                 write!(
                     f,
-                    "dated zone={} digits={} overflow={overflow} prefix={}",
+                    "zone={} digits={} overflow={overflow} prefix={}",
                     shape.zone, shape.digits, shape.prefix
                 )
             }
@@ -76,6 +81,10 @@ fn read(text: &str, foreign: impl Fn() -> DefinitionError) -> Result<Definition,
         },
         Kind::Counter => Definition::Counter,
         Kind::Dated => {
+            let date = match rest.starts_with("date=") {
+                true => value("date=")?.parse().map_err(|_| foreign())?,
+                false => DateFormat::Day,
+            };
             let zone = value("zone=")?;
             let digits = value("digits=")?.parse().map_err(|_| foreign())?;
             let overflow = match value("overflow=")? {
@@ -83,7 +92,7 @@ fn read(text: &str, foreign: impl Fn() -> DefinitionError) -> Result<Definition,
                 "widen" => Overflow::Widen,
                 _ => return Err(foreign()),
             };
-            Definition::Dated(DatedShape::new(zone, digits, value("prefix=")?, overflow)?)
+            Definition::Dated(DatedShape::with_date(date, zone, digits, value("prefix=")?, overflow)?)
         }
         Kind::Uuid4 => Definition::Uuid4,
         Kind::Uuid7 => Definition::Uuid7 { precise: !rest.is_empty() },

@@ -13,7 +13,7 @@ use crate::time::{Tick, UnixMillis};
 pub enum LayoutError {
     /// A word of the text form that is no field and no setting, or that comes twice or out of place.
     #[error(
-        "`{word}` is out of place in a layout: write its fields first, high to low, each as name:bits, then tick=…, epoch=…, and `wide` for up to 128 bits"
+        "`{word}` is out of place in a layout: write its fields first, high to low, each as name:bits, then tick=…, epoch=…, and `wide` for up to 128 bits; or a preset, and behind it tick=… and epoch=… where they are not its own"
     )]
     Word {
         /// The word.

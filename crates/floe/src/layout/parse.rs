@@ -1,7 +1,8 @@
 //! The text form: `time:41 datacenter:5 worker:5 sequence:12 tick=1ms epoch=2010-11-04T01:42:54.657Z`.
 //!
 //! Writing has one spelling for each layout. Reading also takes another spelling of a tick (`1000ms` for `1s`) and
-//! of an epoch (any offset), since both say exactly one thing, and a preset's name in place of it all.
+//! of an epoch (any offset), since both say exactly one thing, and a preset's name in place of it all. A tick or an
+//! epoch behind the name replaces the preset's: `sonyflake epoch=2020-01-01T00:00:00Z`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -90,22 +91,61 @@ impl fmt::Display for TickText {
     }
 }
 
-/// Reads the text form, or the name of a [preset](super::PRESETS).
+/// Reads the text form, or the name of a [preset](super::PRESETS), behind which a tick and an epoch replace its own.
+///
+/// ```
+/// use floe::Layout;
+/// let from_2020: Layout = "sonyflake epoch=2020-01-01T00:00:00Z".parse()?;
+/// assert_eq!(from_2020.to_string(), "time:39 sequence:8 machine:16 tick=10ms epoch=2020-01-01T00:00:00.000Z");
+/// # Ok::<(), floe::LayoutError>(())
+/// ```
 impl FromStr for Layout {
     type Err = LayoutError;
 
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         let words: Vec<_> = text.split_ascii_whitespace().collect();
-        if let [name] = words[..]
+        if let Some((name, settings)) = words.split_first()
             && !name.contains([':', '='])
+            // A word that belongs behind fields, and is no name.
+            && (settings.is_empty() || *name != WIDE)
         {
-            return Self::preset(name).ok_or_else(|| LayoutError::unknown_preset(name));
+            let preset = Self::preset(name).ok_or_else(|| LayoutError::unknown_preset(name))?;
+            if settings.is_empty() {
+                return Ok(preset);
+            }
+            let Said { fields, tick, epoch, width } = Said::read(settings)?;
+            if let Some(word) = fields.first() {
+                return Err(LayoutError::Word { word: (*word).to_owned() });
+            }
+            let width = if width == Width::Wide { width } else { preset.width() };
+            let tick = tick.unwrap_or(preset.tick_millis());
+            return Self::new(&preset.spec(), tick, epoch.unwrap_or(preset.epoch()), width);
         }
+        let Said { fields, tick, epoch, width } = Said::read(&words)?;
+        let tick = tick.ok_or_else(|| LayoutError::Unsaid { what: "tick=1ms", text: text.to_owned() })?;
+        let epoch = epoch.ok_or_else(|| LayoutError::Unsaid {
+            what: "epoch=2020-01-01T00:00:00.000Z",
+            text: text.to_owned(),
+        })?;
+        Self::new(&fields.join(" "), tick, epoch, width)
+    }
+}
+
+/// What the words of a layout say.
+struct Said<'a> {
+    fields: Vec<&'a str>,
+    tick: Option<u64>,
+    epoch: Option<UnixMillis>,
+    width: Width,
+}
+
+impl<'a> Said<'a> {
+    fn read(words: &[&'a str]) -> Result<Self, LayoutError> {
         let (words, width) = match words.split_last() {
             Some((&WIDE, words)) => (words, Width::Wide),
-            _ => (&words[..], Width::Narrow),
+            _ => (words, Width::Narrow),
         };
-        let mut fields: Vec<&str> = Vec::new();
+        let mut fields = Vec::new();
         let (mut tick, mut epoch) = (None, None);
         for word in words {
             let again = match word.split_once('=') {
@@ -113,7 +153,7 @@ impl FromStr for Layout {
                 Some(("epoch", text)) => epoch.replace(parse_epoch(text)?).is_some(),
                 // A field comes before the settings, as in the canonical spelling.
                 None if tick.is_none() && epoch.is_none() => {
-                    fields.push(word);
+                    fields.push(*word);
                     false
                 }
                 _ => true,
@@ -122,12 +162,6 @@ impl FromStr for Layout {
                 return Err(LayoutError::Word { word: (*word).to_owned() });
             }
         }
-        let spec = fields.join(" ");
-        let tick = tick.ok_or_else(|| LayoutError::Unsaid { what: "tick=1ms", text: text.to_owned() })?;
-        let epoch = epoch.ok_or_else(|| LayoutError::Unsaid {
-            what: "epoch=2020-01-01T00:00:00.000Z",
-            text: text.to_owned(),
-        })?;
-        Self::new(&spec, tick, epoch, width)
+        Ok(Self { fields, tick, epoch, width })
     }
 }

@@ -64,10 +64,22 @@ pub static PRESETS: &[Preset] = &[
         source: "github.com/sony/sonyflake, sonyflake.go",
     },
     Preset {
+        name: "sonyflake-v2",
+        layout: Layout::SONYFLAKE_V2,
+        about: "Sony's Sonyflake, version 2: the bits of version 1, from 2025",
+        source: "github.com/sony/sonyflake, v2/sonyflake.go",
+    },
+    Preset {
         name: "baidu",
         layout: Layout::BAIDU,
         about: "Baidu UidGenerator's default, which ran out in November 2024: for reading",
         source: "github.com/baidu/uid-generator, DefaultUidGenerator.java",
+    },
+    Preset {
+        name: "baidu-readme",
+        layout: Layout::BAIDU_README,
+        about: "Baidu UidGenerator as both configurations of its README set it up, in a JVM that runs in China",
+        source: "github.com/baidu/uid-generator, README.md, Step 3, and default-uid-spring.xml",
     },
     Preset {
         name: "cosid",
@@ -146,14 +158,25 @@ impl Layout {
     pub const MASTODON: Self = narrow(&[("time", 47), ("sequence", 16)], 1, 0);
 
     /// Sonyflake, version 1: 174 years of 10 ms ticks from 2014-09-01, 65,536 machines *below* the sequence, 256
-    /// IDs a tick each. Version 2 has the same bits and another epoch, 2025-01-01.
+    /// IDs a tick each.
     pub const SONYFLAKE: Self =
         narrow(&[("time", 39), ("sequence", 8), ("machine", 16)], 10, 1_409_529_600_000);
+
+    /// Sonyflake, version 2, with its defaults: the bits of version 1, from 2025-01-01. A service that sets
+    /// `StartTime` has another epoch: `sonyflake-v2 epoch=…`.
+    pub const SONYFLAKE_V2: Self =
+        narrow(&[("time", 39), ("sequence", 8), ("machine", 16)], 10, 1_735_689_600_000);
 
     /// Baidu UidGenerator's default: 28 bits of seconds from 2016-05-20 in China. Its horizon was
     /// 2024-11-20T13:24:16Z, after which it went negative; IDs can be read, and are no longer minted.
     pub const BAIDU: Self =
         narrow(&[("time", 28), ("worker", 22), ("sequence", 13)], 1000, 1_463_673_600_000);
+
+    /// Baidu UidGenerator with the bits and the epoch of both configurations in its README: 29 bits of seconds from
+    /// 2016-09-20, up to 2033. The original takes midnight of that day in the time zone of its JVM; this is China's.
+    /// Elsewhere it is `baidu-readme epoch=2016-09-20T00:00:00Z`.
+    pub const BAIDU_README: Self =
+        narrow(&[("time", 29), ("worker", 21), ("sequence", 13)], 1000, 1_474_300_800_000);
 
     /// CosId, from 2019-12-24T16:00Z.
     pub const COSID: Self = narrow(&[("time", 41), ("machine", 10), ("sequence", 12)], 1, COSID_EPOCH);

@@ -222,7 +222,7 @@ fn presets_keep_the_rules_and_their_text() {
     }
     let names: BTreeSet<_> = PRESETS.iter().map(|preset| preset.name).collect();
     assert_eq!(names.len(), PRESETS.len());
-    assert_eq!(PRESETS.len(), 16);
+    assert_eq!(PRESETS.len(), 18);
     assert_eq!(Layout::JAVASCRIPT.total_bits(), 53);
 }
 
@@ -241,6 +241,22 @@ fn the_text_form_is_canonical() {
         " time:28  worker:22\tsequence:13 epoch=2016-05-20T00:00:00+08:00 tick=1000ms".parse().unwrap();
     assert_eq!(same, Layout::BAIDU);
     assert_eq!(format!("{same:?}"), format!("Layout({same})"));
+}
+
+#[test]
+fn a_preset_takes_a_tick_and_an_epoch_behind_its_name() {
+    for preset in PRESETS {
+        let Preset { name, layout, .. } = preset;
+        let moved: Layout = format!("{name} epoch=2020-02-02T00:00:00+08:00").parse().unwrap();
+        assert_eq!(moved.epoch().to_string(), "2020-02-01T16:00:00.000Z", "{name}");
+        assert_eq!(moved.spec(), layout.spec(), "{name}");
+        assert_eq!((moved.tick_millis(), moved.width()), (layout.tick_millis(), layout.width()), "{name}");
+        let own = format!(" {name}  tick={}ms epoch={}", layout.tick_millis(), layout.epoch());
+        assert_eq!(own.parse::<Layout>().as_ref(), Ok(layout), "{name}");
+    }
+    assert_eq!("sonyflake epoch=2025-01-01T00:00:00Z".parse(), Ok(Layout::SONYFLAKE_V2));
+    assert_eq!("twitter wide".parse::<Layout>().unwrap().width(), Width::Wide);
+    assert_eq!("twitter tick=10ms".parse::<Layout>().unwrap().tick_millis(), 10);
 }
 
 #[test]

@@ -26,8 +26,8 @@ const MOST_AT_HAND: usize = 64;
 const PROBED_AT_ONCE: u64 = 64;
 /// How soon a fixed slot, a clock that is off, and slots that were all taken are looked at again.
 const PROBE_AGAIN_MS: u64 = 1_000;
-/// A fixed slot that is free within this is waited for. It is less than a live holder ever has left (half of the
-/// shortest window), and more than a predecessor that was closed minted ahead.
+/// A slot that is free within this is waited for, where there are few. It is less than a live holder ever has left (half
+/// of the shortest window), and more than a predecessor that was closed minted ahead.
 const SOON_MS: u64 = 40;
 
 /// The streams of layouts with one number of worker bits, and the slot that they mint in.
@@ -84,7 +84,7 @@ struct Acquiring {
     until: u64,
     /// The slots that refused since then, with their marks.
     refused: Vec<(u64, u64)>,
-    /// The least mark of all that refused.
+    /// The least mark of those that refused and have not passed: when the next slot may be free.
     least: Option<u64>,
     second_pass: Option<std::vec::IntoIter<u64>>,
     /// The slots that the ledger has at hand, to be probed before all others.
@@ -226,18 +226,34 @@ impl Group {
         self.streams.iter().filter_map(|stream| stream.line.cursor.next()).fold(0, u64::wrapping_add)
     }
 
+    /// Where a window begins that is reserved now: with the longest tick that has begun, so that its IDs can be minted at once
+    /// and not only those of the next. If the slot's mark lies behind that, nothing of the tick is anybody else's.
+    fn floor(&self, now: &Now) -> u64 {
+        let (time, millis) = (now.stamp.time(), now.stamp.millis());
+        let begun = |stream: &Arc<Stream>| {
+            let tick = stream.layout.tick_at(time).ok()?;
+            stream.layout.time_of(tick).position()
+        };
+        self.streams.iter().filter_map(begun).fold(millis, u64::min)
+    }
+
     fn renew(&mut self, index: usize, desk: &mut Desk, now: &Now) {
         if !self.may_reserve(desk, now) {
             return;
         }
+        let floor = self.floor(now);
         let Some(held) = &mut self.held else { return };
         let retried = mutate!(held.unanswered.take(), RetryWithFreshToken => None);
         let token = retried.unwrap_or_else(|| desk.token());
         let max_mark = mutate!(held.end, RetryWithFreshToken => held.bound_of_a_retry());
         let request = Reserve {
             key: Key::slot(self.bits, held.worker),
-            floor: mutate!(now.stamp.millis(), FloorIgnored => 0),
-            count: if held.end > now.stamp.millis() { desk.settings.window_ms } else { desk.first_window() },
+            floor: mutate!(floor, FloorIgnored => 0),
+            count: if held.end > now.stamp.millis() {
+                desk.settings.window_ms
+            } else {
+                desk.first_window() + (now.stamp.millis() - floor)
+            },
             max_mark: mutate!(max_mark, RenewOverOthers => crate::ledger::MAX_MARK),
             token,
             // So the answer tells a record that was deleted, which is missed, from a ledger that has forgotten that there
@@ -255,9 +271,10 @@ impl Group {
         }
         let (workers, bits) = (self.workers, self.bits);
         let (held, eaten) = (self.held.as_ref().map(|held| held.worker), &self.eaten);
-        let is_fixed = workers.len() == 1;
+        let (is_fixed, floor) = (workers.len() == 1, self.floor(now));
         let taken = |worker: u64| held == Some(worker) || !is_fixed && eaten.contains(&worker);
-        let acquiring = self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, desk, now));
+        let acquiring =
+            self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, desk, now, floor));
         let Some((worker, max_mark)) = acquiring.next(&self.workers, |worker| !taken(worker), desk, now)
         else {
             let free = acquiring.least;
@@ -266,8 +283,8 @@ impl Group {
         };
         let request = Reserve {
             key: Key::slot(self.bits, worker),
-            floor: mutate!(now.stamp.millis(), FloorIgnored => 0),
-            count: desk.first_window(),
+            floor: mutate!(floor, FloorIgnored => 0),
+            count: desk.first_window() + (now.stamp.millis() - floor),
             max_mark,
             token: acquiring.token,
             create: true,
@@ -278,6 +295,11 @@ impl Group {
 
     /// Those who wait are told; whoever comes later asks anew.
     fn slots_are_out(&mut self, free: Option<u64>, now: &Now) {
+        let left = free.map(|mark| mark.saturating_sub(now.stamp.millis()));
+        if let Some(left) = left.filter(|left| *left <= SOON_MS && self.workers.len() <= PROBED_AT_ONCE) {
+            // Somebody has just closed there, and looking again is cheap.
+            return self.pause.set(now.mono.plus(left.max(1)));
+        }
         self.wanted = false;
         let free = free.map_or(now.stamp.time(), UnixMillis::from_position);
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
@@ -348,7 +370,10 @@ impl Group {
             }
             Ok(Reply::Refused { mark, note }) => {
                 acquiring.refused.push((worker, mark));
-                acquiring.least = Some(acquiring.least.map_or(mark, |least| least.min(mark)));
+                // One that has passed is tried once more, and says then who has taken it.
+                if mark > now.stamp.millis() {
+                    acquiring.least = Some(acquiring.least.map_or(mark, |least| least.min(mark)));
+                }
                 if self.workers.len() == 1 {
                     self.fixed_is_taken(mark, note.as_deref(), desk, now, clock);
                 } else if std::mem::take(&mut acquiring.unjudged) {
@@ -520,7 +545,7 @@ impl Group {
 }
 
 impl Acquiring {
-    fn new(workers: &Workers, bits: u32, desk: &mut Desk, now: &Now) -> Self {
+    fn new(workers: &Workers, bits: u32, desk: &mut Desk, now: &Now, floor: u64) -> Self {
         let count = workers.len();
         let coprime = |stride: u64| gcd(stride, count) == 1;
         let stride =
@@ -537,7 +562,7 @@ impl Acquiring {
             refused: Vec::new(),
             least: None,
             second_pass: None,
-            at_hand: at_hand(workers, bits, desk, now).into_iter(),
+            at_hand: at_hand(workers, bits, desk, now, floor).into_iter(),
             unjudged: false,
             own_mark: None,
             goes_on_at: 0,
@@ -602,14 +627,14 @@ impl Acquiring {
 
 /// The slots that the ledger has at hand and that have room for a window: those of which the steady clock has to be put
 /// ahead the least come first. Where the ledger behind is out of reach, no other can be had.
-fn at_hand(workers: &Workers, bits: u32, desk: &Desk, now: &Now) -> Vec<u64> {
+fn at_hand(workers: &Workers, bits: u32, desk: &Desk, now: &Now, floor: u64) -> Vec<u64> {
     if workers.len() == 1 {
         return Vec::new();
     }
     let mut slots = (desk.settings.at_hand)(bits);
     slots.retain(|slot| {
-        let from = slot.mark.max(now.stamp.millis());
-        workers.contains(slot.worker) && slot.end.saturating_sub(from) >= desk.settings.window_ms
+        let most = desk.settings.window_ms + (now.stamp.millis() - floor);
+        workers.contains(slot.worker) && slot.end.saturating_sub(slot.mark.max(floor)) >= most
     });
     slots.sort_by_key(|slot| slot.mark);
     slots.truncate(MOST_AT_HAND);

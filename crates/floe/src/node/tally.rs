@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Desk, Op, Pause, Purpose, went_back};
 use crate::clock::Now;
-use crate::counter::{DAY_BITS, LAST_DAY, Ticket, date_of, day_at};
+use crate::counter::{PERIOD_BITS, Ticket};
 use crate::definition::{DatedShape, Overflow};
 use crate::error::MintError;
 use crate::ledger::{Key, LedgerError, MAX_MARK, Reply, Reserve};
@@ -29,9 +29,9 @@ pub(crate) struct Tally {
     gathering: Option<usize>,
     /// The last end that this process saw (I1).
     last_end: u64,
-    /// The latest day that the ledger has been seen at: a node whose clock is behind adopts it.
-    day: u64,
-    /// What is left of the day, once that is known to be less than was asked for.
+    /// The latest period (day, month or year) that the ledger has been seen at: a node whose clock is behind adopts it.
+    period: u64,
+    /// What is left of the period, once that is known to be less than was asked for.
     room: Option<(u64, u64)>,
     pause: Pause,
     stopped: Option<String>,
@@ -40,14 +40,14 @@ pub(crate) struct Tally {
 struct Asking {
     call: u64,
     callers: Vec<Arc<Ticket>>,
-    day: u64,
+    period: u64,
 }
 
 impl Tally {
     pub(crate) fn new(name: Name, shape: Option<Arc<DatedShape>>) -> Self {
         let (queue, pause) = (VecDeque::new(), Pause::default());
         let (asking, gathering, room, stopped) = (None, None, None, None);
-        Self { name, shape, queue, asking, gathering, last_end: 0, day: 0, room, pause, stopped }
+        Self { name, shape, queue, asking, gathering, last_end: 0, period: 0, room, pause, stopped }
     }
 
     /// Queues a caller, and says whether it is time to ask.
@@ -97,38 +97,40 @@ impl Tally {
             return;
         }
         match self.bounds(now) {
-            Ok((day, floor, end)) => self.ask(day, floor, end, desk),
-            Err(cause) => self.fail_all(&MintError::Stopped(cause)),
+            Ok((period, floor, end)) => self.ask(period, floor, end, desk),
+            Err(error) => self.fail_all(&error),
         }
     }
 
-    /// The day, where its positions begin (0 for a counter), and the first position past them.
-    fn bounds(&mut self, now: &Now) -> Result<(u64, u64, u64), String> {
+    /// The period, where its positions begin (0 for a counter), and the first position past them.
+    fn bounds(&mut self, now: &Now) -> Result<(u64, u64, u64), MintError> {
         let Some(shape) = &self.shape else { return Ok((0, 0, MAX_MARK)) };
         if let Some(refusal) = now.refusal() {
-            return Err(refusal);
+            return Err(MintError::Stopped(refusal));
         }
-        let today = day_at(shape, now.stamp.time());
-        let today = today
-            .ok_or_else(|| format!("{} is no date that can be written: set the clock right", now.wall))?;
-        self.day = self.day.max(today);
-        if self.day > LAST_DAY {
-            return Err(format!(
-                "the mark of {} lies past the year 9999, where no date can be written: it was raised too far. Bind a new name",
-                Key::name(&self.name)
-            ));
+        let Some(current) = shape.period_at(now.stamp.time()) else {
+            return Err(cannot_be_written(shape, now));
+        };
+        self.period = self.period.max(current);
+        if shape.date().date_of(self.period).is_none() {
+            return Err(MintError::Stopped(format!(
+                "the mark of {} lies past the year {}, where no date can be written as {}: it was raised too far. Bind a new name",
+                Key::name(&self.name),
+                shape.date().years().end(),
+                shape.date()
+            )));
         }
         let most = match shape.overflow() {
             Overflow::Refuse => 10_u64.pow(shape.digits().into()) - 1,
-            Overflow::Widen => (1 << DAY_BITS) - 1,
+            Overflow::Widen => (1 << PERIOD_BITS) - 1,
         };
-        let floor = self.day << DAY_BITS;
-        Ok((self.day, floor, floor + most))
+        let floor = self.period << PERIOD_BITS;
+        Ok((self.period, floor, floor + most))
     }
 
-    fn ask(&mut self, day: u64, floor: u64, end: u64, desk: &mut Desk) {
+    fn ask(&mut self, period: u64, floor: u64, end: u64, desk: &mut Desk) {
         let room = match self.room {
-            Some((of, room)) if of == day => room,
+            Some((of, room)) if of == period => room,
             _ => end - floor,
         };
         let mut callers = Vec::new();
@@ -136,8 +138,8 @@ impl Tally {
         while let Some(ticket) = self.queue.pop_front() {
             if ticket.count > room - count {
                 if count == 0 {
-                    // It can never be served today; those behind it may want less.
-                    ticket.answer(Err(self.used_up(day, room)));
+                    // It can never be served in this period; those behind it may want less.
+                    ticket.answer(Err(self.used_up(period, room)));
                     continue;
                 }
                 self.queue.push_front(ticket);
@@ -160,11 +162,11 @@ impl Tally {
             note: None,
         };
         let call = desk.ask(Purpose::Tally(self.name.clone()), Op::Count(request));
-        self.asking = Some(Asking { call, callers, day });
+        self.asking = Some(Asking { call, callers, period });
     }
 
     pub(crate) fn handle(&mut self, id: u64, answer: Result<Reply, LedgerError>, desk: &mut Desk, now: &Now) {
-        let Some(Asking { callers, day, .. }) = self.asking.take_if(|asking| asking.call == id) else {
+        let Some(Asking { callers, period, .. }) = self.asking.take_if(|asking| asking.call == id) else {
             return;
         };
         match answer {
@@ -195,7 +197,7 @@ impl Tally {
             }
             Ok(Reply::Refused { mark, .. }) | Err(LedgerError::Overflow { mark, .. }) => {
                 self.give_up(callers);
-                self.refused(mark, day, now);
+                self.refused(mark, period, now);
             }
             Err(LedgerError::Unavailable(cause)) => {
                 self.give_up(callers);
@@ -209,15 +211,15 @@ impl Tally {
         self.step(desk, now);
     }
 
-    /// The mark is too high for what was asked: another node is on a later day already, or the day is nearly used up.
-    fn refused(&mut self, mark: u64, day: u64, now: &Now) {
-        let reached = if self.shape.is_some() { mark >> DAY_BITS } else { 0 };
-        if mutate!(reached > day, DatedIgnoresLaterDay => false) {
-            self.day = reached;
+    /// The mark is too high for what was asked: another node is in a later period already, or the period is nearly used up.
+    fn refused(&mut self, mark: u64, period: u64, now: &Now) {
+        let reached = if self.shape.is_some() { mark >> PERIOD_BITS } else { 0 };
+        if mutate!(reached > period, DatedIgnoresLaterDay => false) {
+            self.period = reached;
             return;
         }
-        if let Ok((day, _, end)) = self.bounds(now) {
-            self.room = Some((day, end.saturating_sub(mark)));
+        if let Ok((period, _, end)) = self.bounds(now) {
+            self.room = Some((period, end.saturating_sub(mark)));
         }
     }
 
@@ -226,14 +228,15 @@ impl Tally {
         callers.into_iter().rev().for_each(|ticket| self.queue.push_front(ticket));
     }
 
-    fn used_up(&self, day: u64, room: u64) -> MintError {
+    fn used_up(&self, period: u64, room: u64) -> MintError {
         MintError::Exhausted(match &self.shape {
             None => format!("{} has {room} numbers left below 2^63: bind a new name", self.name),
             Some(shape) => format!(
-                "{} has {room} numbers left on {}: its {} digits are used up until the next day begins in {}. Ask for fewer, or bind a new name with more digits or overflow \"widen\"",
+                "{} has {room} numbers left {}: its {} digits are used up until the next {} begins in {}. Ask for fewer, or bind a new name with more digits or overflow \"widen\"",
                 self.name,
-                date_of(day),
+                shape.date().date_of(period).map_or_else(String::new, |date| shape.date().named(date)),
                 shape.digits(),
+                shape.date().period(),
                 shape.zone()
             ),
         })
@@ -253,6 +256,23 @@ impl Tally {
 
     pub(crate) fn deadline(&self) -> Option<MonoMillis> {
         (self.may_ask() && !self.queue.is_empty()).then(|| self.pause.until().unwrap_or_default())
+    }
+}
+
+/// The clock's date is none that the name's IDs have: two digits of a year have an end, and clocks can be wrong.
+fn cannot_be_written(shape: &DatedShape, now: &Now) -> MintError {
+    let (format, time) = (shape.date(), now.stamp.time());
+    match shape.date_at(time) {
+        Some(date) if format.is_short() && date.year() > *format.years().end() => {
+            MintError::Exhausted(format!(
+                "{date} cannot be written as {format}, whose years end with {}: bind a new name with years of four digits",
+                format.years().end()
+            ))
+        }
+        _ => MintError::Stopped(format!(
+            "{} is no date that can be written as {format}: set the clock right",
+            now.wall
+        )),
     }
 }
 

@@ -228,3 +228,23 @@ fn a_closed_floe_mints_nothing_more() {
     assert!(matches!(orders.mint_many(2), Err(MintError::Stopped(_))));
     assert!(matches!(block_on(orders.mint_async()), Err(MintError::Stopped(_))));
 }
+
+#[test]
+fn ticks_longer_than_any_caller_waits_are_minted_in_at_once_and_told_when_full() {
+    // A tick of an hour that began a minute ago, and two IDs in each.
+    let begin = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(2 * 3_600 + 60);
+    let layout: Layout = format!("time:30 worker:4 sequence:1 tick=3600s epoch={begin:.0}").parse().unwrap();
+    let floe = Floe::builder().max_wait(Duration::from_millis(200)).window(Duration::from_secs(3 * 3_600));
+    let floe = floe.open(Memory::default()).unwrap();
+    let orders = snowflake(
+        &floe,
+        "orders",
+        &Definition::Snowflake { layout, own: false },
+        &Taste { start: Some(Start::Zero), ..Taste::default() },
+    );
+    unique(vec![orders.mint().unwrap(), block_on(orders.mint_async()).unwrap()]);
+    for busy in [orders.mint(), block_on(orders.mint_async())] {
+        let Err(MintError::Busy { retry }) = busy else { panic!("{busy:?}") };
+        assert!(retry > Duration::from_secs(60), "the next tick is far: {retry:?}");
+    }
+}

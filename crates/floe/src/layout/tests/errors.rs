@@ -104,6 +104,11 @@ fn texts_that_are_no_layout() {
     assert!(matches!(read(&format!("{fields} tick=1ms")), LayoutError::Unsaid { .. }));
     assert!(matches!(read("wide"), LayoutError::UnknownPreset { .. }));
     assert!(matches!(read(""), LayoutError::Unsaid { .. }));
+    assert_eq!(read("twitter sequence:10"), word("sequence:10"));
+    assert_eq!(read("twitter epoch=2020-01-01T00:00:00Z twitter"), word("twitter"));
+    assert_eq!(read("twitter tick=1ms tick=1ms"), word("tick=1ms"));
+    assert!(matches!(read("twitter epoch=2020"), LayoutError::EpochText { .. }));
+    assert!(matches!(read("twiter epoch=2020-01-01T00:00:00Z"), LayoutError::UnknownPreset { .. }));
     let error = read("twiter").to_string();
     assert!(
         error.starts_with("there is no preset `twiter` (`twitter` is near): write one of twitter, leaf,"),

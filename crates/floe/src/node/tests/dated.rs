@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use super::*;
 use crate::counter::DatedId;
-use crate::definition::Overflow;
+use crate::definition::{DateFormat, Overflow};
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -36,12 +36,17 @@ fn mint(rig: &mut Rig, name: &Name, count: u64) -> Result<u64, MintError> {
 }
 
 fn id(position: u64, shape: &DatedShape) -> DatedId {
-    DatedId::at(position, Arc::new(shape.clone()))
+    DatedId::at(position, &Arc::new(shape.clone())).unwrap()
 }
 
 /// Ten thousand calls from nodes whose clocks differ, from two hours before the midnight of `day` to two after it.
 fn over_midnight(zone: &str, day: Date) {
-    let shape = shape(zone, 6, Overflow::Refuse);
+    over_the_end_of_a_period(DateFormat::Day, zone, day);
+}
+
+/// The same of a name that counts other periods; `day` is the first of one.
+fn over_the_end_of_a_period(format: DateFormat, zone: &str, day: Date) {
+    let shape = DatedShape::with_date(format, zone, 6, "INV", Overflow::Refuse).unwrap();
     let time_zone = TimeZone::get(zone).unwrap();
     // The first moment of the day, which is not always 00:00.
     let midnight = day.to_zoned(time_zone.clone()).unwrap().timestamp().as_millisecond();
@@ -58,6 +63,7 @@ fn over_midnight(zone: &str, day: Date) {
         let (rig, name) = &mut nodes[(call * call + call / 3) % behind.len()];
         let wall = jiff::Timestamp::from_millisecond(rig.clock.look().wall.get()).unwrap();
         let today = wall.to_zoned(time_zone.clone()).date();
+        let today = format.date_of(format.number_of(today).unwrap()).unwrap();
         if today > latest {
             (latest, counter, days) = (today, 0, days + 1);
         }
@@ -80,6 +86,84 @@ fn over_midnight(zone: &str, day: Date) {
 fn ten_thousand_calls_over_midnight_never_go_backwards_and_never_repeat() {
     for zone in ["Asia/Shanghai", "America/New_York", "Europe/Berlin"] {
         over_midnight(zone, date(2026, 11, 21));
+    }
+}
+
+#[test]
+fn nor_do_they_over_the_end_of_a_month_or_a_year() {
+    for zone in ["Asia/Shanghai", "America/New_York", "UTC"] {
+        for format in [DateFormat::Month, DateFormat::ShortMonth] {
+            over_the_end_of_a_period(format, zone, date(2028, 3, 1));
+        }
+        for format in DateFormat::ALL {
+            over_the_end_of_a_period(format, zone, date(2027, 1, 1));
+        }
+    }
+    // The month begins in the hour that a change of clocks leaves out or has twice.
+    over_the_end_of_a_period(DateFormat::Month, "America/Havana", date(2026, 11, 1));
+    over_the_end_of_a_period(DateFormat::ShortMonth, "Africa/Cairo", date(2026, 5, 1));
+}
+
+#[test]
+fn a_month_counts_on_over_its_days_and_a_year_over_its_months() {
+    for (format, days, texts) in [
+        (DateFormat::Month, [0, 10, 40], ["INV202611001", "INV202611002", "INV202612001"]),
+        (DateFormat::Year, [0, 40, 60], ["INV2026001", "INV2026002", "INV2027001"]),
+        (DateFormat::ShortDay, [0, 1, 1], ["INV261110001", "INV261111001", "INV261111002"]),
+        (DateFormat::ShortMonth, [0, 10, 40], ["INV2611001", "INV2611002", "INV2612001"]),
+        (DateFormat::ShortYear, [0, 40, 60], ["INV26001", "INV26002", "INV27001"]),
+    ] {
+        let shape = DatedShape::with_date(format, "UTC", 3, "INV", Overflow::Refuse).unwrap();
+        let begin = at("UTC", date(2026, 11, 10), 12, 0);
+        let ledger = Memory::default();
+        let mut seed = 0;
+        let minted = days.map(|day| {
+            seed += 1;
+            let (mut rig, name) = node(&ledger, seed, begin + day * 24 * HOUR, &shape);
+            id(mint(&mut rig, &name, 1).unwrap(), &shape).to_string()
+        });
+        assert_eq!(minted, texts);
+    }
+}
+
+#[test]
+fn digits_of_a_month_are_used_up_until_the_next_month() {
+    let shape = DatedShape::with_date(DateFormat::ShortMonth, "UTC", 1, "", Overflow::Refuse).unwrap();
+    let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 30), 23, 59), &shape);
+    mint(&mut rig, &name, 9).unwrap();
+    let Err(MintError::Exhausted(text)) = mint(&mut rig, &name, 1) else { panic!("a tenth of nine") };
+    assert!(
+        text.contains("0 numbers left in 2026-11") && text.contains("until the next month begins"),
+        "{text}"
+    );
+    rig.hands.pass(60_000);
+    assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).to_string()), Ok("26121".to_owned()));
+}
+
+#[test]
+fn a_year_of_two_digits_ends_with_its_century() {
+    for format in [DateFormat::ShortDay, DateFormat::ShortMonth, DateFormat::ShortYear] {
+        let shape = DatedShape::with_date(format, "UTC", 6, "", Overflow::Widen).unwrap();
+        let ledger = Memory::default();
+        let (mut rig, name) = node(&ledger, 1, at("UTC", date(2099, 12, 31), 23, 59), &shape);
+        let last = id(mint(&mut rig, &name, 1).unwrap(), &shape);
+        assert!(last.to_string().starts_with("99"), "{last}");
+        rig.hands.pass(60_000);
+        let Err(MintError::Exhausted(text)) = mint(&mut rig, &name, 1) else {
+            panic!("{format} repeats 2000")
+        };
+        assert!(text.contains("2100-01-01") && text.contains("end with 2099"), "{text}");
+        // Nor does a mark that was raised past it mint.
+        let (mut rig, name) = node(&ledger, 2, at("UTC", date(2026, 11, 21), 12, 0), &shape);
+        let past = format.number_of(date(2099, 1, 1)).unwrap() + 366;
+        ledger.raise(&Key::name(&name), past << 40).unwrap();
+        let Err(MintError::Stopped(text)) = mint(&mut rig, &name, 1) else { panic!("{format} repeats 2000") };
+        assert!(text.contains("past the year 2099"), "{text}");
+        // A clock of 2009 would write a number with a zero less.
+        let (mut rig, name) = node(&Memory::default(), 3, at("UTC", date(2009, 12, 31), 12, 0), &shape);
+        assert!(
+            matches!(mint(&mut rig, &name, 1), Err(MintError::Stopped(text)) if text.contains("set the clock"))
+        );
     }
 }
 

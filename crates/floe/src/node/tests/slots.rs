@@ -393,3 +393,23 @@ fn a_fixed_worker_whose_slot_was_deleted_stops_and_says_what_to_do() {
     assert!(text.contains("worker slot 5 of 10 bits") && text.contains("docs/ledgers.md"), "{text}");
     assert!(rig.calls.is_empty());
 }
+
+/// As after many short lives: nobody holds a slot, and each was given back a few milliseconds ahead of the clock.
+#[test]
+fn slots_whose_holders_have_just_closed_are_waited_for() {
+    let ledger = Memory::default();
+    let mut rig = Rig::new(&ledger, 3);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(0..=1));
+    let now = rig.now();
+    rig.other(&Key::slot(10, 0), now, 12, None);
+    rig.other(&Key::slot(10, 1), now, 7, None);
+    rig.mint(&stream);
+    rig.settle();
+    assert_eq!(rig.mint(&stream), Mint::Empty(None), "nothing is wrong: it is a matter of milliseconds");
+    let look = rig.clock.look();
+    let deadline = rig.node.deadline(&look).expect("it goes on looking");
+    assert_eq!(deadline.since(look.mono), 7);
+    rig.hands.pass(7);
+    rig.settle();
+    assert!(matches!(rig.mint(&stream), Mint::Got { worker: 1, .. }));
+}

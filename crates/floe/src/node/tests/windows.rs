@@ -396,3 +396,38 @@ fn an_answer_of_the_wrong_kind_stops_everything() {
     rig.collect();
     assert_eq!(rig.calls, []);
 }
+
+/// A window that began with the call would hold the next tick first, which may be longer away than any caller waits.
+#[test]
+fn a_window_begins_with_the_tick_that_has_begun() {
+    let minute: Layout =
+        "time:30 worker:10 sequence:12 tick=60s epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN + 25_000), 600_000, false);
+    let (slow, fast) = (rig.snowflake(&minute, Workers::all(10).unwrap()), rig.twitter());
+    rig.mint(&slow);
+    let (id, request) = rig.reserve();
+    // It ends where it would have ended.
+    assert_eq!((request.floor, request.count), (rig.now() - 25_000, 625_000));
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    let Mint::Got { position, .. } = rig.mint(&slow) else { panic!("the first ID has to wait") };
+    assert_eq!(minute.time_of(minute.tick_of(position)), UnixMillis::new(BEGIN));
+    // Who counts milliseconds mints in its own.
+    let Mint::Got { position, .. } = rig.mint(&fast) else { panic!("the first ID has to wait") };
+    assert_eq!(Layout::TWITTER.time_of(Layout::TWITTER.tick_of(position)), UnixMillis::new(BEGIN + 25_000));
+}
+
+/// What somebody else has reserved of the tick is theirs.
+#[test]
+fn a_tick_that_was_minted_in_is_not_begun_again() {
+    let minute: Layout = "time:30 sequence:12 tick=60s epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN + 25_000), 600_000, false);
+    let slow = rig.snowflake(&minute, Workers::one(0, 0).unwrap());
+    rig.other(&Key::slot(0, 0), rig.now() - 25_000, 10_000, None);
+    rig.mint(&slow);
+    rig.settle();
+    assert_eq!(rig.mint(&slow), Mint::Later);
+    rig.hands.pass(35_000);
+    let Mint::Got { position, .. } = rig.mint(&slow) else { panic!("the next tick is its own") };
+    assert_eq!(minute.time_of(minute.tick_of(position)), UnixMillis::new(BEGIN + 60_000));
+}
