@@ -5,9 +5,11 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use axum::response::IntoResponse;
+use floe::UnixMillis;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::spring::Asked;
 use crate::status::{Refusal, Status};
 
 /// An error for the client. It becomes a response whose body the gate writes, since only the gate knows the path.
@@ -104,7 +106,7 @@ const HTTP: &[Explanation] = &[
         slug: "body",
         status: 400,
         title: "Bad body",
-        meaning: "The call takes no body: all that it needs stands in its path and query. (tinyid's calls take a form, and gRPC's their messages.)",
+        meaning: "The call takes no body: all that it needs stands in its path and query. (The calls of Leaf and tinyid take any, and gRPC's their messages.)",
     },
     Explanation {
         slug: "body-timeout",
@@ -167,6 +169,15 @@ impl Problem {
         };
         // Texts and a number always have a JSON form.
         serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    /// The whole answer, for a call of Leaf's or tinyid's.
+    pub(super) fn as_spring(self, asked: &Asked, now: UnixMillis) -> Response<Body> {
+        let mut response = asked.error(now, self.status, None, &self.detail);
+        if let Some(retry) = self.retry {
+            response.headers_mut().insert(header::RETRY_AFTER, super::retry_after(retry));
+        }
+        response
     }
 
     /// The whole answer, for a gRPC call.
