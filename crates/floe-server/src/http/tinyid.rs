@@ -145,9 +145,9 @@ call!(
     "tinyid: mint IDs, as text with commas"
 );
 call!(
-    segment,
+    next_segment_id,
     "/id/nextSegmentId",
-    below_segment,
+    below_next_segment_id,
     "/tinyid/id/nextSegmentId",
     answer_segment,
     Answer<Segment>,
@@ -155,9 +155,9 @@ call!(
     "tinyid: take a range of IDs"
 );
 call!(
-    segment_simple,
+    next_segment_id_simple,
     "/id/nextSegmentIdSimple",
-    below_segment_simple,
+    below_next_segment_id_simple,
     "/tinyid/id/nextSegmentIdSimple",
     answer_segment_simply,
     String,
