@@ -156,11 +156,13 @@ async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) ->
         // The router takes it for a GET, whose IDs nobody would see.
         (None, Some(_)) if method == Method::HEAD => Err(HttpProblem::Method(method.clone()).into_response()),
         (None, _) => admit(&shared, request, call, false).await.map_err(IntoResponse::into_response),
-        (Some(asked), _) if asked.is_malformed() => Err(StatusCode::BAD_REQUEST.into_response()),
-        // Read also where nobody looks at it, so that the connection can go on.
-        (Some(asked), _) => match admit(&shared, request, call, true).await {
-            Ok(request) => asked.answer(now).map_or(Ok(request), Err),
-            Err(problem) => Err(problem.into_response()),
+        (Some(asked), _) => match asked.malformed() {
+            Some(refused) => Err(refused),
+            // Read also where nobody looks at it, so that the connection can go on.
+            None => match admit(&shared, request, call, true).await {
+                Ok(request) => asked.answer(now).map_or(Ok(request), Err),
+                Err(problem) => Err(problem.into_response()),
+            },
         },
     };
     let mut response = match admitted {
@@ -179,7 +181,7 @@ async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) ->
         // The originals ask nobody who they are.
         let stranger = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match &asked {
-            Some(asked) if !stranger => response = problem.as_spring(asked, now()),
+            Some(asked) if !stranger => response = problem.spring(asked, now()),
             _ if call => response = problem.grpc(),
             _ => {
                 *response.body_mut() =
@@ -282,7 +284,11 @@ fn allowed(route: &str) -> Option<&'static str> {
 /// there would be ignored, so it is refused too.
 async fn admit(shared: &Shared, request: Request, call: bool, lenient: bool) -> Result<Request, HttpProblem> {
     let limits = &shared.limits;
-    let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let uri = match request.extensions().get::<Asked>() {
+        // As it came, and not as it is routed.
+        Some(asked) => asked.path().len() + 1 + asked.query().len(),
+        None => request.uri().path_and_query().map_or(0, |path| path.as_str().len()),
+    };
     if uri > limits.uri_bytes {
         return Err(HttpProblem::UriTooLong { found: uri, limit: limits.uri_bytes });
     }

@@ -86,6 +86,7 @@ async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Res
         (Err(_), _) => return asked.not_acceptable(now(shared)),
         (_, None) => mint(shared, caller, wire, key).await,
         // A dot belongs to a name that has one, which Leaf's names cannot have.
+        (_, Some(whole)) if !caller.sees(whole) => mint(shared, caller, wire, key).await,
         (_, Some(whole)) => match shared.service.is_known(whole).await {
             Ok(known) => mint(shared, caller, wire, if known { whole } else { key }).await,
             Err(refusal) => Err(refusal),

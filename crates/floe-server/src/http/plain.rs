@@ -204,8 +204,7 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
         let is = |known: &&str| header.eq_ignore_ascii_case(known);
         if is(&"host") {
             hosts += 1;
-            let port = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:".contains(&byte);
-            if !value.trim().bytes().all(port) {
+            if !spring::is_host(value.trim().as_bytes()) {
                 return None;
             }
         }

@@ -172,7 +172,7 @@ impl Problem {
     }
 
     /// The whole answer, for a call of Leaf's or tinyid's.
-    pub(super) fn as_spring(self, asked: &Asked, now: UnixMillis) -> Response<Body> {
+    pub(super) fn spring(self, asked: &Asked, now: UnixMillis) -> Response<Body> {
         let mut response = asked.error(now, self.status, None, &self.detail);
         if let Some(retry) = self.retry {
             response.headers_mut().insert(header::RETRY_AFTER, super::retry_after(retry));

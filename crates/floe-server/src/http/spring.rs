@@ -48,6 +48,8 @@ struct Inner {
     accept: Result<Vec<MediaType>, NotAcceptable>,
     /// Whether its `Host` is as RFC 9112, section 3.2, wants it.
     host: bool,
+    /// Whether it expects nothing but what there is to expect.
+    expect: bool,
 }
 
 /// The error of a call, as Spring Boot writes it.
@@ -79,6 +81,9 @@ pub(crate) fn recognise<B>(request: &mut Request<B>) {
         method: request.method().clone(),
         accept: media::accepted(request.headers()),
         host: is_host_right(request),
+        expect: request.headers().get(header::EXPECT).is_none_or(|expected| {
+            expected.as_bytes().to_ascii_lowercase().windows(12).any(|words| words == b"100-continue")
+        }),
         target,
     };
     if let Target::Call { route, .. } = &asked.target {
@@ -92,14 +97,26 @@ pub(crate) fn recognise<B>(request: &mut Request<B>) {
     request.extensions_mut().insert(Asked(Arc::new(asked)));
 }
 
-/// Exactly one `Host` in HTTP/1.1, at most one before, and nothing in it that belongs in none.
+/// Exactly one `Host` in HTTP/1.1, at most one before, and none in HTTP/2 where it has another place for it.
 fn is_host_right<B>(request: &Request<B>) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
-    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:[]%!$&'()*+,;=".contains(byte);
     match (request.version(), hosts.next(), hosts.next()) {
         (Version::HTTP_11, None, _) | (_, _, Some(_)) => false,
-        (_, host, None) => host.is_none_or(|host| host.as_bytes().iter().all(allowed)),
+        (_, host, None) => host.is_none_or(|host| is_host(host.as_bytes())),
     }
+}
+
+/// A name or an address, and a port or none.
+pub(super) fn is_host(host: &[u8]) -> bool {
+    let (name, port) = match host.iter().rposition(|byte| matches!(byte, b':' | b']')) {
+        Some(at) if host.get(at) == Some(&b':') => host.split_at(at),
+        _ => (host, &[][..]),
+    };
+    let is_address = name.starts_with(b"[") && name.ends_with(b"]");
+    let allowed = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || b"-._".contains(byte) || (is_address && b"[:]".contains(byte))
+    };
+    name.iter().all(allowed) && port.iter().skip(1).all(u8::is_ascii_digit)
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Asked {
@@ -151,9 +168,13 @@ impl Asked {
         }
     }
 
-    /// Whether Tomcat would not have looked at it: a path that is none, a `Host` that is none.
-    pub(super) fn is_malformed(&self) -> bool {
-        !self.0.host || self.0.target == Target::Bad
+    /// What Tomcat says to a request that it does not look at: a path or a `Host` that is none, an expectation that nobody
+    /// can meet.
+    pub(super) fn malformed(&self) -> Option<Response<Body>> {
+        if !self.0.host || self.0.target == Target::Bad {
+            return Some(bare(StatusCode::BAD_REQUEST));
+        }
+        (!self.0.expect).then(|| bare(StatusCode::EXPECTATION_FAILED))
     }
 
     /// What needs no handler: a path under which there is nothing, a question for methods.
@@ -189,7 +210,13 @@ impl Asked {
         message: &str,
     ) -> Response<Body> {
         let not_acceptable = || bare(StatusCode::NOT_ACCEPTABLE);
-        let Ok(accept) = &self.0.accept else { return not_acceptable() };
+        // That somebody has to say who he is, which the originals never ask, is told to all.
+        let stranger = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let accept = match &self.0.accept {
+            Ok(accept) => accept.as_slice(),
+            Err(_) if stranger => &[],
+            Err(_) => return not_acceptable(),
+        };
         let error = status.canonical_reason().unwrap_or_default();
         if media::prefers_html(accept) {
             return (
@@ -199,7 +226,11 @@ impl Asked {
             )
                 .into_response();
         }
-        let Ok(content_type) = media::negotiate(accept, Produces::Json) else { return not_acceptable() };
+        let content_type = match media::negotiate(accept, Produces::Json) {
+            Ok(content_type) => content_type,
+            Err(_) if stranger => HeaderValue::from_static(JSON),
+            Err(_) => return not_acceptable(),
+        };
         let body = SpringError {
             timestamp: now.get(),
             status: status.as_u16(),
@@ -223,7 +254,7 @@ impl Asked {
 
 /// What Tomcat does after these: whatever the client has sent behind its request is not read.
 pub(super) fn drops_connection(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 400 | 408 | 411 | 413 | 414 | 500 | 501 | 503)
+    matches!(status.as_u16(), 400 | 408 | 411 | 413 | 414 | 417 | 500 | 501 | 503)
 }
 
 pub(super) const HTML: &str = "text/html;charset=UTF-8";
@@ -264,4 +295,19 @@ pub(super) fn escaped(text: &str) -> String {
 pub(super) fn body_type(headers: &HeaderMap) -> (String, &str) {
     let whole = headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
     (whole.split(';').next().unwrap_or_default().trim().to_ascii_lowercase(), whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_a_port() {
+        for host in ["", "a", "a-b.c_d", "127.0.0.1:80", "[::1]", "[::1]:7600", "a:"] {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for host in ["a b", "a:b", "a:80:80", "a/b", "a@b", "::1", "[::1", "a,b", "a\"b", "\u{fc}"] {
+            assert!(!is_host(host.as_bytes()), "{host}");
+        }
+    }
 }

@@ -168,7 +168,7 @@ call!(
 async fn answer_ids(shared: &Shared, ask: &Ask) -> Response<Body> {
     let size = match batch_size(shared, ask) {
         Ok(size) => size,
-        Err(response) => return response,
+        Err(message) => return no_size(shared, ask, &message),
     };
     match ask.asked.content_type(Produces::Json) {
         Ok(content_type) => answered(content_type, "error query segmentId: ", ids(shared, ask, size).await),
@@ -179,7 +179,7 @@ async fn answer_ids(shared: &Shared, ask: &Ask) -> Response<Body> {
 async fn answer_ids_simply(shared: &Shared, ask: &Ask) -> Response<Body> {
     let size = match batch_size(shared, ask) {
         Ok(size) => size,
-        Err(response) => return response,
+        Err(message) => return no_size(shared, ask, &message),
     };
     match ask.asked.content_type(Produces::Text) {
         Ok(content_type) => {
@@ -214,18 +214,21 @@ async fn answer_segment_simply(shared: &Shared, ask: &Ask) -> Response<Body> {
 /// How many IDs are asked for, as the original counts: one where nothing is said, and what is too many is cut.
 ///
 /// # Errors
-/// The answer to what is no number.
-fn batch_size(shared: &Shared, ask: &Ask) -> Result<u64, Response<Body>> {
-    const THROWN: &str = "org.springframework.web.method.annotation.MethodArgumentTypeMismatchException";
+/// The original's message for what is no number.
+fn batch_size(shared: &Shared, ask: &Ask) -> Result<u64, String> {
     let Some((text, more)) = ask.parameters.first("batchSize") else { return Ok(1) };
     let size = integer(text).map_err(|cause| {
         let kind = if more { "java.lang.String[]" } else { "java.lang.String" };
-        let message = format!(
+        format!(
             "Failed to convert value of type '{kind}' to required type 'java.lang.Integer'; nested exception is java.lang.NumberFormatException: {cause}"
-        );
-        ask.asked.error(now(shared), StatusCode::BAD_REQUEST, Some(THROWN), &message)
+        )
     })?;
     Ok(size.map_or(1, |size| u64::try_from(size).unwrap_or(0)).min(shared.service.max_batch()))
+}
+
+fn no_size(shared: &Shared, ask: &Ask, message: &str) -> Response<Body> {
+    const THROWN: &str = "org.springframework.web.method.annotation.MethodArgumentTypeMismatchException";
+    ask.asked.error(now(shared), StatusCode::BAD_REQUEST, Some(THROWN), message)
 }
 
 async fn ids(shared: &Shared, ask: &Ask, size: u64) -> Result<Vec<i64>, Failure> {
