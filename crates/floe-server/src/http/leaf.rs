@@ -81,21 +81,29 @@ async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Res
         return asked.error(now(shared), StatusCode::INTERNAL_SERVER_ERROR, Some(NO_KEY), "Key is none");
     }
     // Nothing is minted that cannot be written then, and an error is written as what it can be.
-    let content_type = asked.content_type(Produces::Text);
-    let minted = match (&content_type, whole) {
-        (Err(_), _) => return asked.not_acceptable(now(shared)),
-        (_, None) => mint(shared, caller, wire, key).await,
-        // A dot belongs to a name that has one, which Leaf's names cannot have.
-        (_, Some(whole)) if !caller.sees(whole) => mint(shared, caller, wire, key).await,
-        (_, Some(whole)) => match shared.service.is_known(whole).await {
-            Ok(known) => mint(shared, caller, wire, if known { whole } else { key }).await,
-            Err(refusal) => Err(refusal),
-        },
+    let Ok(content_type) = asked.content_type(Produces::Text) else {
+        return asked.not_acceptable(now(shared));
     };
-    match (minted.and_then(number), content_type) {
-        (Ok(id), Ok(content_type)) => ([(header::CONTENT_TYPE, content_type)], id).into_response(),
-        (Err(refusal), _) => error(shared, wire, asked, &refusal),
-        (Ok(_), Err(_)) => asked.not_acceptable(now(shared)),
+    let id = async {
+        // A dot belongs to a name that has one, which Leaf's names cannot have.
+        let key = match whole.filter(|whole| caller.sees(whole)) {
+            Some(whole) if shared.service.is_known(whole).await? => whole,
+            _ => key,
+        };
+        match number(mint(shared, caller, wire, key).await?)? {
+            Some(id) => Ok(id),
+            // Nobody's: the next one is more.
+            None => number(mint(shared, caller, wire, key).await?)?.ok_or_else(|| {
+                Refusal::new(
+                    Status::Exhausted,
+                    "the name mints 0 again and again, which is no ID to Leaf's clients",
+                )
+            }),
+        }
+    };
+    match id.await {
+        Ok(id) => ([(header::CONTENT_TYPE, content_type)], id).into_response(),
+        Err(refusal) => error(shared, wire, asked, &refusal),
     }
 }
 
@@ -114,20 +122,22 @@ fn now(shared: &Shared) -> UnixMillis {
     shared.service.status().clock.steady
 }
 
-/// The one ID of a batch, as the number that a Java client reads into a `long`.
-pub(super) fn number(minted: Minted) -> Result<String, Refusal> {
+/// The one ID of a batch, as the number that a Java client reads into a `long`; `None` for 0, which the original answers
+/// where a mode is off: no ID that is handed out may look like that.
+pub(super) fn number(minted: Minted) -> Result<Option<String>, Refusal> {
     let id = match minted {
         Minted::Numbers(mut ids) => ids.next().map(|id| id.to_string()),
         Minted::Wide(mut ids) => ids.next().map(|id| id.to_string()),
         Minted::Dated(mut ids) => ids.next().and_then(|id| id.number()).map(|id| id.to_string()),
         Minted::Texts(_) => None,
     };
-    id.ok_or_else(|| {
+    let id = id.ok_or_else(|| {
         Refusal::new(
             Status::Exhausted,
             "the ID does not fit the 63 bits of a number: mint it with /v1/mint as text",
         )
-    })
+    })?;
+    Ok(Some(id).filter(|id| id != "0"))
 }
 
 fn error(shared: &Shared, wire: Wire, asked: &Asked, refusal: &Refusal) -> Response<Body> {

@@ -120,7 +120,7 @@ impl Session for Plain {
                 let body = ids::in_one_piece(request.name, minted, media, false);
                 answer(output, media.content_type(), date.as_ref(), &body);
             } else {
-                let Ok(id) = leaf::number(minted) else { break Next::HandOver };
+                let Ok(Some(id)) = leaf::number(minted) else { break Next::HandOver };
                 let content_type = match request.wanted {
                     Some(Media::Json) => spring::JSON,
                     _ => leaf::CONTENT_TYPE,

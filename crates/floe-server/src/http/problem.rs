@@ -210,7 +210,7 @@ impl From<HttpProblem> for Problem {
             HttpProblem::NoRoute(path) => ("no-route", format!("nothing is served under {path}: /docs lists what is, and /v1/mint/orders mints an ID")),
             HttpProblem::Method(method) => ("method", format!("{method} is not served here: use one of the methods in the Allow header")),
             HttpProblem::NotAcceptable(detail) => ("not-acceptable", detail.clone()),
-            HttpProblem::BodyTooLarge(limit) => ("body-too-large", format!("the body is over {limit} bytes (limits.body_bytes), and no call takes one: put what the call needs into its path and query")),
+            HttpProblem::BodyTooLarge(limit) => ("body-too-large", format!("the body is over {limit} bytes (limits.body_bytes): put what the call needs into its path and query")),
             HttpProblem::BodyNotTaken => ("body", "this call takes no body, and this one would be ignored: put what the call needs into its query, such as /v1/mint/orders?n=10".to_owned()),
             HttpProblem::BodyUnreadable(cause) => ("body", format!("the body cannot be read ({cause}), and no call takes one: send none")),
             HttpProblem::BodyTimeout(limit) => ("body-timeout", format!("the body did not arrive within {} ms (limits.header_timeout): send none", limit.as_millis())),

@@ -278,3 +278,16 @@ async fn the_pages_have_leafs_columns() {
     assert!(page.contains("<tr><td>tickets</td><td>true</td><td>1000</td>"), "{page}");
     server.stop().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_id_is_0_which_leaf_answers_where_it_mints_none() {
+    let names = ["plain", "slow"]
+        .map(|name| format!("[[name]]\nname = \"{name}\"\nkind = \"segment\"\nincrement = 2\noffset = 0\n"));
+    let server = Server::of(&names.concat()).await;
+    assert_eq!(server.text("/api/segment/get/slow.json").await, "2");
+    // Open, so that the first ID of the other is minted without hyper.
+    server.text("/v1/names/plain").await;
+    assert_eq!(server.text("/api/segment/get/plain").await, "2");
+    assert_eq!(server.text("/api/segment/get/plain").await, "4");
+    server.stop().await.unwrap();
+}
