@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use tokio::io::AsyncWriteExt;
 
-use crate::harness::Server;
+use crate::harness::{Server, directory, file};
 use crate::hostile::{connect, rest};
 
 const NAMES: &str = r#"
@@ -290,4 +290,17 @@ async fn no_id_is_0_which_leaf_answers_where_it_mints_none() {
     assert_eq!(server.text("/api/segment/get/plain").await, "2");
     assert_eq!(server.text("/api/segment/get/plain").await, "4");
     server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_with_a_dot_is_the_same_after_a_restart() {
+    let config = file("[[name]]\nname = \"user-*\"\nkind = \"segment\"\n");
+    let directory = directory();
+    let first = Server::start(config.clone(), directory.clone()).await;
+    assert_eq!(first.mint("user-a.b", 1).await, ["1"]);
+    first.stop().await.unwrap();
+    let second = Server::start(config, directory).await;
+    assert_eq!(second.text("/api/segment/get/user-a.b").await, "2", "and not the first of `user-a`");
+    assert_eq!(second.text("/api/segment/get/user-a.json").await, "1");
+    second.stop().await.unwrap();
 }
