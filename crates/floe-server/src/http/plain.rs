@@ -210,10 +210,10 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
         }
         count += 1;
         if is(&"accept") {
-            // Weighing several is for those who do that.
+            // Weighing several is for those who do that, save what Spring's clients send.
             let wanted = match value.trim() {
-                "*/*" => None,
-                "application/json" => Some(Media::Json),
+                "*/*" | "text/plain, application/json, application/*+json, */*" => None,
+                "application/json" | "application/json, application/*+json" => Some(Media::Json),
                 "text/plain" => Some(Media::Text),
                 _ => return None,
             };

@@ -186,7 +186,15 @@ async fn what_hyper_answers_is_what_is_answered_without_it() {
     for path in
         ["/api/segment/get/leaf-segment-test", "/api/snowflake/get/orders", "/v1/mint/leaf-segment-test"]
     {
-        for accept in ["", "accept: */*\r\n", "accept: application/json\r\n", "accept: text/plain\r\n"] {
+        for accept in [
+            "",
+            "accept: */*\r\n",
+            "accept: application/json\r\n",
+            "accept: text/plain\r\n",
+            "accept: application/json, application/*+json\r\n",
+            "accept: text/plain, application/json, application/*+json, */*\r\n",
+            "accept: text/html,*/*;q=0.8\r\n",
+        ] {
             // The header makes it another's.
             let [plain, slow] = ["", "x-unheard-of: 1\r\n"]
                 .map(|other| format!("GET {path} HTTP/1.1\r\nhost: x\r\n{accept}{other}\r\n{last}"));
