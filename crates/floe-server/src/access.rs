@@ -18,7 +18,7 @@ use floe_wire::mysql::{Salt, caching_sha2, native_password};
 use prometheus_client::metrics::counter::Counter;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use crate::config::{NameRule, TokenHash, TokenSettings};
+use crate::config::{NameRule, TinyIdToken, TokenHash, TokenSettings};
 use crate::metrics::Metrics;
 use crate::status::{Refusal, Status};
 
@@ -36,6 +36,8 @@ tokio::task_local! {
 pub(crate) struct Access {
     bearers: Vec<Arc<Bearer>>,
     strangers: Strangers,
+    /// The rows of tinyid's table of tokens.
+    rows: Vec<TinyIdToken>,
 }
 
 /// Who calls. Cheap to clone.
@@ -51,6 +53,8 @@ enum Who {
     /// What was shown is no token of this server.
     Stranger,
     Bearer(Arc<Bearer>),
+    /// Who showed a token of tinyid's for this name.
+    Visitor(Arc<str>),
 }
 
 /// What is known of a connection before its client says anything.
@@ -77,11 +81,11 @@ pub(crate) enum MysqlProof<'p> {
 }
 
 impl Access {
-    pub(crate) fn new(tokens: &[TokenSettings], metrics: &Metrics) -> Self {
+    pub(crate) fn new(tokens: &[TokenSettings], rows: &[TinyIdToken], metrics: &Metrics) -> Self {
         let bearer = |settings: &TokenSettings| {
             Arc::new(Bearer { settings: settings.clone(), minted: metrics.minted_with(&settings.name) })
         };
-        Self { bearers: tokens.iter().map(bearer).collect(), strangers: Strangers::default() }
+        Self { bearers: tokens.iter().map(bearer).collect(), rows: rows.to_vec(), strangers: Strangers::default() }
     }
 
     /// Whether callers are asked who they are.
@@ -101,6 +105,28 @@ impl Access {
             Some(hash) => hash.0.ct_eq(&shown.0),
             None => Choice::from(0),
         })
+    }
+
+    /// Who may visit a name of tinyid's with what its clients show as their token; `None` where that is an error of the
+    /// token. It is looked at where there is anything to hold it against: rows of tinyid's table, or tokens of floe's own,
+    /// which `caller` may also have shown elsewhere in the request.
+    pub(crate) fn visitor(&self, caller: &Caller, name: &str, token: &str) -> Option<Caller> {
+        if name.is_empty() {
+            return None;
+        }
+        let shown = TokenHash::of(token.as_bytes());
+        let mut is_row = Choice::from(0);
+        for row in self.rows.iter().filter(|row| row.biz_type == name) {
+            is_row |= row.hash.0.ct_eq(&shown.0);
+        }
+        if bool::from(is_row) && !token.is_empty() {
+            return Some(Caller(Who::Visitor(name.into())));
+        }
+        if !self.asks() {
+            return self.rows.is_empty().then(|| caller.clone());
+        }
+        let caller = if caller.check().is_ok() { caller.clone() } else { self.token(token.as_bytes()) };
+        caller.sees(name).then_some(caller)
     }
 
     /// Who sends this proof of a password for `salt`. The user that comes with it is nobody's business: the secret
@@ -179,7 +205,7 @@ impl Caller {
     /// `Unauthenticated` and `WrongToken`.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         match &self.0 {
-            Who::Anybody | Who::Bearer(_) => Ok(()),
+            Who::Anybody | Who::Bearer(_) | Who::Visitor(_) => Ok(()),
             Who::Nobody => Err(Refusal::new(
                 Status::Unauthenticated,
                 "this server asks for a token and none was shown: send `Authorization: Bearer <token>` over HTTP and gRPC, AUTH over Redis' protocol, the token as the password over MySQL; other protocols need a client certificate",
@@ -218,6 +244,10 @@ impl Caller {
         self.check()?;
         let all = |rule: &NameRule| matches!(rule, NameRule::Pattern(prefix) if prefix.is_empty());
         match &self.0 {
+            Who::Visitor(_) => Err(Refusal::new(
+                Status::Forbidden,
+                "this shows every name, and a token of tinyid's is for one: use a [[token]] with names = [\"*\"]",
+            )),
             Who::Bearer(bearer) if !bearer.settings.names.iter().any(all) => Err(Refusal::new(
                 Status::Forbidden,
                 format!(
@@ -235,6 +265,10 @@ impl Caller {
     pub(crate) fn check_raise(&self, name: &str) -> Result<(), Refusal> {
         self.check_name(name)?;
         match &self.0 {
+            Who::Visitor(_) => Err(Refusal::new(
+                Status::Forbidden,
+                "a token of tinyid's may not move names on, which nothing takes back: use floe marks raise",
+            )),
             Who::Bearer(bearer) if !bearer.settings.raise => Err(Refusal::new(
                 Status::Forbidden,
                 format!(
@@ -251,6 +285,7 @@ impl Caller {
             Who::Anybody => true,
             Who::Nobody | Who::Stranger => false,
             Who::Bearer(bearer) => bearer.settings.names.iter().any(|rule| rule.covers(name)),
+            Who::Visitor(visited) => **visited == *name,
         }
     }
 
@@ -280,6 +315,7 @@ impl fmt::Display for Caller {
             Who::Nobody => "nobody",
             Who::Stranger => "a stranger",
             Who::Bearer(bearer) => &bearer.settings.name,
+            Who::Visitor(_) => "a client of tinyid",
         })
     }
 }
@@ -317,7 +353,7 @@ mod tests {
         );
         let config = Config::parse(&text, "floe.toml".as_ref()).unwrap();
         assert!(!format!("{config:?}").contains(shop.secret()));
-        (Access::new(&config.tokens, &Metrics::new(10)), shop, other)
+        (Access::new(&config.tokens, &[], &Metrics::new(10)), shop, other)
     }
 
     fn status(caller: &Caller, name: &str) -> Option<Status> {
@@ -416,8 +452,45 @@ mod tests {
     }
 
     #[test]
+    fn a_row_of_tinyids_is_for_its_name_alone() {
+        let (shop_access, shop, _) = access();
+        let row = |token: &str, name: &str| TinyIdToken {
+            hash: TokenHash::of(token.as_bytes()),
+            biz_type: name.to_owned(),
+        };
+        let rows = [row("a", "orders"), row("b", "orders"), row("b", "bills"), row("", "empty")];
+        let alone = Access::new(&[], &rows, &Metrics::new(10));
+        let settings: Vec<_> = shop_access.bearers.iter().map(|bearer| bearer.settings.clone()).collect();
+        let both = Access::new(&settings, &rows, &Metrics::new(10));
+        for access in [&alone, &both] {
+            let visits = |name: &str, token: &str| access.visitor(&access.unknown(), name, token).is_some();
+            for (name, token, is) in [
+                ("orders", "a", true),
+                ("orders", "b", true),
+                ("bills", "b", true),
+                ("bills", "a", false),
+                ("orders", "", false),
+                ("empty", "", false),
+                ("", "a", false),
+                ("nope", "a", false),
+            ] {
+                assert_eq!(visits(name, token), is, "{name} {token}");
+            }
+            let visitor = access.visitor(&access.unknown(), "bills", "b").unwrap();
+            assert_eq!(status(&visitor, "bills"), None);
+            assert_eq!(status(&visitor, "orders"), Some(Status::Forbidden));
+            assert!(visitor.check_all_names().is_err() && visitor.check_raise("bills").is_err());
+        }
+        assert!(both.visitor(&both.unknown(), "orders", shop.secret()).is_some(), "floe's own holds too");
+        assert!(both.visitor(&both.token(shop.secret().as_bytes()), "user-1", "").is_some());
+        assert!(both.visitor(&both.token(shop.secret().as_bytes()), "bills", "").is_none());
+        let none = Access::new(&[], &[], &Metrics::new(10));
+        assert!(none.visitor(&none.unknown(), "orders", "").is_some(), "there is nothing to hold it against");
+    }
+
+    #[test]
     fn a_server_without_tokens_asks_nobody() {
-        let access = Access::new(&[], &Metrics::new(10));
+        let access = Access::new(&[], &[], &Metrics::new(10));
         for caller in [access.unknown(), access.token(b"x"), access.certificate(&[])] {
             assert_eq!(status(&caller, "orders"), None);
         }

@@ -34,7 +34,7 @@ pub use names::{NameRule, NameSettings};
 pub use reader::ConfigError;
 use reader::{Document, Section};
 pub use tls::TlsSettings;
-pub use tokens::{NativeHash, NewToken, TokenHash, TokenSettings};
+pub use tokens::{NativeHash, NewToken, TinyIdToken, TokenHash, TokenSettings};
 
 /// All settings of a server. Make one with [`standalone`](Self::standalone) or [`load`](Self::load), change it with
 /// [`set`](Self::set), and [`check`](Self::check) it.
@@ -92,6 +92,9 @@ pub struct Config {
     pub names: Vec<NameSettings>,
     /// Who may mint what; with none, nobody is asked.
     pub tokens: Vec<TokenSettings>,
+    /// The rows of tinyid's table of tokens; with none, its clients' token is looked at only where there are
+    /// [`tokens`](Self::tokens).
+    pub tiny_id_tokens: Vec<TinyIdToken>,
     /// The kinds that the program registered.
     pub kinds: Kinds,
 }
@@ -255,6 +258,7 @@ impl Config {
             default_names: DefaultNames::default(),
             names: Vec::new(),
             tokens: Vec::new(),
+            tiny_id_tokens: Vec::new(),
             kinds: Kinds::new(),
         }
     }
@@ -326,10 +330,13 @@ impl Config {
         let mut tokens = Vec::new();
         section.tables("token", |section| tokens.extend(tokens::read(section)));
         tokens::complain_about_doubles(&document, &tokens);
+        let mut rows = Vec::new();
+        section.tables("tiny_id_token", |section| rows.extend(tokens::read_row(section)));
         section.finish();
         document.finish()?;
         config.names = names.into_iter().map(|(_, name)| name).collect();
         config.tokens = tokens.into_iter().map(|(_, token)| token).collect();
+        config.tiny_id_tokens = rows;
         Ok(config)
     }
 

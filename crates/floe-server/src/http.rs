@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, Response, StatusCode, Uri, header};
+use axum::http::{HeaderValue, Method, Response, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 use http_body_util::BodyExt;
@@ -36,12 +36,15 @@ mod operate;
 mod plain;
 mod problem;
 mod query;
+mod spring;
 mod tinyid;
 mod v1;
 
 use bounded::{Bounded, Holding};
 pub(crate) use plain::Plain;
 use problem::{HttpProblem, Problem};
+use spring::Asked;
+pub(crate) use spring::recognise;
 
 /// What every handler has.
 #[derive(Clone)]
@@ -84,14 +87,14 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .routes(routes!(leaf::decode))
         .routes(routes!(leaf::cache))
         .routes(routes!(leaf::database))
-        .routes(routes!(tinyid::next_id_get, tinyid::next_id_post))
-        .routes(routes!(tinyid::next_id_simple_get, tinyid::next_id_simple_post))
-        .routes(routes!(tinyid::segment_get, tinyid::segment_post))
-        .routes(routes!(tinyid::segment_simple_get, tinyid::segment_simple_post))
-        .routes(routes!(tinyid::below_next_id_get, tinyid::below_next_id_post))
-        .routes(routes!(tinyid::below_next_id_simple_get, tinyid::below_next_id_simple_post))
-        .routes(routes!(tinyid::below_segment_get, tinyid::below_segment_post))
-        .routes(routes!(tinyid::below_segment_simple_get, tinyid::below_segment_simple_post))
+        .routes(routes!(tinyid::next_id))
+        .routes(routes!(tinyid::next_id_simple))
+        .routes(routes!(tinyid::next_segment_id))
+        .routes(routes!(tinyid::next_segment_id_simple))
+        .routes(routes!(tinyid::below_next_id))
+        .routes(routes!(tinyid::below_next_id_simple))
+        .routes(routes!(tinyid::below_next_segment_id))
+        .routes(routes!(tinyid::below_next_segment_id_simple))
         .routes(routes!(katsubushi::id))
         .routes(routes!(katsubushi::many))
         .routes(routes!(katsubushi::stats))
@@ -130,14 +133,24 @@ async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body
     let caller = access.request(request.headers(), &connected);
     request.extensions_mut().insert(caller.clone());
     let (method, uri) = (request.method().clone(), request.uri().clone());
-    let route = route_of(&request);
+    let (route, version) = (route_of(&request), request.version());
     // Also where the client goes away meanwhile.
     let _in_flight = Counted::new(&shared.service.metrics().in_flight);
-    let call = grpc::is_call(request.headers());
-    let admitted = match allowed(route) {
+    let asked = request.extensions().get::<Asked>().cloned();
+    let call = asked.is_none() && grpc::is_call(request.headers());
+    let now = || shared.service.status().clock.steady;
+    let admitted = match (&asked, allowed(route)) {
         // The router takes it for a GET, whose IDs nobody would see.
-        Some(_) if method == Method::HEAD => Err(HttpProblem::Method(method.clone())),
-        _ => admit(&shared, request, call).await,
+        (None, Some(_)) if method == Method::HEAD => Err(HttpProblem::Method(method.clone()).into_response()),
+        (None, _) => admit(&shared, request, call, false).await.map_err(IntoResponse::into_response),
+        (Some(asked), _) => match asked.malformed() {
+            Some(refused) => Err(refused),
+            // Read also where nobody looks at it, so that the connection can go on.
+            None => match admit(&shared, request, call, true).await {
+                Ok(request) => asked.answer(now).map_or(Ok(request), Err),
+                Err(problem) => Err(problem.into_response()),
+            },
+        },
     };
     let mut response = match admitted {
         Ok(request) => match timeout(shared.limits.request_timeout, next.run(request)).await {
@@ -149,13 +162,22 @@ async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body
             }
             Err(_) => HttpProblem::Timeout(shared.limits.request_timeout).into_response(),
         },
-        Err(problem) => problem.into_response(),
+        Err(response) => response,
     };
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        match call {
-            true => response = problem.grpc(),
-            false => *response.body_mut() = Body::from(problem.json(uri.path())),
+        // The originals ask nobody who they are.
+        let stranger = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        match &asked {
+            Some(asked) if !stranger => response = problem.spring(asked, now()),
+            _ if call => response = problem.grpc(),
+            _ => {
+                *response.body_mut() =
+                    Body::from(problem.json(asked.as_ref().map_or(uri.path(), Asked::path)))
+            }
         }
+    }
+    if asked.is_some() && version <= Version::HTTP_11 && spring::drops_connection(response.status()) {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if let Some(allowed) = allowed(route).filter(|_| response.status() == StatusCode::METHOD_NOT_ALLOWED) {
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
@@ -174,10 +196,15 @@ async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body
     }
     // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if let (false, Some(date)) =
+        (call, shared.service.date(since).1.and_then(|date| HeaderValue::from_bytes(&date).ok()))
+    {
+        response.headers_mut().insert(header::DATE, date);
+    }
     let status = grpc::code(&response).map_or(response.status().as_u16(), grpc::as_http);
     shared.service.metrics().request(route, status, since.elapsed());
     // No query, and no path that was refused: either may hold a token that somebody put in the wrong place.
-    let path = if status < 400 { uri.path() } else { route };
+    let path = if status < 400 { asked.as_ref().map_or(uri.path(), Asked::path) } else { route };
     tracing::debug!(%caller, %method, path, status, "request");
     response
 }
@@ -238,21 +265,25 @@ fn route_of(request: &Request) -> &'static str {
     }
 }
 
-/// The methods of a route that mints.
+/// The methods of a route of floe's own, or of katsubushi's, that mints.
 fn allowed(route: &str) -> Option<&'static str> {
-    let begins = |beginning: &&str| route.starts_with(beginning);
-    if ["/v1/mint/", "/id/", "/tinyid/"].iter().any(begins) {
-        return Some("GET, POST");
+    match route {
+        "/v1/mint/{name}" => Some("GET, POST"),
+        "/id" | "/ids" => Some("GET"),
+        _ => None,
     }
-    ["/api/", "/id"].iter().any(begins).then_some("GET")
 }
 
 /// Refuses what is too large before anything reads it. A gRPC call's messages are read by its service, within the same
-/// limit, and tinyid's calls take a form; no other call takes a body: what a client puts there would be ignored, so it is
-/// refused too.
-async fn admit(shared: &Shared, request: Request, call: bool) -> Result<Request, HttpProblem> {
+/// limit, and the calls of Leaf and tinyid are `lenient`: they take any body. No other call takes one: what a client puts
+/// there would be ignored, so it is refused too.
+async fn admit(shared: &Shared, request: Request, call: bool, lenient: bool) -> Result<Request, HttpProblem> {
     let limits = &shared.limits;
-    let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let uri = match request.extensions().get::<Asked>() {
+        // As it came, and not as it is routed.
+        Some(asked) => asked.path().len() + 1 + asked.query().len(),
+        None => request.uri().path_and_query().map_or(0, |path| path.as_str().len()),
+    };
     if uri > limits.uri_bytes {
         return Err(HttpProblem::UriTooLong { found: uri, limit: limits.uri_bytes });
     }
@@ -275,7 +306,7 @@ async fn admit(shared: &Shared, request: Request, call: bool) -> Result<Request,
         return Ok(Request::from_parts(parts, Body::empty()));
     }
     // Where none is taken, its first byte is refused.
-    let longest = if takes_form(&parts) { limits.body_bytes } else { 0 };
+    let longest = if lenient { limits.body_bytes } else { 0 };
     let read = Bounded::new(body, longest, limits.header_timeout, &shared.holding).collect();
     match timeout(limits.header_timeout, read).await {
         Ok(Ok(form)) => Ok(Request::from_parts(parts, Body::from(form.to_bytes()))),
@@ -286,16 +317,6 @@ async fn admit(shared: &Shared, request: Request, call: bool) -> Result<Request,
         Ok(Err(error)) => Err(HttpProblem::BodyUnreadable(error.message().to_owned())),
         Err(_) => Err(HttpProblem::BodyTimeout(limits.header_timeout)),
     }
-}
-
-/// Whether it is one of tinyid's calls with a form.
-fn takes_form(parts: &Parts) -> bool {
-    let path = parts.uri.path();
-    let form = parts.headers.get(header::CONTENT_TYPE).is_some_and(|media| {
-        let media = media.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
-        media.trim_ascii().eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
-    });
-    parts.method == Method::POST && form && path.strip_prefix("/tinyid").unwrap_or(path).starts_with("/id/")
 }
 
 async fn not_found(uri: Uri) -> HttpProblem {

@@ -26,7 +26,7 @@ use tokio_util::either::Either;
 
 use crate::access::{PEER, Peer};
 use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
-use crate::http::Plain;
+use crate::http::{self, Plain};
 use crate::memcached::{Binary, Text};
 use crate::metrics::{Counted, Metrics};
 use crate::mysql::{self, Mysql};
@@ -365,7 +365,7 @@ impl Front {
         peer: Peer,
         spoken: Spoken,
         served: Served,
-        Ending { http, others }: Ending,
+        Ending { http: ending, others }: Ending,
     ) -> io::Result<()> {
         let id = self.connected.fetch_add(1, Ordering::Relaxed) + 1;
         match protocol {
@@ -376,7 +376,7 @@ impl Front {
                     session::run(&mut stream, &mut plain, &self.limits, others).await?
                 };
                 let Some(left) = left else { return Ok(()) };
-                self.by_hyper(Rewound::new(left, stream), served.router, peer, http).await
+                self.by_hyper(Rewound::new(left, stream), served.router, peer, ending).await
             }
             Protocol::Resp => {
                 let shared = spoken == Spoken::Any;
@@ -425,7 +425,7 @@ impl Front {
         // The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses
         // without reading it.
         let header = limits.header_bytes + limits.uri_bytes;
-        // No Date: hyper's panics while the clock stands before 1970, and nothing that is answered may be cached.
+        // No Date of hyper's, which panics while the clock stands before 1970: the gate writes one.
         builder
             .http1()
             .auto_date_header(false)
@@ -462,6 +462,7 @@ impl hyper::service::Service<Request<Incoming>> for Introduced {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         request.extensions_mut().insert(self.peer.clone());
+        http::recognise(&mut request);
         self.router.call(request)
     }
 }

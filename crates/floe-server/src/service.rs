@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
 
+mod date;
 mod inspect;
 mod katsubushi;
 mod names;
@@ -25,12 +26,17 @@ mod opening;
 mod raise;
 mod report;
 
+pub(crate) use date::DateText;
+use date::Dates;
 pub(crate) use inspect::{Field, Inspection, LeafParts, Opened, Reading};
 use katsubushi::Katsubushi;
 pub(crate) use katsubushi::KatsubushiStats;
 use names::Rules;
 pub(crate) use names::Wire;
 pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
+
+/// See [`Service::behind_any_key`].
+const ANY_SNOWFLAKE: &str = "leaf-snowflake";
 
 /// How soon asking again makes sense where nothing better is known.
 const RETRY: Duration = Duration::from_secs(1);
@@ -62,6 +68,7 @@ pub(crate) struct Service {
     max_wait: Duration,
     metrics: Arc<Metrics>,
     katsubushi: Katsubushi,
+    dates: Dates,
     texts_minted: Arc<Semaphore>,
     texts_held: Arc<Semaphore>,
     draining: AtomicBool,
@@ -102,7 +109,7 @@ impl Service {
         Arc::new(Self {
             floe,
             rules: Rules::new(config),
-            access: Access::new(&config.tokens, &metrics),
+            access: Access::new(&config.tokens, &config.tiny_id_tokens, &metrics),
             open: RwLock::default(),
             opening: Arc::default(),
             on_first_use: AtomicUsize::new(0),
@@ -112,6 +119,7 @@ impl Service {
             max_wait: config.limits.max_wait,
             metrics,
             katsubushi: Katsubushi::new(config),
+            dates: Dates::default(),
             texts_minted: Arc::new(Semaphore::new(TEXTS_MINTED)),
             texts_held: Arc::new(Semaphore::new(TEXTS_HELD)),
             draining: AtomicBool::new(false),
@@ -385,6 +393,35 @@ impl Service {
             Some(Known::Open(open)) => open.handle.max_batch(),
             _ => u64::MAX,
         }
+    }
+
+    /// The name behind a key of Leaf's snowflake that cannot be a snowflake name itself: Leaf looks at no key there. Only
+    /// where the configuration has every name be a snowflake that it does not list otherwise.
+    pub(crate) fn behind_any_key(&self) -> Option<&'static str> {
+        self.rules.any_is_snowflake().then_some(ANY_SNOWFLAKE)
+    }
+
+    /// Whether a name is known as it is written: listed, open here, or, where names come into being by themselves, bound in
+    /// the ledger. Nothing comes into being.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the ledger cannot say.
+    pub(crate) async fn is_known(self: &Arc<Self>, name: &str) -> Result<bool, Refusal> {
+        let Ok(name) = Name::new(name) else { return Ok(false) };
+        if self.find(name.as_str()).is_some() || !self.rules.is_first_use(&name) {
+            return Ok(true);
+        }
+        if self.rules.of(&name).is_err() {
+            return Ok(false);
+        }
+        let service = Arc::clone(self);
+        let look = move || service.floe.stored(&name).map_err(|error| service.refuse_to_open(&name, error));
+        let task = timeout(self.max_wait, tokio::task::spawn_blocking(look)).await;
+        let late = |_| Refusal::for_now(Status::Busy, "the ledger is slow to answer: ask again", RETRY);
+        let stored = task.map_err(late)?.unwrap_or_else(|error| {
+            Err(Refusal::new(Status::Stopped, format!("looking the name up failed: {error}")))
+        });
+        Ok(stored?.is_some())
     }
 
     /// Whether a name that nobody configured comes into being when it is asked for.

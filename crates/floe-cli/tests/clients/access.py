@@ -116,7 +116,7 @@ def over_tinyid(name, secret):
 say("tickets", over_tinyid("tickets", token)["data"][0])
 for name, secret in (("tickets", wrong), ("tickets", ""), ("invoice", token)):
     answer = over_tinyid(name, secret)
-    assert answer["data"] is None and answer["code"] == 6, answer
+    assert answer["data"] is None and answer["code"] == 5, answer
 
 
 # No place for a token: a certificate has to do.

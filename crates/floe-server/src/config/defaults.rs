@@ -201,6 +201,13 @@ drain_timeout = "{drain_timeout}"
 # max_names = 1000                     # no new name where its patterns cover so many already
 # raise = false                        # whether it may also move them on (ALTER TABLE … AUTO_INCREMENT), for good
 # certificate = "shop.example"         # a CN or DNS name in a client certificate that stands for the token
+
+# ---- tinyid's own tokens, row by row as its table tiny_id_token holds them (docs/clients.md). With one of them, tinyid's ----
+# ---- calls ask for the token of the name, also where there is no [[token]]; other calls do not look at them. ----
+
+# [[tiny_id_token]]
+# token = "0f673adf80504e2eaa552f5d791b644c"
+# biz_type = "order"
 "##,
         realm = config.realm,
         alphabet = floe::kind::NanoIdFormat::default().alphabet(),

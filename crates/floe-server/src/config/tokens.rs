@@ -34,6 +34,16 @@ pub struct TokenSettings {
     pub raise: bool,
 }
 
+/// One `[[tiny_id_token]]` of a configuration: a row of tinyid's own table, `tiny_id_token(token, biz_type)`. Whoever
+/// shows the token gets that name's IDs over tinyid's calls, and nothing else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TinyIdToken {
+    /// What a secret is checked against. The table, and the file, hold the secret itself.
+    pub hash: TokenHash,
+    /// The name.
+    pub biz_type: String,
+}
+
 /// SHA-256, twice, of a secret. Once would not do: the proof of MySQL's caching_sha2_password can be made from that.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TokenHash(pub(crate) [u8; 32]);
@@ -166,6 +176,26 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
     let settings =
         TokenSettings { name: name?, hash, mysql_native, certificate, names: names?, max_names, raise };
     Some((section.at_key("name"), settings))
+}
+
+/// Reads one `[[tiny_id_token]]`.
+pub(super) fn read_row(section: &Section<'_, '_>) -> Option<TinyIdToken> {
+    let token = section.read("token", |value| match text(value)? {
+        token if token.is_empty() => Err("a token cannot be empty: copy the row of tiny_id_token".to_owned()),
+        token => Ok(TokenHash::of(token.as_bytes())),
+    });
+    let biz_type = section.read("biz_type", |value| {
+        let biz_type = text(value)?;
+        floe::Name::new(&biz_type).map(|_| biz_type).map_err(|error| error.to_string())
+    });
+    // What else a row has; nothing hangs on it.
+    section.has("remark");
+    for column in ["token", "biz_type"] {
+        if !section.has(column) {
+            section.complain(column, "it is missing: a row has token = \"…\" and biz_type = \"…\"");
+        }
+    }
+    Some(TinyIdToken { hash: token?, biz_type: biz_type? })
 }
 
 /// Complains about what two tokens share and only one can have.

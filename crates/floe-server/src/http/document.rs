@@ -46,8 +46,11 @@ pub(super) fn complete(api: &mut OpenApi, limits: &Limits) {
         components.security_schemes.insert(name.to_owned(), RefOr::T(SecurityScheme::Http(http)));
     }
     nullable_data(components);
+    name_operations(api);
     for (path, item) in &mut api.paths.paths {
-        for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+        let methods =
+            [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
+        for operation in methods.into_iter().flatten() {
             let open = OPEN.contains(&path.as_str());
             // A server without tokens asks for none.
             let mut ways = vec![SecurityRequirement::default()];
@@ -116,4 +119,24 @@ fn problem(status: u16, description: &str) -> RefOr<Response> {
         response.headers.insert("Retry-After".to_owned(), RefOr::T(header));
     }
     RefOr::T(response)
+}
+
+/// Gives the operations of a handler that takes several methods a name each: no two may share one.
+fn name_operations(api: &mut OpenApi) {
+    for item in api.paths.paths.values_mut() {
+        let methods = [
+            ("put", &mut item.put),
+            ("patch", &mut item.patch),
+            ("post", &mut item.post),
+            ("delete", &mut item.delete),
+        ];
+        let first = item.get.as_ref().and_then(|get| get.operation_id.clone());
+        for (method, operation) in methods {
+            if let Some(operation) = operation
+                && operation.operation_id == first
+            {
+                operation.operation_id = first.as_ref().map(|id| format!("{id}_{method}"));
+            }
+        }
+    }
 }

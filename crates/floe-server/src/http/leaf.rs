@@ -1,133 +1,147 @@
 //! The calls of Meituan Leaf, for its unmodified clients.
 //!
-//! An answer is the ID as text. An error is status 500 with the JSON that Spring Boot writes, whose `message` holds
-//! Leaf's own code; floe's cause and way out stand in the header `floe-detail`. The original answers 200 with the body
-//! `0` when a mode is off, which clients store as an ID: this never does.
+//! An answer is the ID as text, as the media type that was asked for. An error is status 500 with the JSON that Spring Boot
+//! writes, whose `message` holds Leaf's own code; floe's cause and way out stand in the header `floe-detail`. The original
+//! answers 200 with the body `0` when a mode is off, which clients store as an ID: this never does.
 
 use std::fmt::Write;
 
 use axum::body::Body;
-use axum::extract::{OriginalUri, RawQuery, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use floe::ledger::Key;
-use floe::{Kind, Minted};
+use floe::{Kind, Minted, UnixMillis};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::problem::Problem;
-use super::v1::Segment;
-use super::{Shared, blocking, query, text};
+use super::spring::{Asked, HTML, Parameters, Produces, SpringError, escaped, long};
+use super::{Shared, blocking};
 use crate::access::Caller;
 use crate::service::{LeafParts, Wire};
 use crate::status::{Refusal, Status};
 
-/// How Leaf names its answers, which are IDs in decimal.
+/// How Leaf names its answers, which are IDs in decimal, where nothing else is asked for.
 pub(super) const CONTENT_TYPE: &str = "text/plain;charset=UTF-8";
 
 /// The most rows of a page for people.
 const MAX_ROWS: usize = 1000;
 
-/// The error of a Leaf call, as Spring Boot writes it.
-#[derive(Serialize, ToSchema)]
-pub(super) struct LeafError {
-    /// Milliseconds since 1970.
-    timestamp: i64,
-    /// 500; 401 and 403 where a token is asked for.
-    status: u16,
-    /// `Internal Server Error`, `Unauthorized`, `Forbidden`.
-    error: &'static str,
-    /// `Result{id=<code>, status=EXCEPTION}`.
-    message: String,
-    /// The path that was asked for.
-    path: String,
-}
-
 /// Leaf's segment mode
 ///
 /// Mints from a name that counts (segment, counter, dated). Error codes: -1 the name is not initialised, -2 unknown
-/// key, -3 no numbers to be had now.
+/// key, -3 no numbers to be had now. Any method does, with any body.
 #[utoipa::path(
-    get,
+    method(get, post, put, patch, delete),
     path = "/api/segment/get/{key}",
     tag = "leaf",
-    params(("key" = String, Path, description = "The name")),
+    params(("key" = String, Path, description = "The name; what stands behind its last dot is an extension")),
     responses(
-        (status = 200, description = "The ID in decimal", body = String, content_type = "text/plain"),
-        (status = 401, description = "No token or a wrong one, where the server asks for one", body = LeafError),
-        (status = 403, description = "The token is not for this name", body = LeafError),
-        (status = 500, description = "Any other error", body = LeafError)
+        (status = 200, description = "The ID in decimal, as the media type that was asked for", body = String, content_type = "text/plain"),
+        (status = 400, description = "The path cannot be read"),
+        (status = 401, description = "No token or a wrong one, where the server asks for one", body = SpringError),
+        (status = 403, description = "The token is not for this name", body = SpringError),
+        (status = 404, description = "Nothing is served under the path", body = SpringError),
+        (status = 406, description = "No media type that can be written"),
+        (status = 500, description = "Any other error", body = SpringError)
     )
 )]
-pub(super) async fn segment(
-    State(shared): State<Shared>,
-    caller: Caller,
-    OriginalUri(uri): OriginalUri,
-    key: Result<Segment, Problem>,
-) -> Response<Body> {
-    get(&shared, &caller, Wire::LeafSegment, uri.path(), key).await
+pub(super) async fn segment(State(shared): State<Shared>, caller: Caller, asked: Asked) -> Response<Body> {
+    get(&shared, &caller, Wire::LeafSegment, &asked).await
 }
 
 /// Leaf's snowflake mode
 ///
 /// Mints from a snowflake name. Error codes: -1 busy, -2 interrupted (nothing could be minted), -3 the clock went back
-/// too far.
+/// too far. Any method does, with any body.
 #[utoipa::path(
-    get,
+    method(get, post, put, patch, delete),
     path = "/api/snowflake/get/{key}",
     tag = "leaf",
-    params(("key" = String, Path, description = "The name")),
+    params(("key" = String, Path, description = "The name; what stands behind its last dot is an extension")),
     responses(
-        (status = 200, description = "The ID in decimal", body = String, content_type = "text/plain"),
-        (status = 401, description = "No token or a wrong one, where the server asks for one", body = LeafError),
-        (status = 403, description = "The token is not for this name", body = LeafError),
-        (status = 500, description = "Any other error", body = LeafError)
+        (status = 200, description = "The ID in decimal, as the media type that was asked for", body = String, content_type = "text/plain"),
+        (status = 400, description = "The path cannot be read"),
+        (status = 401, description = "No token or a wrong one, where the server asks for one", body = SpringError),
+        (status = 403, description = "The token is not for this name", body = SpringError),
+        (status = 404, description = "Nothing is served under the path", body = SpringError),
+        (status = 406, description = "No media type that can be written"),
+        (status = 500, description = "Any other error", body = SpringError)
     )
 )]
-pub(super) async fn snowflake(
-    State(shared): State<Shared>,
-    caller: Caller,
-    OriginalUri(uri): OriginalUri,
-    key: Result<Segment, Problem>,
-) -> Response<Body> {
-    get(&shared, &caller, Wire::LeafSnowflake, uri.path(), key).await
+pub(super) async fn snowflake(State(shared): State<Shared>, caller: Caller, asked: Asked) -> Response<Body> {
+    get(&shared, &caller, Wire::LeafSnowflake, &asked).await
 }
 
-async fn get(
-    shared: &Shared,
-    caller: &Caller,
-    wire: Wire,
-    path: &str,
-    key: Result<Segment, Problem>,
-) -> Response<Body> {
-    let minted = match key {
-        Ok(Segment(key)) => shared.service.mint(caller, wire, &key, 1).await,
-        Err(_) => Err(Refusal::bad("the key is not UTF-8 under its percent-encoding: encode it so")),
+async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Response<Body> {
+    let (key, whole) = asked.key();
+    if key.is_empty() {
+        const NO_KEY: &str = "com.sankuai.inf.leaf.server.exception.NoKeyException";
+        return asked.error(now(shared), StatusCode::INTERNAL_SERVER_ERROR, Some(NO_KEY), "Key is none");
+    }
+    // Nothing is minted that cannot be written then, and an error is written as what it can be.
+    let Ok(content_type) = asked.content_type(Produces::Text) else {
+        return asked.not_acceptable(now(shared));
     };
-    match minted.and_then(number) {
-        Ok(id) => text(StatusCode::OK, CONTENT_TYPE, id),
-        Err(refusal) => error(shared, wire, path, &refusal),
+    let id = async {
+        // A dot belongs to a name that has one, which Leaf's names cannot have.
+        let key = match whole.filter(|whole| caller.sees(whole)) {
+            Some(whole) if shared.service.is_known(whole).await? => whole,
+            _ => key,
+        };
+        match number(mint(shared, caller, wire, key).await?)? {
+            Some(id) => Ok(id),
+            // Nobody's: the next one is more.
+            None => number(mint(shared, caller, wire, key).await?)?.ok_or_else(|| {
+                Refusal::new(
+                    Status::Exhausted,
+                    "the name mints 0 again and again, which is no ID to Leaf's clients",
+                )
+            }),
+        }
+    };
+    match id.await {
+        Ok(id) => ([(header::CONTENT_TYPE, content_type)], id).into_response(),
+        Err(refusal) => error(shared, wire, asked, &refusal),
     }
 }
 
-/// The one ID of a batch, as the number that a Java client reads into a `long`.
-pub(super) fn number(minted: Minted) -> Result<String, Refusal> {
+async fn mint(shared: &Shared, caller: &Caller, wire: Wire, key: &str) -> Result<Minted, Refusal> {
+    let minted = shared.service.mint(caller, wire, key, 1).await;
+    let Err(refusal) = &minted else { return minted };
+    // Leaf's snowflake ignores its key.
+    let of_the_key = matches!(refusal.status, Status::UnknownName | Status::WrongKind | Status::BadRequest);
+    match shared.service.behind_any_key().filter(|_| of_the_key && wire == Wire::LeafSnowflake) {
+        Some(name) => shared.service.mint(caller, wire, name, 1).await,
+        None => minted,
+    }
+}
+
+fn now(shared: &Shared) -> UnixMillis {
+    shared.service.status().clock.steady
+}
+
+/// The one ID of a batch, as the number that a Java client reads into a `long`; `None` for 0, which the original answers
+/// where a mode is off: no ID that is handed out may look like that.
+pub(super) fn number(minted: Minted) -> Result<Option<String>, Refusal> {
     let id = match minted {
         Minted::Numbers(mut ids) => ids.next().map(|id| id.to_string()),
         Minted::Wide(mut ids) => ids.next().map(|id| id.to_string()),
         Minted::Dated(mut ids) => ids.next().and_then(|id| id.number()).map(|id| id.to_string()),
         Minted::Texts(_) => None,
     };
-    id.ok_or_else(|| {
+    let id = id.ok_or_else(|| {
         Refusal::new(
             Status::Exhausted,
             "the ID does not fit the 63 bits of a number: mint it with /v1/mint as text",
         )
-    })
+    })?;
+    Ok(Some(id).filter(|id| id != "0"))
 }
 
-fn error(shared: &Shared, wire: Wire, path: &str, refusal: &Refusal) -> Response<Body> {
+fn error(shared: &Shared, wire: Wire, asked: &Asked, refusal: &Refusal) -> Response<Body> {
+    const THROWN: &str = "com.sankuai.inf.leaf.server.exception.LeafServerException";
     let status = shared.service.status();
     let code = match (wire, refusal.status) {
         (Wire::LeafSnowflake, _) if status.clock.refused.is_some() => -3,
@@ -151,77 +165,96 @@ fn error(shared: &Shared, wire: Wire, path: &str, refusal: &Refusal) -> Response
         Status::Forbidden => StatusCode::FORBIDDEN,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    let body = LeafError {
-        timestamp: status.clock.steady.get(),
-        status: http.as_u16(),
-        error: http.canonical_reason().unwrap_or_default(),
-        message: format!("Result{{id={code}, status=EXCEPTION}}"),
-        path: path.to_owned(),
-    };
-    let mut response = (http, axum::Json(body)).into_response();
-    if let Ok(detail) = HeaderValue::from_str(&refusal.detail.escape_default().to_string()) {
-        response.headers_mut().insert("floe-detail", detail);
-    }
+    let message = format!("Result{{id={code}, status=EXCEPTION}}");
+    let mut response = asked.error(status.clock.steady, http, Some(THROWN), &message);
+    explain(&mut response, refusal);
     if let Some(retry) = refusal.retry {
         response.headers_mut().insert(header::RETRY_AFTER, super::retry_after(retry));
     }
     response
 }
 
+/// Says floe's cause and way out where clients do not look.
+pub(super) fn explain(response: &mut Response<Body>, refusal: &Refusal) {
+    if let Ok(detail) = HeaderValue::from_str(&refusal.detail.escape_default().to_string()) {
+        response.headers_mut().insert("floe-detail", detail);
+    }
+}
+
 /// A snowflake ID of Leaf, taken apart.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Decoded {
-    /// `1288834974657(2010-11-04 01:42:54.657)`, in the server's time zone.
-    timestamp: String,
     /// The worker id.
     #[serde(rename = "workerId")]
     worker_id: String,
     /// The sequence number.
     #[serde(rename = "sequenceId")]
     sequence_id: String,
+    /// `1288834974657(2010-11-04 01:42:54.657)`, in the server's time zone.
+    timestamp: String,
+}
+
+/// What Leaf says of a text that is no ID.
+#[derive(Serialize, ToSchema)]
+pub(super) struct NotDecoded {
+    /// Always the same words.
+    #[serde(rename = "errorMsg")]
+    error: &'static str,
 }
 
 /// Take a Leaf ID apart
 ///
 /// As the original does it, in the server's time zone. `/v1/inspect` says more.
 #[utoipa::path(
-    get,
+    method(get, post, put, patch, delete),
     path = "/decodeSnowflakeId",
     tag = "leaf",
     params(("snowflakeId" = String, Query, description = "The ID")),
     responses(
-        (status = 200, description = "Its parts, all as strings", body = Decoded),
-        (status = 400, description = "It is no ID", body = super::problem::ProblemBody, content_type = "application/problem+json")
+        (status = 200, description = "Its parts, all as strings, or `errorMsg` for what is no number of 64 bits", body = Decoded),
+        (status = 400, description = "It is missing", body = SpringError),
+        (status = 406, description = "No media type that can be written")
     )
 )]
 pub(super) async fn decode(
+    State(shared): State<Shared>,
     caller: Caller,
-    RawQuery(query): RawQuery,
-) -> Result<axum::Json<Decoded>, Problem> {
+    asked: Asked,
+    parameters: Parameters,
+) -> Result<Response<Body>, Problem> {
     caller.check()?;
-    let [id] = query::read(query.as_deref(), ["snowflakeId"])?;
-    let id = id.ok_or_else(|| {
-        Refusal::bad("the query lacks snowflakeId: write /decodeSnowflakeId?snowflakeId=<ID>")
-    })?;
-    let number: i64 = id.parse().map_err(|_| {
-        let id: String = id.chars().take(40).collect();
-        Refusal::bad(format!("snowflakeId = {id:?} is not a whole number of 64 bits: write the ID in digits"))
-    })?;
+    let Some(id) = parameters.text("snowflakeId") else {
+        const THROWN: &str = "org.springframework.web.bind.MissingServletRequestParameterException";
+        let message = "Required String parameter 'snowflakeId' is not present";
+        return Ok(asked.error(now(&shared), StatusCode::BAD_REQUEST, Some(THROWN), message));
+    };
+    let Ok(content_type) = asked.content_type(Produces::Json) else {
+        return Ok(asked.not_acceptable(now(&shared)));
+    };
+    let mut response = match long(&id) {
+        Some(number) => axum::Json(decoded(number)?).into_response(),
+        None => axum::Json(NotDecoded { error: "snowflake Id反解析发生异常!" }).into_response(),
+    };
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    Ok(response)
+}
+
+fn decoded(number: i64) -> Result<Decoded, Refusal> {
     let parts = LeafParts::of(number);
     let millis = parts.time.get();
     let local = jiff::Timestamp::from_millisecond(millis)
         .map_err(|error| Refusal::bad(format!("the time of {number} cannot be written ({error})")))?
         .to_zoned(TimeZone::system());
-    Ok(axum::Json(Decoded {
+    Ok(Decoded {
         timestamp: format!("{millis}({})", local.strftime("%Y-%m-%d %H:%M:%S%.3f")),
         worker_id: parts.worker.to_string(),
         sequence_id: parts.sequence.to_string(),
-    }))
+    })
 }
 
 /// The segments in hand, for people
 #[utoipa::path(
-    get,
+    method(get, post, put, patch, delete),
     path = "/cache",
     tag = "leaf",
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
@@ -232,21 +265,25 @@ pub(super) async fn cache(State(shared): State<Shared>, caller: Caller) -> Resul
         let names = service.open_names(&caller)?;
         let counts = |name: &&floe::NameStatus| name.definition.kind() != Kind::Snowflake;
         for name in names.iter().filter(counts).take(MAX_ROWS) {
-            row(&mut rows, &[name.name.as_str(), &name.definition.to_string(), &name.left.to_string()]);
+            let init = matches!(name.state, floe::NameState::Ready);
+            let step = service.step(name.name.as_str()).filter(|_| name.definition.kind() == Kind::Segment);
+            let step = step.map(|step| step.to_string()).unwrap_or_default();
+            let (left, definition) = (name.left.to_string(), name.definition.to_string());
+            row(&mut rows, &[name.name.as_str(), &init.to_string(), &step, &left, &definition]);
         }
-        Ok(page("Segments in hand", &["key", "definition", "left"], &rows))
+        Ok(page("Segments in hand", &["name", "init", "step", "left", "definition"], &rows))
     })
     .await
 }
 
 /// The marks in the ledger, for people
 #[utoipa::path(
-    get,
+    method(get, post, put, patch, delete),
     path = "/db",
     tag = "leaf",
     responses(
         (status = 200, description = "A page", body = String, content_type = "text/html"),
-        (status = 503, description = "The ledger is unavailable", body = super::problem::ProblemBody, content_type = "application/problem+json")
+        (status = 503, description = "The ledger is unavailable", body = SpringError)
     )
 )]
 pub(super) async fn database(
@@ -255,11 +292,12 @@ pub(super) async fn database(
 ) -> Result<Response<Body>, Problem> {
     blocking(&shared, move |service| {
         let mut rows = String::new();
-        for record in service.marks(&caller, MAX_ROWS)? {
-            let key = record.key.strip_prefix(Key::NAMES).unwrap_or(&record.key);
-            row(&mut rows, &[key, &record.mark.to_string(), record.note.as_deref().unwrap_or("")]);
+        for counted in service.counted(&caller, MAX_ROWS)? {
+            let step = counted.step.map(|step| step.to_string()).unwrap_or_default();
+            let next = counted.next.map(|next| next.to_string()).unwrap_or_default();
+            row(&mut rows, &[&counted.name, &next, &step, &counted.mark.to_string(), &counted.definition]);
         }
-        Ok(page("Marks in the ledger", &["key", "mark", "note"], &rows))
+        Ok(page("Marks in the ledger", &["tag", "max", "step", "mark", "definition"], &rows))
     })
     .await
 }
@@ -278,19 +316,5 @@ fn page(title: &str, columns: &[&str], rows: &str) -> Response<Body> {
     let html = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n<style>body{{font:14px sans-serif}}td,th{{border:1px solid #ccc;padding:4px 8px;text-align:left}}table{{border-collapse:collapse}}</style>\n<h1>{title}</h1>\n<p>At most {MAX_ROWS} rows; <a href=\"/v1/names\">/v1/names</a> has all.</p>\n<table><tr>{head}</tr>\n{rows}</table></html>\n"
     );
-    text(StatusCode::OK, "text/html; charset=utf-8", html)
-}
-
-fn escaped(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut html, c| {
-        match c {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            other => html.push(other),
-        }
-        html
-    })
+    ([(header::CONTENT_TYPE, HTML), (header::CONTENT_LANGUAGE, "en")], html).into_response()
 }

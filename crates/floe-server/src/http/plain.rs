@@ -12,11 +12,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::accept::Media;
-use super::{ids, leaf};
+use super::{ids, leaf, spring};
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::metrics::{Counted, RouteMetrics};
-use crate::service::{OpenName, Service, Wire};
+use crate::service::{DateText, OpenName, Service, Wire};
 use crate::session::{Next, Served, Session, is_due};
 
 /// A longer request is not plain.
@@ -41,12 +41,17 @@ const CALLS: [(&str, Wire, &str); 3] = [
     ("/api/segment/get/", Wire::LeafSegment, "/api/segment/get/{key}"),
 ];
 
+/// The place of floe's own among them.
+const NATIVE: usize = 0;
+
 /// One client's connection, for as long as its requests are plain.
 pub(crate) struct Plain {
     service: Arc<Service>,
     caller: Caller,
     limits: Limits,
     recent: Option<Arc<OpenName>>,
+    /// The date of the last answer, and when it is another one.
+    date: Option<(Instant, Option<DateText>)>,
     /// By the call: its counters, and how many were answered since time was last taken.
     calls: [(RouteMetrics, u64); CALLS.len()],
 }
@@ -57,8 +62,8 @@ struct Request<'a> {
     /// Its place among the calls.
     call: usize,
     name: &'a str,
-    /// What floe's own call is to write.
-    media: Media,
+    /// The one media type that was asked for, if any.
+    wanted: Option<Media>,
     bytes: usize,
 }
 
@@ -79,6 +84,7 @@ impl Plain {
             caller,
             limits: limits.clone(),
             recent: None,
+            date: None,
             calls: CALLS.map(|(_, _, route)| (metrics.route(route), 0)),
         }
     }
@@ -105,12 +111,21 @@ impl Session for Plain {
             let in_flight = Counted::new(&self.service.metrics().in_flight);
             let minted = self.service.mint_at_once(&self.caller, &mut self.recent, wire, request.name);
             let Some(minted) = minted else { break Next::HandOver };
+            let date = match self.date {
+                Some((until, date)) if since < until => date,
+                _ => self.date.insert(self.service.date(since)).1,
+            };
             if wire == Wire::Native {
-                let body = ids::in_one_piece(request.name, minted, request.media, false);
-                answer(output, request.media.content_type(), &body);
+                let media = request.wanted.unwrap_or(Media::Json);
+                let body = ids::in_one_piece(request.name, minted, media, false);
+                answer(output, media.content_type(), date.as_ref(), &body);
             } else {
-                let Ok(id) = leaf::number(minted) else { break Next::HandOver };
-                answer(output, leaf::CONTENT_TYPE, id.as_bytes());
+                let Ok(Some(id)) = leaf::number(minted) else { break Next::HandOver };
+                let content_type = match request.wanted {
+                    Some(Media::Json) => spring::JSON,
+                    _ => leaf::CONTENT_TYPE,
+                };
+                answer(output, content_type, date.as_ref(), id.as_bytes());
             }
             drop(in_flight);
             metrics.answered();
@@ -129,10 +144,16 @@ impl Session for Plain {
 }
 
 /// The answer as the router gives it.
-fn answer(output: &mut Vec<u8>, content_type: &str, body: &[u8]) {
+fn answer(output: &mut Vec<u8>, content_type: &str, date: Option<&DateText>, body: &[u8]) {
     output.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-type: ");
     output.extend_from_slice(content_type.as_bytes());
-    output.extend_from_slice(b"\r\ncache-control: no-store\r\ncontent-length: ");
+    output.extend_from_slice(b"\r\ncache-control: no-store\r\n");
+    if let Some(date) = date {
+        output.extend_from_slice(b"date: ");
+        output.extend_from_slice(date);
+        output.extend_from_slice(b"\r\n");
+    }
+    output.extend_from_slice(b"content-length: ");
     output.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
     output.extend_from_slice(b"\r\n\r\n");
     output.extend_from_slice(body);
@@ -168,27 +189,35 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
     let mut lines = text.split("\r\n");
     let path = lines.next()?.strip_prefix("GET ")?.strip_suffix(" HTTP/1.1")?;
     let name = path.strip_prefix(CALLS.get(call)?.0)?;
-    let literal = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte);
+    // A dot begins an extension on Leaf's calls.
+    let dotted = |byte: u8| byte == b'.' && call == NATIVE;
+    let literal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~:".contains(&byte) || dotted(byte);
     if name.is_empty() || !name.bytes().all(literal) || path.len() > limits.uri_bytes {
         return None;
     }
-    let (mut host, mut count, mut media) = (false, 0, None);
+    let (mut hosts, mut count, mut accept) = (0, 0, None);
     for line in lines {
         let (header, value) = line.split_once(':')?;
         if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             return None;
         }
         let is = |known: &&str| header.eq_ignore_ascii_case(known);
-        host |= is(&"host");
+        if is(&"host") {
+            hosts += 1;
+            if !spring::is_host(value.trim().as_bytes()) {
+                return None;
+            }
+        }
         count += 1;
         if is(&"accept") {
-            // Weighing several is for those who do that.
+            // Weighing several is for those who do that, save what Spring's clients send.
             let wanted = match value.trim() {
-                "*/*" | "application/json" => Media::Json,
-                "text/plain" => Media::Text,
+                "*/*" | "text/plain, application/json, application/*+json, */*" => None,
+                "application/json" | "application/json, application/*+json" => Some(Media::Json),
+                "text/plain" => Some(Media::Text),
                 _ => return None,
             };
-            if media.replace(wanted).is_some() {
+            if accept.replace(wanted).is_some() {
                 return None;
             }
             continue;
@@ -200,8 +229,8 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
     }
     let bytes = head + 4;
     let small = bytes <= limits.header_bytes && count <= limits.header_count;
-    let media = media.unwrap_or(Media::Json);
-    (host && small).then_some(Some(Request { call, name, media, bytes }))
+    let wanted = accept.flatten();
+    (hosts == 1 && small).then_some(Some(Request { call, name, wanted, bytes }))
 }
 
 #[cfg(test)]
@@ -215,7 +244,7 @@ mod tests {
     #[test]
     fn a_plain_request_is_read_at_whatever_byte_it_is_cut() {
         let text = "GET /api/segment/get/a-1 HTTP/1.1\r\nHost: x\r\nUser-Agent: wrk\r\nConnection: Keep-Alive\r\n\r\n";
-        let whole = Front::Plain(Request { call: 2, name: "a-1", media: Media::Json, bytes: text.len() });
+        let whole = Front::Plain(Request { call: 2, name: "a-1", wanted: None, bytes: text.len() });
         assert_eq!(read(text), whole);
         assert_eq!(read(&format!("{text}GET /")), whole);
         for cut in 0..text.len() {
@@ -235,6 +264,10 @@ mod tests {
             "GET /api/snowflake/get/a%62 HTTP/1.1",
             "GET /api/snowflake/get/a?b HTTP/1.1",
             "GET /api/snowflake/get/a/b HTTP/1.1",
+            "GET /api/snowflake/get/a.json HTTP/1.1",
+            "GET /api/snowflake/get/a;b HTTP/1.1",
+            "GET /api/snowflake/get/a/ HTTP/1.1",
+            "GET //api/snowflake/get/a HTTP/1.1",
             "GET /api/snowflake/set/a HTTP/1.1",
             "GET  /api/snowflake/get/a HTTP/1.1",
             "get /api/snowflake/get/a HTTP/1.1",
@@ -267,6 +300,12 @@ mod tests {
             assert_eq!(read(&of(plain, header)), Front::Other, "{header:?}");
         }
         assert_eq!(read(&format!("{plain}\r\n\r\n")), Front::Other, "no host");
+        assert_eq!(read(&of(plain, "host: y\r\n")), Front::Other, "two hosts");
+        assert_eq!(read(&format!("{plain}\r\nhost: a b\r\n\r\n")), Front::Other, "no host's name");
+        assert!(
+            matches!(read(&of("GET /v1/mint/a.json HTTP/1.1", "")), Front::Plain(_)),
+            "a name may have dots"
+        );
         assert_eq!(read(&of(plain, &format!("referer: {}\r\n", "a".repeat(LONGEST)))), Front::Other);
         let crowd = "referer: a\r\n".repeat(Limits::default().header_count);
         assert_eq!(read(&of(plain, &crowd)), Front::Other);

@@ -5,9 +5,11 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use axum::response::IntoResponse;
+use floe::UnixMillis;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::spring::Asked;
 use crate::status::{Refusal, Status};
 
 /// An error for the client. It becomes a response whose body the gate writes, since only the gate knows the path.
@@ -104,7 +106,7 @@ const HTTP: &[Explanation] = &[
         slug: "body",
         status: 400,
         title: "Bad body",
-        meaning: "The call takes no body: all that it needs stands in its path and query. (tinyid's calls take a form, and gRPC's their messages.)",
+        meaning: "The call takes no body: all that it needs stands in its path and query. (The calls of Leaf and tinyid take any, and gRPC's their messages.)",
     },
     Explanation {
         slug: "body-timeout",
@@ -169,6 +171,15 @@ impl Problem {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
+    /// The whole answer, for a call of Leaf's or tinyid's.
+    pub(super) fn spring(self, asked: &Asked, now: UnixMillis) -> Response<Body> {
+        let mut response = asked.error(now, self.status, None, &self.detail);
+        if let Some(retry) = self.retry {
+            response.headers_mut().insert(header::RETRY_AFTER, super::retry_after(retry));
+        }
+        response
+    }
+
     /// The whole answer, for a gRPC call.
     pub(super) fn grpc(self) -> Response<Body> {
         let code = match self.status.as_u16() {
@@ -199,7 +210,7 @@ impl From<HttpProblem> for Problem {
             HttpProblem::NoRoute(path) => ("no-route", format!("nothing is served under {path}: /docs lists what is, and /v1/mint/orders mints an ID")),
             HttpProblem::Method(method) => ("method", format!("{method} is not served here: use one of the methods in the Allow header")),
             HttpProblem::NotAcceptable(detail) => ("not-acceptable", detail.clone()),
-            HttpProblem::BodyTooLarge(limit) => ("body-too-large", format!("the body is over {limit} bytes (limits.body_bytes), and no call takes one: put what the call needs into its path and query")),
+            HttpProblem::BodyTooLarge(limit) => ("body-too-large", format!("the body is over {limit} bytes (limits.body_bytes): put what the call needs into its path and query")),
             HttpProblem::BodyNotTaken => ("body", "this call takes no body, and this one would be ignored: put what the call needs into its query, such as /v1/mint/orders?n=10".to_owned()),
             HttpProblem::BodyUnreadable(cause) => ("body", format!("the body cannot be read ({cause}), and no call takes one: send none")),
             HttpProblem::BodyTimeout(limit) => ("body-timeout", format!("the body did not arrive within {} ms (limits.header_timeout): send none", limit.as_millis())),

@@ -1,24 +1,30 @@
-//! The calls of didi's tinyid, for its unmodified clients, also below its context `/tinyid`.
+//! The calls of didi's tinyid, for its unmodified clients, also without its context `/tinyid`.
 //!
-//! Every answer has status 200, since the Java client takes any other for none. An error is code 6 with the cause and
-//! the way out, or an empty body where the call's name ends in `Simple`. A batch over the limit is such an error: the
-//! original cuts it. The parameter `token` says who calls, unless a header or a certificate does; it never reaches a log.
+//! Every answer to a request that can be read has status 200, since the Java client takes any other for none. An error is
+//! code 5 (the token) or 6 with the original's words, or an empty body where the call's name ends in `Simple`; floe's cause
+//! and way out stand in the header `floe-detail`. The parameter `token` says who calls, unless a header or a certificate
+//! does; it never reaches a log.
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{FromRequest, Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use floe::{Definition, Minted};
+use floe::{Definition, Kind, Minted, Name, UnixMillis};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Shared, query, text};
+use super::Shared;
+use super::leaf::explain;
+use super::spring::{Asked, Parameters, Produces, SpringError, integer};
 use crate::access::Caller;
 use crate::service::Wire;
 use crate::status::{Refusal, Status};
 
 /// What went wrong inside the original.
 const SYSTEM_ERROR: u16 = 6;
+
+/// A token that is not for the name, or none, or no name.
+const TOKEN_ERROR: (u16, &str) = (5, "token is error");
 
 /// A client asks for its next segment when it has used up this much of the last one, in percent.
 const LOADING_PERCENT: i64 = 20;
@@ -28,9 +34,9 @@ const LOADING_PERCENT: i64 = 20;
 pub(super) struct Answer<T> {
     /// What was asked for; null where that is not to be had.
     data: Option<T>,
-    /// 200, or 6 for an error.
+    /// 200, or 5 or 6 for an error.
     code: u16,
-    /// The cause and the way out of an error.
+    /// The cause of an error.
     message: String,
 }
 
@@ -53,139 +59,207 @@ pub(super) struct Segment {
     remainder: i64,
 }
 
-/// What a client wrote into the query and into a form.
-pub(super) struct Asked {
+/// A request, read.
+pub(super) struct Ask {
     caller: Caller,
-    query: String,
-    form: Bytes,
+    asked: Asked,
+    parameters: Parameters,
 }
 
-impl<S: Send + Sync> FromRequest<S> for Asked {
+/// Why there is no answer.
+enum Failure {
+    /// The token is not for the name.
+    Token,
+    /// The name, and what floe says.
+    System(String, Refusal),
+}
+
+impl From<(&str, Refusal)> for Failure {
+    fn from((name, refusal): (&str, Refusal)) -> Self {
+        match refusal.status {
+            Status::Unauthenticated | Status::WrongToken | Status::Forbidden => Self::Token,
+            _ => Self::System(name.to_owned(), refusal),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Ask {
     type Rejection = Response<Body>;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response<Body>> {
         let caller = Caller::of(request.extensions());
-        let query = request.uri().query().unwrap_or_default().to_owned();
-        let form = Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
-        Ok(Self { caller, query, form })
+        let asked = request.extensions().get::<Asked>().cloned();
+        let asked = asked.ok_or_else(|| StatusCode::NOT_FOUND.into_response())?;
+        let parameters = Parameters::from_request(request, state).await?;
+        Ok(Self { caller, asked, parameters })
     }
 }
 
-/// Declares the handlers of a call: GET and POST, at the root and below `/tinyid`.
+/// Declares the handlers of a call, at the root and below `/tinyid`.
 macro_rules! call {
-    ($get:ident, $post:ident, $path:literal, $below_get:ident, $below_post:ident, $below:literal, $answer:ident, $body:ty, $kind:literal, $summary:literal) => {
-        call!(@one get, $get, $path, $answer, $body, $kind, $summary);
-        call!(@one post, $post, $path, $answer, $body, $kind, $summary);
-        call!(@one get, $below_get, $below, $answer, $body, $kind, $summary);
-        call!(@one post, $below_post, $below, $answer, $body, $kind, $summary);
+    ($handler:ident, $path:literal, $below_handler:ident, $below:literal, $answer:ident, $body:ty, $kind:literal, $summary:literal) => {
+        call!(@one $handler, $path, $answer, $body, $kind, $summary);
+        call!(@one $below_handler, $below, $answer, $body, $kind, $summary);
     };
-    (@one $method:ident, $handler:ident, $path:literal, $answer:ident, $body:ty, $kind:literal, $summary:literal) => {
+    (@one $handler:ident, $path:literal, $answer:ident, $body:ty, $kind:literal, $summary:literal) => {
         #[doc = $summary]
         #[utoipa::path(
-            $method,
+            method(get, post, put, patch, delete),
             path = $path,
             tag = "tinyid",
             params(
-                ("bizType" = String, Query, description = "The name; in a POST also in a form"),
-                ("batchSize" = Option<u64>, Query, description = "How many, where single IDs are asked for; 1 where it is left out"),
-                ("token" = Option<String>, Query, description = "Taken, and not looked at")
+                ("bizType" = Option<String>, Query, description = "The name; in a POST also in a form"),
+                ("batchSize" = Option<i32>, Query, description = "How many, where single IDs are asked for: 1 where it is left out, none below 1, and cut to limits.max_batch (100000)"),
+                ("token" = Option<String>, Query, description = "A row of tiny_id_token for the name, or a token of floe's; looked at where the server has either")
             ),
-            responses((status = 200, description = "The answer, or an error: code 6, or an empty text", body = $body, content_type = $kind))
+            responses(
+                (status = 200, description = "The answer, or an error: code 5 or 6, or an empty text", body = $body, content_type = $kind),
+                (status = 400, description = "batchSize is no number, or the path cannot be read", body = SpringError),
+                (status = 406, description = "No media type that can be written")
+            )
         )]
-        pub(super) async fn $handler(
-            State(shared): State<Shared>,
-            asked: Asked,
-        ) -> Response<Body> {
-            $answer(&shared, &asked).await
+        pub(super) async fn $handler(State(shared): State<Shared>, ask: Ask) -> Response<Body> {
+            $answer(&shared, &ask).await
         }
     };
 }
 
 call!(
-    next_id_get,
-    next_id_post,
-    "/id/nextId",
-    below_next_id_get,
-    below_next_id_post,
-    "/tinyid/id/nextId",
     next_id,
+    "/id/nextId",
+    below_next_id,
+    "/tinyid/id/nextId",
+    answer_ids,
     Answer<Vec<i64>>,
     "application/json",
     "tinyid: mint IDs"
 );
 call!(
-    next_id_simple_get,
-    next_id_simple_post,
-    "/id/nextIdSimple",
-    below_next_id_simple_get,
-    below_next_id_simple_post,
-    "/tinyid/id/nextIdSimple",
     next_id_simple,
+    "/id/nextIdSimple",
+    below_next_id_simple,
+    "/tinyid/id/nextIdSimple",
+    answer_ids_simply,
     String,
     "text/plain",
     "tinyid: mint IDs, as text with commas"
 );
 call!(
-    segment_get,
-    segment_post,
+    next_segment_id,
     "/id/nextSegmentId",
-    below_segment_get,
-    below_segment_post,
+    below_next_segment_id,
     "/tinyid/id/nextSegmentId",
-    next_segment,
+    answer_segment,
     Answer<Segment>,
     "application/json",
     "tinyid: take a range of IDs"
 );
 call!(
-    segment_simple_get,
-    segment_simple_post,
+    next_segment_id_simple,
     "/id/nextSegmentIdSimple",
-    below_segment_simple_get,
-    below_segment_simple_post,
+    below_next_segment_id_simple,
     "/tinyid/id/nextSegmentIdSimple",
-    next_segment_simple,
+    answer_segment_simply,
     String,
     "text/plain",
     "tinyid: take a range of IDs, as text with commas"
 );
 
-async fn next_id(shared: &Shared, asked: &Asked) -> Response<Body> {
-    answered(ids(shared, asked).await)
-}
-
-async fn next_id_simple(shared: &Shared, asked: &Asked) -> Response<Body> {
-    let ids = ids(shared, asked).await;
-    simple(ids.map(|ids| ids.iter().map(i64::to_string).collect::<Vec<_>>().join(",")))
-}
-
-async fn next_segment(shared: &Shared, asked: &Asked) -> Response<Body> {
-    answered(segment(shared, asked).await)
-}
-
-async fn next_segment_simple(shared: &Shared, asked: &Asked) -> Response<Body> {
-    let segment = segment(shared, asked).await;
-    simple(segment.map(|segment| {
-        let Segment { current_id, loading_id, max_id, delta, remainder } = segment;
-        format!("{current_id},{loading_id},{max_id},{delta},{remainder}")
-    }))
-}
-
-async fn ids(shared: &Shared, asked: &Asked) -> Result<Vec<i64>, Refusal> {
-    let (caller, name, batch) = parameters(shared, asked)?;
-    // As the original, an empty size is none.
-    let n = batch.filter(|size| !size.is_empty()).map_or(Ok(1), |size| shared.service.count(&size))?;
-    match shared.service.mint(&caller, Wire::Tinyid, &name, n).await? {
-        Minted::Numbers(ids) => Ok(ids.map(i64::from).collect()),
-        Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => Err(no_segment(&name)),
+async fn answer_ids(shared: &Shared, ask: &Ask) -> Response<Body> {
+    let size = match batch_size(shared, ask) {
+        Ok(size) => size,
+        Err(message) => return no_size(shared, ask, &message),
+    };
+    match ask.asked.content_type(Produces::Json) {
+        Ok(content_type) => answered(content_type, "error query segmentId: ", ids(shared, ask, size).await),
+        Err(_) => ask.asked.not_acceptable(now(shared)),
     }
 }
 
+async fn answer_ids_simply(shared: &Shared, ask: &Ask) -> Response<Body> {
+    let size = match batch_size(shared, ask) {
+        Ok(size) => size,
+        Err(message) => return no_size(shared, ask, &message),
+    };
+    match ask.asked.content_type(Produces::Text) {
+        Ok(content_type) => {
+            let ids = ids(shared, ask, size).await;
+            let joined = |ids: Vec<i64>| ids.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+            simple(content_type, ids.map(joined))
+        }
+        Err(_) => ask.asked.not_acceptable(now(shared)),
+    }
+}
+
+async fn answer_segment(shared: &Shared, ask: &Ask) -> Response<Body> {
+    match ask.asked.content_type(Produces::Json) {
+        Ok(content_type) => answered(content_type, "", range(shared, ask).await),
+        Err(_) => ask.asked.not_acceptable(now(shared)),
+    }
+}
+
+async fn answer_segment_simply(shared: &Shared, ask: &Ask) -> Response<Body> {
+    match ask.asked.content_type(Produces::Text) {
+        Ok(content_type) => {
+            let written = |segment: Segment| {
+                let Segment { current_id, loading_id, max_id, delta, remainder } = segment;
+                format!("{current_id},{loading_id},{max_id},{delta},{remainder}")
+            };
+            simple(content_type, range(shared, ask).await.map(written))
+        }
+        Err(_) => ask.asked.not_acceptable(now(shared)),
+    }
+}
+
+/// How many IDs are asked for, as the original counts: one where nothing is said, and what is too many is cut.
+///
+/// # Errors
+/// The original's message for what is no number.
+fn batch_size(shared: &Shared, ask: &Ask) -> Result<u64, String> {
+    let Some((text, more)) = ask.parameters.first("batchSize") else { return Ok(1) };
+    let size = integer(text).map_err(|cause| {
+        let kind = if more { "java.lang.String[]" } else { "java.lang.String" };
+        format!(
+            "Failed to convert value of type '{kind}' to required type 'java.lang.Integer'; nested exception is java.lang.NumberFormatException: {cause}"
+        )
+    })?;
+    Ok(size.map_or(1, |size| u64::try_from(size).unwrap_or(0)).min(shared.service.max_batch()))
+}
+
+fn no_size(shared: &Shared, ask: &Ask, message: &str) -> Response<Body> {
+    const THROWN: &str = "org.springframework.web.method.annotation.MethodArgumentTypeMismatchException";
+    ask.asked.error(now(shared), StatusCode::BAD_REQUEST, Some(THROWN), message)
+}
+
+async fn ids(shared: &Shared, ask: &Ask, size: u64) -> Result<Vec<i64>, Failure> {
+    let (visitor, name) = visitor(shared, ask)?;
+    if size == 0 {
+        // The original has looked the name up by then.
+        let definition = shared.service.definition(&visitor, Wire::Tinyid, &name).await;
+        let definition = definition.map_err(|refusal| (name.as_str(), refusal))?;
+        return match definition.kind() {
+            Kind::Segment => Ok(Vec::new()),
+            _ => Err((name.as_str(), no_segment(&name)).into()),
+        };
+    }
+    let minted = shared.service.mint(&visitor, Wire::Tinyid, &name, size).await;
+    match minted.map_err(|refusal| (name.as_str(), refusal))? {
+        Minted::Numbers(ids) => Ok(ids.map(i64::from).collect()),
+        Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => {
+            Err((name.as_str(), no_segment(&name)).into())
+        }
+    }
+}
+
+async fn range(shared: &Shared, ask: &Ask) -> Result<Segment, Failure> {
+    let (visitor, name) = visitor(shared, ask)?;
+    Ok(taken(shared, &visitor, &name).await.map_err(|refusal| (name.as_str(), refusal))?)
+}
+
 /// A batch that is minted as one: its numbers follow one another, so that nobody else has one in between.
-async fn segment(shared: &Shared, asked: &Asked) -> Result<Segment, Refusal> {
-    let (caller, name, _) = parameters(shared, asked)?;
+async fn taken(shared: &Shared, caller: &Caller, name: &str) -> Result<Segment, Refusal> {
     // The original's client reads it into an int.
-    let delta = match shared.service.definition(&caller, Wire::Tinyid, &name).await? {
+    let delta = match shared.service.definition(caller, Wire::Tinyid, name).await? {
         Definition::Segment { increment, .. } => i32::try_from(increment).map_err(|_| {
             Refusal::new(
                 Status::WrongKind,
@@ -194,11 +268,11 @@ async fn segment(shared: &Shared, asked: &Asked) -> Result<Segment, Refusal> {
         })?,
         _ => 1,
     };
-    let Minted::Numbers(mut ids) = shared.service.mint_range(&caller, Wire::Tinyid, &name).await? else {
-        return Err(no_segment(&name));
+    let Minted::Numbers(mut ids) = shared.service.mint_range(caller, Wire::Tinyid, name).await? else {
+        return Err(no_segment(name));
     };
     let more = i64::try_from(ids.len().saturating_sub(1));
-    let (Some(first), Ok(more)) = (ids.next().map(i64::from), more) else { return Err(no_segment(&name)) };
+    let (Some(first), Ok(more)) = (ids.next().map(i64::from), more) else { return Err(no_segment(name)) };
     // No number is over 63 bits, the last one included.
     let max_id = first + more * i64::from(delta);
     let current_id = first - 1;
@@ -216,33 +290,56 @@ fn no_segment(name: &str) -> Refusal {
     Refusal::new(Status::WrongKind, format!("`{name}` mints no numbers of a segment: use another name"))
 }
 
-/// Who calls, `bizType` and `batchSize`, from the query or a form. As in the original, others are not looked at.
-fn parameters(shared: &Shared, asked: &Asked) -> Result<(Caller, String, Option<String>), Refusal> {
-    let form = std::str::from_utf8(&asked.form)
-        .map_err(|_| Refusal::bad("the form is not UTF-8 under its percent-encoding: encode it so"))?;
-    let [name, batch, token] = query::pick([asked.query.as_str(), form], ["bizType", "batchSize", "token"])?;
-    let caller = match token.filter(|_| asked.caller.check().is_err()) {
-        Some(token) => shared.service.access().token(token.as_bytes()),
-        None => asked.caller.clone(),
+/// Who calls for which name.
+fn visitor(shared: &Shared, ask: &Ask) -> Result<(Caller, String), Failure> {
+    let text = |name: &str| ask.parameters.text(name).unwrap_or_default();
+    let (name, token) = (text("bizType"), text("token"));
+    let visitor = shared.service.access().visitor(&ask.caller, &name, &token).ok_or(Failure::Token)?;
+    Ok((visitor, name))
+}
+
+fn answered<T: Serialize>(
+    content_type: HeaderValue,
+    before: &str,
+    result: Result<T, Failure>,
+) -> Response<Body> {
+    let (code, message) = TOKEN_ERROR;
+    let error = |code, message| Answer::<T> { data: None, code, message };
+    let mut response = match result {
+        Ok(data) => {
+            axum::Json(Answer { data: Some(data), code: 200, message: String::new() }).into_response()
+        }
+        Err(Failure::Token) => axum::Json(error(code, message.to_owned())).into_response(),
+        Err(Failure::System(name, refusal)) => {
+            // What the original's table has no row for.
+            let none = matches!(refusal.status, Status::UnknownName | Status::WrongKind);
+            let cause = match none || Name::new(&name).is_err() {
+                true => format!("can not find biztype:{name}"),
+                false => refusal.detail.clone(),
+            };
+            let mut response = axum::Json(error(SYSTEM_ERROR, format!("{before}{cause}"))).into_response();
+            explain(&mut response, &refusal);
+            response
+        }
     };
-    let name = name.ok_or_else(|| {
-        Refusal::bad("bizType is missing: write /tinyid/id/nextId?bizType=<name>, or put it into a form")
-    })?;
-    Ok((caller, name, batch))
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response
 }
 
-fn answered<T: Serialize>(result: Result<T, Refusal>) -> Response<Body> {
-    axum::Json(match result {
-        Ok(data) => Answer { data: Some(data), code: 200, message: String::new() },
-        Err(refusal) => Answer { data: None, code: SYSTEM_ERROR, message: refusal.detail },
-    })
-    .into_response()
-}
-
-fn simple(result: Result<String, Refusal>) -> Response<Body> {
-    let body = result.unwrap_or_else(|refusal| {
+fn simple(content_type: HeaderValue, result: Result<String, Failure>) -> Response<Body> {
+    let (body, refusal) = match result {
+        Ok(body) => (body, None),
+        Err(Failure::Token) => (String::new(), None),
+        Err(Failure::System(_, refusal)) => (String::new(), Some(refusal)),
+    };
+    let mut response = ([(header::CONTENT_TYPE, content_type)], body).into_response();
+    if let Some(refusal) = refusal {
         tracing::debug!(status = refusal.status.slug(), "tinyid: refused");
-        String::new()
-    });
-    text(StatusCode::OK, "text/plain;charset=UTF-8", body)
+        explain(&mut response, &refusal);
+    }
+    response
+}
+
+fn now(shared: &Shared) -> UnixMillis {
+    shared.service.status().clock.steady
 }

@@ -308,6 +308,12 @@ impl<S: Send + Sync, const COUNT: usize> FromRequestParts<S> for Segments<COUNT>
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        if parts.uri.path().contains(';') {
+            return Err(Refusal::bad(
+                "a `;` in a path begins a parameter, and there is none here: write %3B where it is part of a name",
+            )
+            .into());
+        }
         let params = RawPathParams::from_request_parts(parts, state)
             .await
             .map_err(|_| Refusal::bad("the path is not UTF-8 under its percent-encoding: encode it so"))?;

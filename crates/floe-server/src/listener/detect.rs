@@ -65,8 +65,27 @@ const MEMCACHED: [&str; 26] = [
     "lru",
 ];
 
-/// The methods of HTTP, each followed by a target that begins with `/`, `*` or a scheme.
-const METHODS: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"];
+/// The methods of HTTP and of its extensions, each followed by a target that begins with `/`, `*` or a scheme.
+const METHODS: [&str; 18] = [
+    "GET",
+    "POST",
+    "HEAD",
+    "PUT",
+    "DELETE",
+    "OPTIONS",
+    "PATCH",
+    "TRACE",
+    "CONNECT",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "REPORT",
+    "SEARCH",
+];
 
 /// Tells the protocol from the first bytes of a connection to a port where `spoken` is spoken.
 pub(super) fn detect(spoken: Spoken, bytes: &[u8]) -> Detected {
@@ -113,11 +132,17 @@ fn of_line(bytes: &[u8]) -> Detected {
     let (word, rest) = bytes.split_at(end);
     let is = |other: &&str| word.eq_ignore_ascii_case(other.as_bytes());
     if METHODS.iter().any(|method| word == method.as_bytes()) || word == b"PRI" {
-        match rest {
-            [b' '] => return Detected::Unsure,
-            [b' ', b'/' | b'*', ..] => return Detected::Known(Protocol::Http),
-            [b' ', target @ ..] if b"http".starts_with(&target[..target.len().min(4)]) => {
-                return if target.len() < 4 { Detected::Unsure } else { Detected::Known(Protocol::Http) };
+        // More than one space is no HTTP, and still its error.
+        let target = rest.trim_ascii_start();
+        match (rest, target) {
+            ([b' ', ..], []) if bytes.len() < ENOUGH => return Detected::Unsure,
+            ([b' ', ..], [b'/' | b'*', ..]) => return Detected::Known(Protocol::Http),
+            ([b' ', ..], [b'h', ..]) if b"http".starts_with(&target[..target.len().min(4)]) => {
+                match target.len() {
+                    4.. => return Detected::Known(Protocol::Http),
+                    _ if bytes.len() < ENOUGH => return Detected::Unsure,
+                    _ => {}
+                }
             }
             _ => {}
         }
@@ -131,8 +156,11 @@ mod tests {
 
     #[test]
     fn each_protocol_is_told_by_how_it_begins() {
-        let cases: [(&[u8], Protocol); 24] = [
+        let cases: [(&[u8], Protocol); 27] = [
             (b"GET / HTTP/1.1\r\n", Protocol::Http),
+            (b"GET  / HTTP/1.1\r\n", Protocol::Http),
+            (b"PROPFIND /a HTTP/1.1\r\n", Protocol::Http),
+            (b"GET  a\r\n", Protocol::MemcachedText),
             (b"GET http://a/ HTTP/1.1", Protocol::Http),
             (b"OPTIONS * HTTP/1.1", Protocol::Http),
             (b"PRI * HTTP/2.0\r\n", Protocol::Http),

@@ -89,19 +89,16 @@ pub(super) enum Rule<'r> {
 /// The names and patterns of a configuration.
 pub(super) struct Rules {
     settings: Vec<NameSettings>,
-    file: Option<String>,
+    has_file: bool,
     on_first_use: bool,
-    /// Whether who asks for one name is to learn nothing of the others: there are tokens, each for some.
-    secret: bool,
 }
 
 impl Rules {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             settings: config.names.clone(),
-            file: config.file.as_ref().map(|file| file.display().to_string()),
+            has_file: config.file.is_some(),
             on_first_use: config.names_on_first_use(),
-            secret: !config.tokens.is_empty(),
         }
     }
 
@@ -149,8 +146,7 @@ impl Rules {
             return Err(Refusal::new(
                 Status::UnknownName,
                 format!(
-                    "`{name}` is the name of a kind, and the pattern `{}` is of another one: list the name in the configuration file with the kind that it is to have",
-                    pattern.rule
+                    "`{name}` is the name of a kind, and the pattern that covers it is of another one: list the name in the configuration file with the kind that it is to have"
                 ),
             ));
         }
@@ -165,27 +161,21 @@ impl Rules {
         Ok(Rule::FirstUse(pattern))
     }
 
+    /// Whether the pattern for all names is one of snowflakes.
+    pub(super) fn any_is_snowflake(&self) -> bool {
+        self.patterns()
+            .any(|settings| settings.rule.to_string() == "*" && settings.definition.kind() == Kind::Snowflake)
+    }
+
+    /// Who asks is told neither where the configuration lies nor which other names there are: it may be anybody.
     fn unknown(&self, name: &Name) -> Refusal {
-        const SHOWN: usize = 10;
-        if self.secret {
-            let text =
-                format!("there is no name `{name}`: add a [[name]] for it to the server's configuration");
-            return Refusal::new(Status::UnknownName, text);
-        }
-        let mut rules: Vec<_> =
-            self.settings.iter().take(SHOWN).map(|settings| format!("`{}`", settings.rule)).collect();
-        if self.settings.len() > SHOWN {
-            rules.push(format!("{} more", self.settings.len() - SHOWN));
-        }
-        let exist = match rules.is_empty() {
-            true => "none exists".to_owned(),
-            false => format!("there are {}", rules.join(", ")),
+        let way_out = match self.has_file {
+            true => "add a [[name]] for it to the server's configuration and restart",
+            false => {
+                "write a configuration file with a [[name]] (names come into being on first use only on loopback listeners with the embedded ledger)"
+            }
         };
-        let way_out = match &self.file {
-            Some(file) => format!("add a [[name]] to {file} and restart"),
-            None => "write a configuration file with a [[name]] (names come into being on first use only on loopback listeners with the embedded ledger)".to_owned(),
-        };
-        Refusal::new(Status::UnknownName, format!("there is no name `{name}`, {exist}: {way_out}"))
+        Refusal::new(Status::UnknownName, format!("there is no name `{name}`: {way_out}"))
     }
 }
 

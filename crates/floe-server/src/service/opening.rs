@@ -99,6 +99,14 @@ impl Service {
             names::Rule::FirstUse(pattern) => {
                 let stored = self.floe.stored(name).map_err(|error| self.refuse_to_open(name, error))?;
                 if stored.is_none() {
+                    if matches!(name.as_str(), "." | "..") {
+                        return Err(Refusal::new(
+                            Status::UnknownName,
+                            format!(
+                                "`{name}` is a step in a path, so no name comes into being under it: use another name"
+                            ),
+                        ));
+                    }
                     self.room_with(caller, name)?;
                 }
                 self.room_for(name, stored.is_none(), born)?;

@@ -96,6 +96,19 @@ pub(crate) struct SlotsPage {
     pub next: Option<String>,
 }
 
+/// A name that counts, as the ledger has it.
+pub(crate) struct Counted {
+    pub(crate) name: String,
+    /// What fixes its IDs for ever.
+    pub(crate) definition: String,
+    /// How far its positions are reserved.
+    pub(crate) mark: u64,
+    /// The least ID that is not reserved by anybody; none where dates are in it.
+    pub(crate) next: Option<u64>,
+    /// The least numbers that a segment has, where it is open here.
+    pub(crate) step: Option<u64>,
+}
+
 /// Whether clients should be sent here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Readiness {
@@ -202,15 +215,37 @@ impl Service {
         Ok(SlotsPage { slots: slots.collect(), now: status.clock.steady.to_string(), next })
     }
 
-    /// The first `limit` names of the ledger with their marks, as far as the caller may know of them. Blocking.
+    /// Up to `limit` names that count, as the ledger has them and as far as the caller may know of them. Blocking.
     ///
     /// # Errors
     /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
-    pub(crate) fn marks(&self, caller: &Caller, limit: usize) -> Result<Vec<Record>, Refusal> {
+    pub(crate) fn counted(&self, caller: &Caller, limit: usize) -> Result<Vec<Counted>, Refusal> {
         caller.check()?;
-        let mut records = self.records(Key::NAMES, limit)?;
-        records.retain(|record| caller.sees(record.key.strip_prefix(Key::NAMES).unwrap_or(&record.key)));
-        Ok(records)
+        let bound = self.floe.ledger().names("", limit).map_err(|error| unreadable(&error))?;
+        let bound: BTreeMap<String, String> = bound.into_iter().collect();
+        let records = self.records(Key::NAMES, limit)?.into_iter().filter_map(|record| {
+            let name = record.key.strip_prefix(Key::NAMES).unwrap_or(&record.key).to_owned();
+            let definition = bound.get(&name).cloned().unwrap_or_default();
+            let next = match definition.parse::<Definition>().ok()?.unformed() {
+                Definition::Segment { increment, offset } => {
+                    record.mark.checked_mul(*increment).and_then(|number| number.checked_add(*offset))
+                }
+                // Its first ID is 1.
+                Definition::Counter => record.mark.checked_add(1),
+                _ => None,
+            };
+            let step = self.step(&name);
+            Some(Counted { name, definition, mark: record.mark, next, step })
+        });
+        Ok(records.filter(|counted| caller.sees(&counted.name)).collect())
+    }
+
+    /// The least numbers that a segment of an open name has.
+    pub(crate) fn step(&self, name: &str) -> Option<u64> {
+        match self.find(name)? {
+            Known::Open(open) => Some(open.min_step),
+            Known::Mismatch(_) => None,
+        }
     }
 
     /// How the names that are open here stand, as far as the caller may know of them.

@@ -12,6 +12,7 @@ mod memcached;
 mod mint;
 mod names;
 mod operate;
+mod originals;
 #[cfg(unix)]
 mod ports;
 mod resp;

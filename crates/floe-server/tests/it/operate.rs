@@ -19,6 +19,19 @@ async fn a_fresh_server_is_alive_and_ready_and_says_what_to_try() {
 
 /// What is served, by its description.
 const ROUTES: &[&str] = &[
+    "DELETE /api/segment/get/{key}",
+    "DELETE /api/snowflake/get/{key}",
+    "DELETE /cache",
+    "DELETE /db",
+    "DELETE /decodeSnowflakeId",
+    "DELETE /id/nextId",
+    "DELETE /id/nextIdSimple",
+    "DELETE /id/nextSegmentId",
+    "DELETE /id/nextSegmentIdSimple",
+    "DELETE /tinyid/id/nextId",
+    "DELETE /tinyid/id/nextIdSimple",
+    "DELETE /tinyid/id/nextSegmentId",
+    "DELETE /tinyid/id/nextSegmentIdSimple",
     "GET /",
     "GET /api/segment/get/{key}",
     "GET /api/snowflake/get/{key}",
@@ -46,6 +59,24 @@ const ROUTES: &[&str] = &[
     "GET /v1/names/{name}",
     "GET /v1/open/{name}/{text}",
     "GET /v1/slots",
+    "PATCH /api/segment/get/{key}",
+    "PATCH /api/snowflake/get/{key}",
+    "PATCH /cache",
+    "PATCH /db",
+    "PATCH /decodeSnowflakeId",
+    "PATCH /id/nextId",
+    "PATCH /id/nextIdSimple",
+    "PATCH /id/nextSegmentId",
+    "PATCH /id/nextSegmentIdSimple",
+    "PATCH /tinyid/id/nextId",
+    "PATCH /tinyid/id/nextIdSimple",
+    "PATCH /tinyid/id/nextSegmentId",
+    "PATCH /tinyid/id/nextSegmentIdSimple",
+    "POST /api/segment/get/{key}",
+    "POST /api/snowflake/get/{key}",
+    "POST /cache",
+    "POST /db",
+    "POST /decodeSnowflakeId",
     "POST /id/nextId",
     "POST /id/nextIdSimple",
     "POST /id/nextSegmentId",
@@ -55,6 +86,19 @@ const ROUTES: &[&str] = &[
     "POST /tinyid/id/nextSegmentId",
     "POST /tinyid/id/nextSegmentIdSimple",
     "POST /v1/mint/{name}",
+    "PUT /api/segment/get/{key}",
+    "PUT /api/snowflake/get/{key}",
+    "PUT /cache",
+    "PUT /db",
+    "PUT /decodeSnowflakeId",
+    "PUT /id/nextId",
+    "PUT /id/nextIdSimple",
+    "PUT /id/nextSegmentId",
+    "PUT /id/nextSegmentIdSimple",
+    "PUT /tinyid/id/nextId",
+    "PUT /tinyid/id/nextIdSimple",
+    "PUT /tinyid/id/nextSegmentId",
+    "PUT /tinyid/id/nextSegmentIdSimple",
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,10 +109,11 @@ async fn each_described_route_is_served_as_described() {
     assert!(api["openapi"].as_str().unwrap().starts_with("3."));
     assert_eq!(api["info"]["title"], "floe");
     assert_eq!(api["info"]["contact"]["name"], "floe");
-    let mut described = BTreeSet::new();
+    let (mut described, mut operations) = (BTreeSet::new(), BTreeSet::new());
     for (path, methods) in api["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             described.insert(format!("{} {path}", method.to_uppercase()));
+            assert!(operations.insert(operation["operationId"].to_string()), "{operation}");
             assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{path}");
             let url = path
                 .replace("{name}", "orders")
@@ -77,21 +122,14 @@ async fn each_described_route_is_served_as_described() {
                 .replace("{text}", "11MHQTB098W00")
                 .replace("{problem}", "busy");
             let url = if path == "/decodeSnowflakeId" { format!("{url}?snowflakeId=1") } else { url };
-            let request = match method.as_str() {
-                "get" => server.client.get(server.url(&url)),
-                "post" => server.client.post(server.url(&url)),
-                other => panic!("{other}"),
-            };
-            let response = request.send().await.unwrap();
+            let method = method.to_uppercase().parse().unwrap();
+            let response = server.client.request(method, server.url(&url)).send().await.unwrap();
             let status = response.status().as_u16().to_string();
             let answer = &operation["responses"][&status];
-            assert!(answer.is_object(), "{method} {url} answers {status}, which is not described");
+            assert!(answer.is_object(), "{url} answers {status}, which is not described");
             let media =
                 response.headers()["content-type"].to_str().unwrap().split(';').next().unwrap().to_owned();
-            assert!(
-                answer["content"][&media].is_object(),
-                "{method} {url} answers {media}, which is not described"
-            );
+            assert!(answer["content"][&media].is_object(), "{url} answers {media}, which is not described");
         }
     }
     assert_eq!(described.iter().map(String::as_str).collect::<Vec<_>>(), ROUTES);

@@ -57,29 +57,142 @@ async fn a_segment_is_a_range_that_nobody_else_gets() {
     server.stop().await.unwrap();
 }
 
+/// Checks an error, and that the call that answers in text says nothing.
+async fn error(server: &Server, query: &str, code: i64, message: &str) {
+    for (call, before) in [("nextId", "error query segmentId: "), ("nextSegmentId", "")] {
+        let body = server.text(&format!("/tinyid/id/{call}?{query}")).await;
+        let before = if code == 5 { "" } else { before };
+        let expected = format!("{{\"data\":null,\"code\":{code},\"message\":\"{before}{message}\"}}");
+        assert_eq!(body, expected, "{query}");
+        assert_eq!(server.text(&format!("/id/{call}Simple?{query}")).await, "", "{query}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn errors_are_status_200_with_code_6_or_nothing() {
+async fn errors_are_status_200_with_the_originals_codes_or_nothing() {
     let server = Server::of(NAMES).await;
-    for wrong in [
-        "bizType=nothing",
-        "bizType=orders",
-        "bizType=two%20words",
-        "bizType=%FF",
-        "bizType=odd&bizType=tickets",
-        "token=secret",
-        "",
+    for (query, name) in [
+        ("bizType=nothing", "nothing"),
+        ("bizType=orders", "orders"),
+        ("bizType=two%20words", "two words"),
+        ("bizType=%FF", "\u{fffd}"),
+        ("bizType=odd&bizType=tickets", "odd,tickets"),
     ] {
-        for call in ["nextId", "nextSegmentId"] {
-            let body = server.json(&format!("/tinyid/id/{call}?{wrong}")).await;
-            assert_eq!((&body["data"], &body["code"]), (&Value::Null, &6.into()), "{wrong}: {body}");
-            let message = body["message"].as_str().unwrap();
-            assert!(message.len() > 20 && !message.contains("secret"), "{message}");
-            assert_eq!(server.text(&format!("/id/{call}Simple?{wrong}")).await, "", "{wrong}");
+        error(&server, query, 6, &format!("can not find biztype:{name}")).await;
+    }
+    for query in ["token=secret", "", "bizType=", "biztype=odd"] {
+        error(&server, query, 5, "token is error").await;
+    }
+    // An error that floe alone has says so in floe's words, where operators look.
+    let response = server.get("/id/nextId?bizType=orders").await;
+    assert!(response.headers()["floe-detail"].to_str().unwrap().contains("snowflake"));
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_is_as_large_as_the_original_makes_it() {
+    let server = Server::of(&format!("limits = {{ max_batch = 50 }}\n{NAMES}")).await;
+    for (size, count) in [
+        ("0", 0),
+        ("-1", 0),
+        ("", 1),
+        ("3", 3),
+        ("%2B3", 3),
+        ("1%200", 10),
+        ("0x10", 16),
+        ("51", 50),
+        ("2147483647", 50),
+    ] {
+        let body = server.json(&format!("/id/nextId?bizType=odd&batchSize={size}")).await;
+        assert_eq!((&body["code"], body["data"].as_array().unwrap().len()), (&200.into(), count), "{size}");
+        let text = server.text(&format!("/id/nextIdSimple?bizType=odd&batchSize={size}")).await;
+        assert_eq!(text.split(',').filter(|id| !id.is_empty()).count(), count, "{size}");
+    }
+    for size in ["2147483648", "9223372036854775808", "x", "1,1", "%20"] {
+        for call in ["nextId", "nextIdSimple"] {
+            let response = server.get(&format!("/id/{call}?bizType=odd&batchSize={size}")).await;
+            assert_eq!(response.status(), 400, "{size}");
+            let body: Value = response.json().await.unwrap();
+            assert!(
+                body["message"].as_str().unwrap().contains("NumberFormatException: For input string"),
+                "{body}"
+            );
         }
     }
-    for size in ["0", "-1", "100001", "2147483648", "9223372036854775808", "x"] {
-        let body = server.json(&format!("/id/nextId?bizType=odd&batchSize={size}")).await;
-        assert_eq!(body["code"], 6, "{size}: never cut to fit");
+    // Nothing is looked up for none, and still a name that is not there is none.
+    error(&server, "bizType=nothing&batchSize=0", 6, "can not find biztype:nothing").await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rows_of_its_table_of_tokens_are_asked_for() {
+    let rows = "[[tiny_id_token]]\ntoken = \"0f67\"\nbiz_type = \"odd\"\n[[tiny_id_token]]\ntoken = \"0f67\"\nbiz_type = \"ghost\"\nremark = \"a\"\n";
+    let server = Server::of(&format!("{NAMES}{rows}")).await;
+    let body = server.json("/tinyid/id/nextId?bizType=odd&token=0f67").await;
+    assert_eq!(body["code"], 200, "{body}");
+    for query in [
+        "bizType=odd&token=0f68",
+        "bizType=odd&token=",
+        "bizType=odd",
+        "bizType=tickets&token=0f67",
+        "bizType=nothing&token=0f67",
+        "token=0f67",
+        "bizType=odd&token=0f67&token=0f67",
+    ] {
+        error(&server, query, 5, "token is error").await;
+    }
+    error(&server, "bizType=ghost&token=0f67", 6, "can not find biztype:ghost").await;
+    // Other calls ask nobody here.
+    assert_eq!(server.mint("tickets", 1).await.len(), 1);
+    server.stop().await.unwrap();
+    let token = floe_server::NewToken::random("shop", "tickets").unwrap();
+    let both = Server::of(&format!("{NAMES}{rows}{}", token.toml())).await;
+    for (query, code) in [
+        ("bizType=odd&token=0f67".to_owned(), 200),
+        (format!("bizType=tickets&token={}", token.secret()), 200),
+        (format!("bizType=odd&token={}", token.secret()), 5),
+        ("bizType=tickets&token=0f67".to_owned(), 5),
+    ] {
+        assert_eq!(both.json(&format!("/id/nextId?{query}")).await["code"], code, "{query}");
+    }
+    both.problem("/v1/mint/odd?n=1", 401).await;
+    both.stop().await.unwrap();
+    for (wrong, says) in [
+        ("token = \"a\"", "biz_type"),
+        ("biz_type = \"a\"", "token"),
+        ("token = \"\"\nbiz_type = \"a\"", "empty"),
+    ] {
+        let text = format!("realm = \"r\"\n[[tiny_id_token]]\n{wrong}\n");
+        let error = floe_server::Config::parse(&text, "floe.toml".as_ref()).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forms_of_every_sort_are_read_where_the_original_reads_them() {
+    let server = Server::of(NAMES).await;
+    let url = server.url("/tinyid/id/nextIdSimple");
+    let form = [("bizType", "odd"), ("batchSize", "2")];
+    let multipart = "--x\r\nContent-Disposition: form-data; name=\"bizType\"\r\n\r\nodd\r\n--x--\r\n";
+    for (request, count) in [
+        (server.client.post(&url).form(&form), 2),
+        (server.client.put(&url).form(&form), 2),
+        (server.client.patch(&url).form(&form), 2),
+        (server.client.delete(&url).form(&form), 0),
+        (server.client.get(&url).form(&form), 0),
+        (
+            server
+                .client
+                .post(&url)
+                .header("content-type", "multipart/form-data; boundary=x")
+                .body(multipart),
+            1,
+        ),
+        (server.client.post(format!("{url}?bizType=odd")).json(&form), 1),
+        (server.client.post(format!("{url}?bizType=odd")).body("anything"), 1),
+    ] {
+        let text = request.send().await.unwrap().text().await.unwrap();
+        assert_eq!(text.split(',').filter(|id| !id.is_empty()).count(), count, "{text}");
     }
     server.stop().await.unwrap();
 }

@@ -63,6 +63,13 @@ async fn every_call_over_http_needs_a_token_that_is_for_its_name() {
         let leaf = server.with("/api/segment/get/bills", authorization).await;
         assert_eq!(leaf.status(), status);
         assert!(leaf.text().await.unwrap().contains("Result{id=-2, status=EXCEPTION}"));
+        // A dot is no way around, and neither is asking for what an error cannot be written in.
+        for accept in ["image/png", "nonsense"] {
+            let asked = server.client.get(server.url("/api/segment/get/bills.json"));
+            let leaf =
+                asked.header("authorization", authorization).header("accept", accept).send().await.unwrap();
+            assert_eq!(leaf.status(), status, "{accept}");
+        }
     }
     let names = server.with("/v1/names", &good).await.text().await.unwrap();
     assert!(names.contains("orders") && !names.contains("bills"), "{names}");
