@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, fs, thread};
 
 /// A crate that links SQLite, as programs depend on it.
@@ -39,6 +39,7 @@ const SEA_ORM_1: Neighbour = Neighbour {
 
 /// A registry that does not answer, and a build that hangs, fail the test.
 const MOST: Duration = Duration::from_secs(900);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A program in `dir` with a ledger in SQLite beside `neighbour`.
 fn program(dir: &Path, neighbour: &Neighbour) {
@@ -69,19 +70,16 @@ fn cargo(dir: &Path, target: &Path, arguments: &[&str]) -> Result<(), String> {
     command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
     let mut cargo: Child = command.spawn().unwrap();
-    let begin = Instant::now();
-    loop {
+    for _ in 0..MOST.as_millis() / LOOK.as_millis() {
         match cargo.try_wait().unwrap() {
             Some(status) if status.success() => return Ok(()),
             Some(_) => return Err(fs::read_to_string(&said).unwrap()),
-            None if begin.elapsed() > MOST => {
-                cargo.kill().unwrap();
-                cargo.wait().unwrap();
-                return Err(format!("cargo {arguments:?} takes longer than {MOST:?}"));
-            }
-            None => thread::park_timeout(Duration::from_millis(20)),
+            None => thread::park_timeout(LOOK),
         }
     }
+    cargo.kill().unwrap();
+    cargo.wait().unwrap();
+    Err(format!("cargo {arguments:?} takes longer than {MOST:?}"))
 }
 
 /// The folder of the program with its `Cargo.lock`, which has one `libsqlite3-sys`.
