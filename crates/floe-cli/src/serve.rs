@@ -15,6 +15,10 @@ pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
     set(&mut config, "mysql", mysql.as_deref())?;
     set(&mut config, "worker", arguments.worker.as_deref())?;
     set(&mut config, "window", arguments.window.as_deref())?;
+    set(&mut config, "wait_for_ledger", arguments.wait_for_ledger.as_deref())?;
+    config.create &= !arguments.existing;
+    // A restart must not hang on what others have made in the ledger meanwhile: they are named when it starts.
+    config.sole_realm = false;
     config.insecure |= arguments.insecure;
     config.clock.check_ledger &= !arguments.ignore_ledger_clock;
     match arguments.log_format {
@@ -22,7 +26,7 @@ pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
         Some(LogFormat::Text) => config.log.format = floe_server::LogFormat::Text,
         Some(LogFormat::Json) => config.log.format = floe_server::LogFormat::Json,
     }
-    if is_new(&config) {
+    if config.create && config.realm_id.is_none() && is_new(&config) {
         // A volume that was not mounted looks like a first start, and is the end of uniqueness.
         anstream::eprintln!(
             "note: there is no ledger here yet: a new one is made, in which every name begins anew"
