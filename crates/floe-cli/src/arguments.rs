@@ -100,6 +100,10 @@ pub(crate) enum Command {
     /// LIVE says `live` while the owner's window is open, `idle` where it has passed and the owner's process runs on
     /// this machine (it opens the next window when it is asked for an ID), and else `no`.
     Slots(Slots),
+    /// Print the random id of the realm, which a configuration can pin
+    ///
+    /// With `ledger = { url = "…", realm_id = "ID" }` a server refuses a store that was emptied, or that is another one.
+    Realm(Realm),
     /// Show the marks of names, or move one up
     Marks {
         #[command(subcommand)]
@@ -167,6 +171,12 @@ pub(crate) struct Serve {
     /// How much time to reserve at once, such as 3s or 1h: as long it mints on without its ledger
     #[arg(long, value_name = "DURATION")]
     pub(crate) window: Option<String>,
+    /// Make no ledger and no realm: one that is missing is an error, as where a volume was not mounted
+    #[arg(long)]
+    pub(crate) existing: bool,
+    /// How long to wait for a ledger that does not answer at the start: a duration, 0 to end at once, or forever [default: forever]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) wait_for_ledger: Option<String>,
     /// Listen on addresses that are not loopback although nobody has to show a token
     #[arg(long)]
     pub(crate) insecure: bool,
@@ -357,6 +367,15 @@ pub(crate) struct Names {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Realm {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) ledger: Ledger,
 }
 
 #[derive(Args, Debug)]

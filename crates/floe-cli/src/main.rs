@@ -19,6 +19,7 @@ mod names;
 mod place;
 mod reading;
 mod readings;
+mod realm;
 mod remote;
 mod serve;
 mod shape;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Layout(arguments) => layout::run(arguments),
         Command::Names(arguments) => names::run(arguments),
         Command::Slots(arguments) => slots::run(arguments),
+        Command::Realm(arguments) => realm::run(arguments),
         Command::Marks { command: Marks::List { json, ledger } } => marks::list(ledger, *json),
         Command::Marks { command: Marks::Raise(arguments) } => marks::raise(arguments),
         Command::Token { command: Token::New { name, names } } => token::new(name, names),

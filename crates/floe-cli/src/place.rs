@@ -30,6 +30,7 @@ impl arguments::Ledger {
         }
         set(&mut config, "ledger", self.url.as_deref())?;
         set(&mut config, "realm", self.realm.as_deref())?;
+        config.sole_realm = self.realm.is_none() && self.config.is_none();
         Ok(config)
     }
 
@@ -50,7 +51,10 @@ impl arguments::Cache {
 
 /// The ledger, which has to be there already.
 pub(crate) fn existing(config: &Config) -> Outcome<Open> {
+    // Where the configuration says what has to be there, the ledger says what is missing, and what that means.
+    let says_more = !config.create || config.realm_id.is_some();
     if let Some(file) = embedded_file(config)
+        && !says_more
         && is_missing(&file)
     {
         return Err(Failure::new(format_args!("there is no ledger at {}", file.display())).hint(

@@ -29,6 +29,10 @@ fn settings(arguments: &arguments::Serve) -> Result<Config, Failure> {
     set(&mut config, "mysql", mysql.as_deref())?;
     set(&mut config, "worker", arguments.worker.as_deref())?;
     set(&mut config, "window", arguments.window.as_deref())?;
+    set(&mut config, "wait_for_ledger", arguments.wait_for_ledger.as_deref())?;
+    config.create &= !arguments.existing;
+    // A restart must not hang on what others have made in the ledger meanwhile: they are named when it starts.
+    config.sole_realm = false;
     config.insecure |= arguments.insecure;
     config.clock.check_ledger &= !arguments.ignore_ledger_clock;
     match arguments.log_format {
@@ -40,7 +44,7 @@ fn settings(arguments: &arguments::Serve) -> Result<Config, Failure> {
 }
 
 fn serve(config: Config) -> Outcome {
-    if is_new(&config) {
+    if config.create && config.realm_id.is_none() && is_new(&config) {
         // A volume that was not mounted looks like a first start, and is the end of uniqueness.
         let note = "there is no ledger here yet: a new one is made, in which every name begins anew";
         match config.log.format {

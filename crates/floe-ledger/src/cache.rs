@@ -46,7 +46,7 @@ use self::store::{Got, Home, Level, Store};
 use self::top_up::Queue;
 use self::upstream::Upstream;
 use self::witness::{Witness, refuse_foreign};
-use crate::{DEFAULT_REALM, OpenError, realm_name, without_credentials};
+use crate::{DEFAULT_REALM, OpenError, Opening, realm_name, without_credentials};
 
 mod asking;
 mod refill;
@@ -78,7 +78,7 @@ pub struct Cache {
 #[derive(Clone, Debug)]
 pub struct Builder {
     dir: PathBuf,
-    realm: String,
+    opening: Opening,
     window: Duration,
     max_wait: Duration,
 }
@@ -110,7 +110,7 @@ impl Cache {
     pub fn builder(dir: impl AsRef<Path>) -> Builder {
         Builder {
             dir: dir.as_ref().to_owned(),
-            realm: DEFAULT_REALM.to_owned(),
+            opening: Opening::of(DEFAULT_REALM),
             window: Duration::from_secs(3600),
             max_wait: Duration::from_secs(10),
         }
@@ -121,7 +121,13 @@ impl Builder {
     /// The key space in the ledger behind; `default` unless told. A directory belongs to one.
     #[must_use]
     pub fn realm(self, realm: &str) -> Self {
-        Self { realm: realm.to_owned(), ..self }
+        Self { opening: self.opening.with_realm(realm), ..self }
+    }
+
+    /// The realm, what is made in the ledger behind where it is missing, and which realm it has to be.
+    #[must_use]
+    pub fn opening(self, opening: &Opening) -> Self {
+        Self { opening: opening.clone(), ..self }
     }
 
     /// How much of a slot's time is reserved at once: 1 s to 30 days, an hour unless told. So long, and at least half so
@@ -148,8 +154,8 @@ impl Builder {
                 "a ledger of this machine needs no cache, and {scheme}: is one: leave the cache out, or name a shared ledger"
             )));
         }
-        let (realm, opened) = (self.realm.clone(), url.to_owned());
-        self.before_ledger(&place_of(url), move || crate::open(&opened, &realm))
+        let (opening, opened) = (self.opening.clone(), url.to_owned());
+        self.before_ledger(&place_of(url), move || opening.open(&opened))
     }
 
     /// Opens it before the ledger that `open` opens, which is called `upstream` in errors and has to be named so at
@@ -164,7 +170,7 @@ impl Builder {
         upstream: &str,
         open: impl Fn() -> Result<Box<dyn Ledger>, OpenError> + Send + Sync + 'static,
     ) -> Result<Cache, OpenError> {
-        realm_name(&self.realm)?;
+        realm_name(self.opening.realm())?;
         if !WINDOWS.contains(&self.window) {
             return Err(OpenError::Asked(format!(
                 "the cache's window {:?} is outside the allowed 1 s to 30 days",
@@ -175,7 +181,10 @@ impl Builder {
         refuse_foreign(&self.dir)?;
         let store = Store::open(&self.dir, self.max_wait)?;
         let here = Witness::of(&self.dir.join(store::FILE))?;
-        let home = store.enter(&self.realm, upstream, &here, token()?)?;
+        let home = store.enter(self.opening.realm(), upstream, &here, token()?)?;
+        if let Some(id) = &home.realm_id {
+            self.opening.check_id(id, store.shown())?;
+        }
         let inner = Arc::new(Inner {
             slots: Mutex::new(store.slots()?.into_iter().filter_map(slot).collect()),
             store,

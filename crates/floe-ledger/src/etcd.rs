@@ -34,7 +34,7 @@ use self::seen::Keys;
 use self::trouble::Fault;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{OpenError, realm_name};
+use crate::{OpenError, Opening, realm_name};
 
 mod connect;
 mod history;
@@ -67,24 +67,24 @@ impl Etcd {
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where no member answers; `Unfit`
     /// where the cluster is not fit to keep marks, or the keys are not floe's.
     pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
-        Self::enter(url, realm, true)
+        Self::enter(url, &Opening::of(realm))
     }
 
-    /// The same; what is missing is made where it `may_make` it.
-    fn enter(url: &str, realm: &str, may_make: bool) -> Result<Self, OpenError> {
+    fn enter(url: &str, opening: &Opening) -> Result<Self, OpenError> {
+        let realm = opening.realm();
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
         let place = Arc::new(Place::new(&settings.prefix, realm));
         let max_wait = settings.bounds.max_wait;
         let cluster = Cluster::new(settings, realm, Arc::clone(&place))?;
-        let remote = Remote::open("floe-etcd", cluster, may_make)?;
+        let remote = Remote::open("floe-etcd", cluster, opening)?;
         Ok(Self { remote, place, keys: Keys::new(max_wait) })
     }
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Etcd::enter(url, realm, may_make)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+    Ok(Box::new(Etcd::enter(url, opening)?))
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.

@@ -29,7 +29,7 @@
 
 use std::path::Path;
 
-use floe::ledger::{Ledger, LedgerError, Memory};
+use floe::ledger::{Ledger, LedgerError};
 
 #[cfg(feature = "cache")]
 pub mod cache;
@@ -37,6 +37,7 @@ pub mod cache;
 pub mod etcd;
 #[cfg(feature = "mysql")]
 pub mod mysql;
+mod opening;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redis")]
@@ -52,6 +53,7 @@ pub mod zookeeper;
 pub use etcd::Etcd;
 #[cfg(feature = "mysql")]
 pub use mysql::Mysql;
+pub use opening::Opening;
 
 #[cfg(feature = "cache")]
 pub use cache::Cache;
@@ -148,40 +150,16 @@ pub enum OpenError {
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
 pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
-    enter(url, realm, true)
+    Opening::of(realm).open(url)
 }
 
-/// As [`open`], for those who only look: a realm, and tables, that are not there already are an error, and nothing is
-/// made. (A file of SQLite that is not there is made all the same: ask [`file_of`] first.)
+/// As [`open`], for those who only look: a file, a realm, and tables, that are not there already are an error, and nothing
+/// is made.
 ///
 /// # Errors
 /// [`OpenError`]; it names the realms that there are.
 pub fn open_existing(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
-    enter(url, realm, false)
-}
-
-fn enter(url: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
-    let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
-    match scheme {
-        "memory" => {
-            check_url(url)?;
-            realm_name(realm)?;
-            Ok(Box::new(Memory::default()))
-        }
-        #[cfg(feature = "sqlite")]
-        "sqlite" => sqlite::open_url(rest, realm, may_make),
-        #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => mysql::open_url(url, realm, may_make),
-        #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => postgres::open_url(url, realm, may_make),
-        #[cfg(feature = "redis")]
-        "redis" | "rediss" => redis::open_url(url, realm, may_make),
-        #[cfg(feature = "etcd")]
-        "etcd" => etcd::open_url(url, realm, may_make),
-        #[cfg(feature = "zookeeper")]
-        "zookeeper" => zookeeper::open_url(url, realm, may_make),
-        _ => Err(unknown(url)),
-    }
+    Opening::of(realm).to_look().open(url)
 }
 
 /// Whether `url` can be opened as far as it tells by itself: its scheme, its parts and its options, and the files and
@@ -243,6 +221,22 @@ fn realm_name(realm: &str) -> Result<(), OpenError> {
         Err(error) => {
             Err(OpenError::Asked(format!("`{realm}` cannot be a realm, by the rules for names: {error}")))
         }
+    }
+}
+
+/// A URL as it may stand in a log: without user, password and options.
+///
+/// ```
+/// assert_eq!(floe_ledger::shown("postgres://floe:secret@db:5432/ids?max_wait=1s"), "postgres://…@db:5432/ids");
+/// ```
+pub fn shown(url: &str) -> String {
+    match url.split_once('?') {
+        // Perhaps the end of a password: no part of it is shown.
+        Some((_, options)) if options.contains('@') => {
+            format!("{}:…", url.split(':').next().unwrap_or_default())
+        }
+        Some((place, _)) => without_credentials(place),
+        None => without_credentials(url),
     }
 }
 

@@ -35,7 +35,7 @@ use self::connect::Database;
 use self::tls::Tls;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{OpenError, realm_name};
+use crate::{OpenError, Opening, realm_name};
 
 mod connect;
 mod counting;
@@ -69,23 +69,23 @@ impl Postgres {
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer;
     /// `Unfit` where it is not fit to keep marks, or its tables are not floe's.
     pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
-        Self::enter(url, realm, true)
+        Self::enter(url, &Opening::of(realm))
     }
 
-    /// The same; what is missing is made where it `may_make` it.
-    fn enter(url: &str, realm: &str, may_make: bool) -> Result<Self, OpenError> {
+    fn enter(url: &str, opening: &Opening) -> Result<Self, OpenError> {
+        let realm = opening.realm();
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
         let tls = Tls::new(&settings.verify)?;
         let realm: Arc<str> = realm.into();
         let database = Database { settings, tls, realm: Arc::clone(&realm) };
-        Ok(Self { remote: Remote::open("floe-postgres", database, may_make)?, realm })
+        Ok(Self { remote: Remote::open("floe-postgres", database, opening)?, realm })
     }
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Postgres::enter(url, realm, may_make)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+    Ok(Box::new(Postgres::enter(url, opening)?))
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.

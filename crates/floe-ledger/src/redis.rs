@@ -38,7 +38,7 @@ use self::connect::Server;
 use self::keys::Keys;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{OpenError, realm_name};
+use crate::{OpenError, Opening, realm_name};
 
 mod checks;
 mod connect;
@@ -69,21 +69,21 @@ impl Redis {
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer,
     /// or is a replica; `Unfit` where it is not fit to keep marks, or holds what no floe has written.
     pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
-        Self::enter(url, realm, true)
+        Self::enter(url, &Opening::of(realm))
     }
 
-    /// The same; what is missing is made where it `may_make` it.
-    fn enter(url: &str, realm: &str, may_make: bool) -> Result<Self, OpenError> {
+    fn enter(url: &str, opening: &Opening) -> Result<Self, OpenError> {
+        let realm = opening.realm();
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
         let server = Server::new(settings, Arc::new(Keys::of(realm)))?;
-        Ok(Self { remote: Remote::open("floe-redis", server, may_make)? })
+        Ok(Self { remote: Remote::open("floe-redis", server, opening)? })
     }
 }
 
 /// Opens a URL.
-pub(crate) fn open_url(url: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Redis::enter(url, realm, may_make)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+    Ok(Box::new(Redis::enter(url, opening)?))
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.

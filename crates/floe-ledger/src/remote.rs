@@ -15,7 +15,8 @@ use floe::ledger::LedgerError;
 
 use self::driver::Driver;
 use self::pool::Pool;
-use crate::OpenError;
+use crate::opening::Missing;
+use crate::{OpenError, Opening};
 
 // A build with few ledgers has no use for all of it.
 mod driver;
@@ -74,9 +75,42 @@ pub(crate) trait Connect: Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     /// The realm's id, where this process has seen it: then nothing may be missing.
-    pub(crate) known: Option<&'a str>,
-    /// Whether what is missing is made. A command that only looks makes nothing.
-    pub(crate) may_make: bool,
+    known: Option<&'a str>,
+    /// How the ledger is opened.
+    opening: &'a Opening,
+}
+
+impl Wanted<'_> {
+    /// Whether tables and a realm that are missing are made.
+    ///
+    /// # Errors
+    /// Why not, where they were there before or have to be: `what` is missing.
+    pub(crate) fn may_make(&self, shown: &str, what: &str) -> Result<bool, LedgerError> {
+        match (self.known, &self.opening.pinned) {
+            (Some(_), _) => Err(realm::is_gone(shown, what)),
+            (None, Some(_)) => Err(self.opening.not_made(&format!("{what} at {shown} is missing"))),
+            (None, None) => Ok(self.opening.may_make()),
+        }
+    }
+
+    /// Whether what an older version made is brought up to date.
+    pub(crate) fn may_change(&self) -> bool {
+        self.opening.missing != Missing::Look
+    }
+
+    /// Why a realm is not made, of which the caller knows the `others` beside it.
+    pub(crate) fn is_not_there(&self, realm: &str, others: &[String], shown: &str) -> LedgerError {
+        let hint = realm::is_not_there(realm, others, shown);
+        match self.opening.missing {
+            Missing::Refuse => self.opening.not_made(&hint),
+            _ => LedgerError::Unfit(format!("{hint}. `floe serve` and `floe mint` make a new one")),
+        }
+    }
+
+    /// Whether the realms beside this one have to be looked for: nobody named it.
+    pub(crate) fn asks_for_others(&self) -> bool {
+        self.known.is_none() && self.opening.asks_for_others()
+    }
 }
 
 /// How long things take at most.
@@ -145,8 +179,8 @@ pub(crate) struct Remote<C: Connect> {
 
 impl<C: Connect> Remote<C> {
     /// Starts the thread, `name`, and makes the first connection.
-    pub(crate) fn open(name: &str, connect: C, may_make: bool) -> Result<Self, OpenError> {
-        let pool = Arc::new(Pool::new(connect, may_make));
+    pub(crate) fn open(name: &str, connect: C, opening: &Opening) -> Result<Self, OpenError> {
+        let pool = Arc::new(Pool::new(connect, opening.clone()));
         let closed = Arc::clone(&pool);
         let driver = Driver::start(name, async move { closed.close().await }).map_err(|error| {
             LedgerError::Unavailable(format!(

@@ -20,6 +20,8 @@
 //!   to lead to the very file that was opened, and so have its `-wal` and `-shm`. Where one was replaced or removed,
 //!   the answer is [`LedgerError::Unfit`]. In a data directory ([`Builder::in_dir`]) a small file `realm` witnesses
 //!   that there was a ledger, so that a lost one is noticed at the next start as well.
+//! - **What is in the file stays there.** A backup that is copied over the file in place, by `cp`, is noticed by the next
+//!   call of any process, and at the next start, by a number that each write writes (`turn.rs`): the answer is `Unfit`.
 //! - **A backup is old.** A file that is restored has the marks of its day, and what was reserved since would be
 //!   reserved again: raise every mark above every ID in use before anything is minted. Copy the file with
 //!   `sqlite3 floe.db ".backup copy.db"`: `floe.db` alone, without its `-wal`, lacks the last ranges. Before a copy is
@@ -38,13 +40,15 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use floe::ledger::{Ledger, LedgerError};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use self::file::{Place, Watch};
 use self::patience::patiently;
 use self::schema::{LEDGER, Purpose};
 use self::trouble::Trouble;
-use crate::{DEFAULT_REALM, OpenError, realm_name};
+use self::turn::{Below, Shared, Turn};
+use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod data_dir;
 mod file;
@@ -52,6 +56,7 @@ mod marks;
 mod patience;
 mod schema;
 mod trouble;
+mod turn;
 mod url;
 
 pub use self::data_dir::{DATABASE, WITNESS};
@@ -99,20 +104,23 @@ pub struct Sqlite {
     busy: Mutex<bool>,
     free: Condvar,
     watch: Watch,
+    /// After the connection, so that it is closed after it.
+    below: Below,
     realm: i64,
     realm_id: String,
     ledger_id: String,
+    /// The realms beside the default one, when it was opened.
+    others: Option<String>,
     max_wait: Duration,
 }
 
 /// How to open a [`Sqlite`].
 #[derive(Clone, Debug)]
 pub struct Builder {
-    realm: String,
+    opening: Opening,
     max_wait: Duration,
     max_bytes: u64,
     network_filesystem: bool,
-    may_make_realm: bool,
     purpose: Purpose,
 }
 
@@ -136,11 +144,10 @@ impl Sqlite {
     /// Other settings than the defaults.
     pub fn builder() -> Builder {
         Builder {
-            realm: DEFAULT_REALM.to_owned(),
+            opening: Opening::of(DEFAULT_REALM),
             max_wait: Duration::from_secs(10),
             max_bytes: 1 << 30,
             network_filesystem: false,
-            may_make_realm: true,
             purpose: LEDGER,
         }
     }
@@ -150,7 +157,7 @@ impl Builder {
     /// The key space inside the file; `default` unless told. Realms in one file share nothing but the file.
     #[must_use]
     pub fn realm(self, realm: &str) -> Self {
-        Self { realm: realm.to_owned(), ..self }
+        Self { opening: self.opening.with_realm(realm), ..self }
     }
 
     /// How long a call waits for other processes, and for other threads, that are using the file; 10 s unless told.
@@ -174,10 +181,10 @@ impl Builder {
         Self { network_filesystem: allow, ..self }
     }
 
-    /// Only a realm that is there already, as for commands that only look.
+    /// The realm, what is made where it is missing, and which realm it has to be, as [`Opening`] says them.
     #[must_use]
-    pub fn existing_realm(self) -> Self {
-        Self { may_make_realm: false, ..self }
+    pub fn opening(self, opening: &Opening) -> Self {
+        Self { opening: opening.clone(), ..self }
     }
 
     /// The ledger in the file at `path`, made if there is none. The directory has to be there. A path that ends in
@@ -205,43 +212,65 @@ impl Builder {
 
     /// Opens (and with `create` makes) the one file, and looks at nothing around it.
     pub(crate) fn open(&self, path: &Path, create: bool) -> Result<Sqlite, OpenError> {
-        realm_name(&self.realm)?;
+        realm_name(self.opening.realm())?;
         let place = Place::new(path)?;
         if !self.network_filesystem {
             place.refuse_network_filesystem(self.purpose)?;
         }
         if create && place.is_vacant()? {
+            if !self.opening.may_make() {
+                return Err(self
+                    .opening
+                    .not_made(&format!("there is no ledger at {}", place.shown()))
+                    .into());
+            }
             schema::create(&place, self.purpose)?;
         }
         let before = place.identity()?;
         place.refuse_read_only()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let file = Shared::open(place.real(), before).map_err(|error| place.not_writable(&error))?;
         let connection = Connection::open_with_flags(place.real(), flags)
             .map_err(|error| trouble::at_open(&place, &error))?;
+        // Until it is known that nobody has put the file back, its WAL stays apart from it.
+        keep_the_wal(&connection, true).map_err(|error| trouble::at_open(&place, &error))?;
         if place.identity()? != before {
             return Err(place.was_replaced().into());
         }
         let opened = patiently(self.max_wait, || {
             schema::prepare(&connection, &place, self.purpose, self.max_bytes)?;
-            schema::enter(&connection, &self.realm, self.may_make_realm, &place)
+            schema::enter(&connection, &self.opening, &place)
         });
         let entered = opened.map_err(|trouble| match trouble {
             Trouble::Ledger(error) => error,
             Trouble::Sql(error) if trouble::is_busy(&error) => trouble::held(place.shown(), self.max_wait),
             Trouble::Sql(error) => trouble::at_open(&place, &error),
         })?;
+        let below = Below::new(file, &connection).map_err(|error| trouble::at_open(&place, &error))?;
         let watch = place.watch(before)?;
-        Ok(Sqlite {
+        let ledger = Sqlite {
             connection: Mutex::new(connection),
             busy: Mutex::new(false),
             free: Condvar::new(),
             watch,
+            below,
             realm: entered.realm,
             realm_id: entered.realm_id,
             ledger_id: entered.ledger_id,
+            others: entered.others,
             max_wait: self.max_wait,
-        })
+        };
+        ledger.transact(Begin::Read, |connection| {
+            keep_the_wal(connection, false)?;
+            Ok(Done::read(()))
+        })?;
+        Ok(ledger)
     }
+}
+
+/// Whether the WAL stays as it is when the last connection is closed, and is not written to the file.
+fn keep_the_wal(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
 }
 
 /// What the work of a transaction comes to: an answer, and whether anything was written for it.
@@ -304,7 +333,13 @@ impl Sqlite {
             Begin::Read => "BEGIN",
             Begin::Write => "BEGIN IMMEDIATE",
         })?;
-        let done = self.check_realm(connection).and_then(|()| work(connection));
+        let done = self.check_realm(connection).and_then(|()| self.check_turn(connection)).and_then(|turn| {
+            let done = work(connection)?;
+            if done.written {
+                turn.write(connection)?;
+            }
+            Ok(done)
+        });
         let end = match &done {
             Ok(Done { written: true, .. }) => run("COMMIT"),
             _ => run("ROLLBACK"),
@@ -328,8 +363,20 @@ impl Sqlite {
         }
     }
 
+    /// A file that a backup was copied over keeps its inode and its id, and has an older turn.
+    fn check_turn(&self, connection: &Connection) -> Result<Turn, Trouble> {
+        match self.below.begin(connection)? {
+            Some(turn) => Ok(turn),
+            None => {
+                // Nothing that this process has written may hide it from the next one.
+                keep_the_wal(connection, true)?;
+                Err(self.watch.was_put_back().into())
+            }
+        }
+    }
+
     /// Waits for other threads' calls to end.
-    fn turn(&self) -> Result<Turn<'_>, LedgerError> {
+    fn turn(&self) -> Result<Busy<'_>, LedgerError> {
         let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut busy, _) = self
             .free
@@ -339,14 +386,24 @@ impl Sqlite {
             return Err(trouble::held(self.watch.shown(), self.max_wait));
         }
         *busy = true;
-        Ok(Turn(self))
+        Ok(Busy(self))
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // The last one writes the WAL to the file, if it is still the one that the WAL belongs to.
+        if !matches!(self.below.begin(connection), Ok(Some(_))) {
+            drop(keep_the_wal(connection, true));
+        }
     }
 }
 
 /// The right to use the connection, for the length of one call.
-struct Turn<'a>(&'a Sqlite);
+struct Busy<'a>(&'a Sqlite);
 
-impl Drop for Turn<'_> {
+impl Drop for Busy<'_> {
     fn drop(&mut self) {
         *self.0.busy.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.0.free.notify_one();

@@ -31,7 +31,7 @@ use self::link::Known;
 use self::trouble::Error;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{OpenError, realm_name};
+use crate::{OpenError, Opening, realm_name};
 
 mod change;
 mod connect;
@@ -64,22 +64,22 @@ impl Zookeeper {
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where no server answers, or none has
     /// a quorum; `Unfit` where what is there is not floe's, or has gone back.
     pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
-        Self::enter(url, realm, true)
+        Self::enter(url, &Opening::of(realm))
     }
 
-    /// The same; what is missing is made where it `may_make` it.
-    fn enter(url: &str, realm: &str, may_make: bool) -> Result<Self, OpenError> {
+    fn enter(url: &str, opening: &Opening) -> Result<Self, OpenError> {
+        let realm = opening.realm();
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
         let known = Arc::default();
         let ensemble = Ensemble::new(settings, realm, Arc::clone(&known))?;
-        Ok(Self { remote: Remote::open("floe-zookeeper", ensemble, may_make)?, known })
+        Ok(Self { remote: Remote::open("floe-zookeeper", ensemble, opening)?, known })
     }
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Zookeeper::enter(url, realm, may_make)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+    Ok(Box::new(Zookeeper::enter(url, opening)?))
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.

@@ -20,6 +20,7 @@ use toml::de::{DeTable, DeValue};
 mod check;
 mod defaults;
 mod endpoint;
+mod ledger;
 mod names;
 mod reader;
 #[cfg(test)]
@@ -46,6 +47,14 @@ pub struct Config {
     pub realm: String,
     /// The ledger's URL; `None` is the embedded one, `floe.db` in [`data_dir`](Self::data_dir).
     pub ledger: Option<String>,
+    /// Whether the ledger, its tables and its realm are made where they are missing.
+    pub create: bool,
+    /// The random id that the realm has to have; with `None`, any. A realm that is missing is then not made.
+    pub realm_id: Option<String>,
+    /// Whether nobody named the realm, so that a ledger with several of them is refused.
+    pub sole_realm: bool,
+    /// How long a server waits for a ledger that does not answer when it starts; `None` is without end.
+    pub wait_for_ledger: Option<Duration>,
     /// Where the embedded ledger lies.
     pub data_dir: PathBuf,
     /// The directory of the cache before a shared ledger; `None` is no cache.
@@ -236,6 +245,10 @@ impl Config {
             file: None,
             realm: floe_ledger::DEFAULT_REALM.to_owned(),
             ledger: None,
+            create: true,
+            realm_id: None,
+            sole_realm: false,
+            wait_for_ledger: None,
             data_dir: PathBuf::from("floe-data"),
             cache: None,
             cache_window: Duration::from_secs(3600),
@@ -380,24 +393,20 @@ impl Config {
     pub fn open_ledger(&self) -> Result<Box<dyn Ledger>, OpenError> {
         match (&self.ledger, &self.cache) {
             (Some(url), Some(dir)) => cached(url, dir, self),
-            (Some(url), None) => floe_ledger::open(url, &self.realm),
+            (Some(url), None) => self.opening().open(url),
             (None, Some(_)) => Err(OpenError::Asked(check::NO_CACHE.to_owned())),
-            (None, None) => floe_ledger::open_dir(&self.data_dir, &self.realm),
+            (None, None) => self.opening().open_dir(&self.data_dir),
         }
     }
 
-    /// Opens the ledger for those who only look: without its cache, and nothing is made that is not there. (A data
-    /// directory and a file of SQLite are made all the same: look first.)
+    /// Opens the ledger for those who only look: without its cache, and nothing is made that is not there.
     ///
     /// # Errors
     /// [`OpenError`].
     pub fn open_existing_ledger(&self) -> Result<Box<dyn Ledger>, OpenError> {
         match &self.ledger {
-            Some(url) => floe_ledger::open_existing(url, &self.realm),
-            None => {
-                let ledger = floe_ledger::Sqlite::builder().realm(&self.realm).existing_realm();
-                Ok(Box::new(ledger.in_dir(&self.data_dir)?))
-            }
+            Some(url) => self.opening().to_look().open(url),
+            None => self.opening().to_look().open_dir(&self.data_dir),
         }
     }
 
@@ -484,7 +493,12 @@ impl Config {
         use reader::{boolean, duration_within, text, within};
         let (millisecond, day) = (Duration::from_millis(1), Duration::from_secs(86_400));
         section.set("realm", &mut self.realm, name);
-        section.set("ledger", &mut self.ledger, |value| ledger(value).map(Some));
+        if let Some(read) = section.read("ledger", ledger::ledger) {
+            self.ledger = read.url;
+            self.create = read.create.unwrap_or(self.create);
+            self.realm_id = read.realm_id.or(self.realm_id.take());
+        }
+        section.set("wait_for_ledger", &mut self.wait_for_ledger, ledger::patience);
         section.set("data_dir", &mut self.data_dir, |value| text(value).map(PathBuf::from));
         section.set("cache", &mut self.cache, |value| text(value).map(|dir| Some(PathBuf::from(dir))));
         let cache_window = duration_within(Duration::from_secs(1)..=day * 30);
@@ -545,7 +559,7 @@ impl Config {
 
 #[cfg(feature = "cache")]
 fn cached(url: &str, dir: &Path, config: &Config) -> Result<Box<dyn Ledger>, OpenError> {
-    let cache = floe_ledger::Cache::builder(dir).realm(&config.realm).window(config.cache_window);
+    let cache = floe_ledger::Cache::builder(dir).opening(&config.opening()).window(config.cache_window);
     Ok(Box::new(cache.before(url)?))
 }
 
@@ -616,19 +630,6 @@ fn name(value: &DeValue<'_>) -> Result<String, String> {
     let name = reader::text(value)?;
     Name::new(&name).map_err(|error| error.to_string())?;
     Ok(name)
-}
-
-fn ledger(value: &DeValue<'_>) -> Result<String, String> {
-    let ledger = reader::text(value)?;
-    // The scheme alone is shown: what follows may hold a password.
-    match ledger.split_once(':') {
-        Some((scheme, _)) if !floe_ledger::is_scheme(scheme) => Err(format!(
-            "the scheme {scheme} is not that of a ledger that this build has: it has {}",
-            floe_ledger::SCHEMES.join(", ")
-        )),
-        Some(_) => Ok(ledger),
-        None => Err(format!("{ledger:?} is not a URL: write it such as \"sqlite:floe-data/floe.db\"")),
-    }
 }
 
 fn worker(value: &DeValue<'_>) -> Result<WorkerChoice, String> {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod awaited;
 mod config;
 mod grpc;
 mod http;

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use floe::ledger::Ledger as _;
 use floe::{Floe, Kind, OpenError};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::config::{Config, ConfigError, Endpoint, LogFormat, NameRule, NameSettings, Spoken};
+use crate::awaited::{Awaited, Stage};
+use crate::config::{Config, ConfigError, Endpoint, LogFormat, NameRule, NameSettings, Spoken, show_duration};
 use crate::listener::{Listeners, Port, Served};
 use crate::metrics::Metrics;
 use crate::service::Service;
@@ -25,8 +27,8 @@ pub struct Started {
     pub endpoints: Vec<Endpoint>,
     /// Where it listens for a single protocol, with its name.
     pub ports: Vec<(&'static str, Endpoint)>,
-    /// The random id of the realm in this ledger.
-    pub realm_id: String,
+    /// The random id of the realm in this ledger; `None` while the ledger is waited for.
+    pub realm_id: Option<String>,
     /// The ledger, in one line, without credentials.
     pub ledger: String,
     /// Whether names come into being when they are first asked for.
@@ -75,14 +77,18 @@ pub async fn run(
     let (any, own): (Vec<_>, Vec<_>) = endpoints.into_iter().partition(|(_, spoken)| *spoken == Spoken::Any);
     let endpoints = any.into_iter().map(|(endpoint, _)| endpoint).collect();
     let ports = own.into_iter().map(|(endpoint, spoken)| (spoken.name(), endpoint)).collect();
-    let opened = Arc::clone(&config);
-    let (floe, shared) = blocking(move || open(&opened)).await??;
-    let (checked, settings) = (floe.clone(), Arc::clone(&config));
-    blocking(move || check_clock(&checked, &settings, shared)).await??;
+    let awaited = Awaited::begin(&config);
+    let is_there = begun(&awaited, &config).await?;
+    let (ledger, opened) = (awaited.clone(), Arc::clone(&config));
+    let floe = blocking(move || open(ledger, &opened)).await??;
+    if is_there {
+        met(&floe, &config).await?;
+    }
     metrics.observe(&floe);
     let status = floe.status();
-    let service = Service::new(&config, floe, metrics);
-    let (realm_id, ledger) = (status.realm_id, status.ledger);
+    let service = Service::new(&config, floe.clone(), metrics, awaited.clone());
+    let realm_id = Some(status.realm_id).filter(|id| !id.is_empty());
+    let ledger = status.ledger;
     let started =
         Started { endpoints, ports, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
     service.open_listed().await;
@@ -96,7 +102,11 @@ pub async fn run(
             () = shutdown => tracing::info!("shutting down"),
             stopped = service.stopped() => {
                 tracing::error!("the ledger may not be used any more, so this server stops: {stopped}");
-                cause = Some(stopped);
+                cause = Some(ServeError::Stopped(stopped));
+            }
+            error = later(&awaited, is_there, &floe, &config, &service) => {
+                tracing::error!("this server stops: {error}");
+                cause = Some(error);
             }
         }
         service.drain();
@@ -107,10 +117,79 @@ pub async fn run(
     listeners.serve(&served, stop).await;
     let closing = Arc::clone(&service);
     blocking(move || closing.close()).await?;
-    match cause {
-        None => Ok(()),
-        Some(cause) => Err(ServeError::Stopped(cause)),
+    cause.map_or(Ok(()), Err)
+}
+
+/// How long a server that may wait for its ledger listens to nobody for its sake.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Waits for the first word of the ledger: whether it is there.
+///
+/// # Errors
+/// `Open` where the ledger is not one to wait for, or nobody is to wait.
+async fn begun(awaited: &Awaited, config: &Config) -> Result<bool, ServeError> {
+    let waits = config.wait_for_ledger != Some(Duration::ZERO);
+    let stage = match waits {
+        true => tokio::time::timeout(PATIENCE, awaited.tried()).await.unwrap_or(Stage::Asking),
+        false => awaited.tried().await,
+    };
+    match stage {
+        Stage::There => return Ok(true),
+        Stage::Wrong(cause) => return Err(ServeError::Open(cause)),
+        Stage::Away(cause) if !waits => return Err(ServeError::Open(cause)),
+        Stage::Asking | Stage::Away(_) => {}
     }
+    let cause = awaited.missing().unwrap_or_default();
+    tracing::warn!("{cause}. This server waits for it (wait_for_ledger)");
+    Ok(false)
+}
+
+/// What there is to do when the ledger has come: the log is told, and the clocks are compared.
+async fn met(floe: &Floe, config: &Arc<Config>) -> Result<(), ServeError> {
+    let (checked, settings) = (floe.clone(), Arc::clone(config));
+    blocking(move || {
+        let status = checked.status();
+        let (realm, id, ledger) = (&settings.realm, status.realm_id, status.ledger);
+        tracing::info!("the ledger is {ledger}; its realm {realm} has the id {id}");
+        check_clock(&checked, &settings, settings.is_shared())
+    })
+    .await?
+}
+
+/// Waits for a ledger that was not there, then binds the names that are to be bound, for as long as the server runs. Ends
+/// only where the server has to.
+async fn later(
+    awaited: &Awaited,
+    is_there: bool,
+    floe: &Floe,
+    config: &Arc<Config>,
+    service: &Arc<Service>,
+) -> ServeError {
+    if !is_there {
+        let begun = Instant::now();
+        let settled = match config.wait_for_ledger {
+            None => Some(awaited.settled().await),
+            Some(bound) => tokio::time::timeout(bound, awaited.settled()).await.ok(),
+        };
+        match settled {
+            Some(Stage::There) => {}
+            Some(Stage::Wrong(cause)) => return ServeError::Open(cause),
+            _ => {
+                let waited = config.wait_for_ledger.map(show_duration).unwrap_or_default();
+                let cause = awaited.missing().unwrap_or_default();
+                return ServeError::Open(format!("{cause} (waited for {waited}, wait_for_ledger)"));
+            }
+        }
+        if let Err(error) = met(floe, config).await {
+            return error;
+        }
+        service.open_listed().await;
+        tracing::info!(
+            "the ledger is there after {} ms, and every name is served",
+            begun.elapsed().as_millis()
+        );
+    }
+    service.bind_late().await
 }
 
 /// Serves until the process is told to stop (SIGTERM, SIGINT): makes the runtime, sets up the log, and prints where
@@ -222,9 +301,8 @@ fn ports(config: &Config) -> Vec<Port> {
     asked.chain(default).collect()
 }
 
-/// Opens the ledger and the library on it; whether other machines use the ledger too.
-fn open(config: &Config) -> Result<(Floe, bool), ServeError> {
-    let ledger = config.open_ledger().map_err(|error| ServeError::Open(error.to_string()))?;
+/// Opens the library on the ledger, which may not be there yet.
+fn open(ledger: Awaited, config: &Config) -> Result<Floe, ServeError> {
     let shared = ledger.is_shared();
     let mut builder = Floe::builder()
         .window(config.window_on(shared))
@@ -240,8 +318,7 @@ fn open(config: &Config) -> Result<(Floe, bool), ServeError> {
     if !config.clock.check_ledger {
         builder = builder.ignore_ledger_clock();
     }
-    let floe = builder.open(ledger).map_err(|error| ServeError::Open(error.to_string()))?;
-    Ok((floe, shared))
+    builder.await_ledger().open(ledger).map_err(|error| ServeError::Open(error.to_string()))
 }
 
 /// Compares this machine's clock with the ledger's, where names mint by it.
@@ -299,8 +376,19 @@ fn greeting(config: &Config, started: &Started) -> String {
     if config.tokens.is_empty() && endpoints.any(Endpoint::is_exposed) {
         lines.push("  INSECURE     reachable from other machines, and every client may mint".to_owned());
     }
-    lines.push(format!("  realm        {} ({})", config.realm, started.realm_id));
-    lines.push(format!("  ledger       {}", started.ledger));
+    match &started.realm_id {
+        Some(id) => {
+            lines.push(format!("  realm        {} ({id})", config.realm));
+            lines.push(format!("  ledger       {}", started.ledger));
+        }
+        None => {
+            lines.push(format!("  realm        {}", config.realm));
+            lines.push(format!(
+                "  ledger       {}, which is waited for: it does not answer yet",
+                started.ledger
+            ));
+        }
+    }
     if config.ledger.is_none() {
         lines.push(
             "               embedded: for the processes of this machine. Two replicas that each have one are"
@@ -440,7 +528,7 @@ mod tests {
         let started = Started {
             endpoints: config.listen.clone(),
             ports: vec![("MySQL", Endpoint::Tcp(Config::DEFAULT_MYSQL))],
-            realm_id: "r".to_owned(),
+            realm_id: Some("r".to_owned()),
             ledger: "memory:".to_owned(),
             names_on_first_use: config.names_on_first_use(),
         };

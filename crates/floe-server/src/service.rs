@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
 use floe::{Definition, Floe, Handle, MintError, Minted, Name, TextMinter};
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::access::{Access, Caller};
+use crate::awaited::Awaited;
 use crate::config::Config;
 use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
@@ -74,6 +75,10 @@ pub(crate) struct Service {
     draining: AtomicBool,
     /// Whether the last call that needed the ledger met none.
     ledger_gone: AtomicBool,
+    awaited: Awaited,
+    /// Names that are served although the ledger has not heard of them yet, and who is told that there are some.
+    unbound: Mutex<Vec<(Name, Definition)>>,
+    has_unbound: Notify,
     stopped: Notify,
 }
 
@@ -95,6 +100,9 @@ pub(crate) struct OpenName {
     metrics: NameMetrics,
     /// Whether the log has been told that nothing is minted under the name: clients go on asking.
     stop_logged: AtomicBool,
+    /// Why nothing is minted any more from a name that was served before the ledger was there: it is bound to something
+    /// else.
+    mismatch: OnceLock<Arc<str>>,
 }
 
 /// How many names the ledger holds, counted when the first one is about to come into being.
@@ -105,7 +113,7 @@ struct Born {
 
 impl Service {
     /// The service of a configuration on an open ledger.
-    pub(crate) fn new(config: &Config, floe: Floe, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub(crate) fn new(config: &Config, floe: Floe, metrics: Arc<Metrics>, awaited: Awaited) -> Arc<Self> {
         Arc::new(Self {
             floe,
             rules: Rules::new(config),
@@ -124,14 +132,20 @@ impl Service {
             texts_held: Arc::new(Semaphore::new(TEXTS_HELD)),
             draining: AtomicBool::new(false),
             ledger_gone: AtomicBool::new(false),
+            awaited,
+            unbound: Mutex::default(),
+            has_unbound: Notify::new(),
             stopped: Notify::new(),
         })
     }
 
     /// Binds the names that the configuration lists. What one of them meets is logged, and told to whoever asks for
-    /// that name; the others are served. While the ledger does not answer, names are bound when they are asked for.
+    /// that name; the others are served. While the ledger does not answer, names are bound when they are asked for, save
+    /// those that need none to mint.
     pub(crate) async fn open_listed(self: &Arc<Self>) {
-        for (name, definition) in self.rules.listed() {
+        let is_there = self.awaited.missing().is_none();
+        let now = |definition: &Definition| is_there || !definition.needs_ledger();
+        for (name, definition) in self.rules.listed().filter(|(_, definition)| now(definition)) {
             if let Err(refusal) = self.open_name(&self.access.unknown(), Wire::Native, name.as_str()).await {
                 tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.detail);
                 if matches!(refusal.status, Status::Busy | Status::Unavailable) {
@@ -204,6 +218,7 @@ impl Service {
             _ => recent.insert(self.opened(caller, wire, name).await?),
         };
         wire.admits(name, open.handle.definition())?;
+        open.check()?;
         // Many texts are made, and not only drawn, which takes a thread a while.
         let apart = match &open.handle {
             Handle::Texts(minter, _) if minter.may_block() || n > TEXTS_AT_ONCE => Some(minter),
@@ -307,7 +322,7 @@ impl Service {
         };
         wire.admits(name, open.handle.definition()).ok()?;
         // What the log was told of is taken back by `mint`.
-        if open.stop_logged.load(Ordering::Relaxed) {
+        if open.stop_logged.load(Ordering::Relaxed) || open.mismatch.get().is_some() {
             return None;
         }
         let minted = open.handle.try_mint_many(1).ok()??;
@@ -508,6 +523,12 @@ impl OpenName {
     /// The name.
     pub(crate) fn name(&self) -> &str {
         self.handle.name().as_str()
+    }
+
+    /// # Errors
+    /// `Stopped` where the ledger has the name bound to something else, as was found only after it was served.
+    fn check(&self) -> Result<(), Refusal> {
+        self.mismatch.get().map_or(Ok(()), |detail| Err(Refusal::new(Status::Stopped, &**detail)))
     }
 
     /// Remembers the last value that was minted, for [`Service::last`].

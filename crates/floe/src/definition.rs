@@ -235,6 +235,12 @@ impl Definition {
         self.form().is_some() || !self.kind().is_number()
     }
 
+    /// Whether IDs are minted from what is reserved in a ledger, or by a kind of the program's own that may do so. All
+    /// others are unique by themselves: a ledger keeps nothing of them but what the name is.
+    pub fn needs_ledger(&self) -> bool {
+        self.kind().is_number() || matches!(self.unformed(), Self::Registered(_))
+    }
+
     /// How many bits the number has that a form writes; `None` where an ID is no such number.
     pub fn form_bits(&self) -> Option<u32> {
         match self {

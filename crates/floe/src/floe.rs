@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::clock::{Clock, ClockPolicy, Stamp, system};
@@ -50,7 +50,8 @@ struct Inner {
     shared: Arc<Shared>,
     driver: Driver,
     workers: WorkerChoice,
-    realm_id: String,
+    /// It may be asked for when the ledger answers.
+    realm_id: OnceLock<String>,
     kinds: Kinds,
     names: Mutex<HashMap<Name, Handle>>,
     /// The streams that names of one layout share.
@@ -67,6 +68,7 @@ pub struct Builder {
     max_wait: Duration,
     clock: ClockPolicy,
     check_clock: bool,
+    await_ledger: bool,
     kinds: Kinds,
 }
 
@@ -80,6 +82,7 @@ impl Default for Builder {
             max_wait: Duration::from_secs(1),
             clock: ClockPolicy::default(),
             check_clock: true,
+            await_ledger: false,
             kinds: Kinds::default(),
         }
     }
@@ -136,6 +139,13 @@ impl Builder {
     #[must_use]
     pub fn ignore_ledger_clock(self) -> Self {
         Self { check_clock: false, ..self }
+    }
+
+    /// Opens also while the ledger does not answer. Names are then defined as soon as it does; until then
+    /// [`Floe::status`] has no id of the realm.
+    #[must_use]
+    pub fn await_ledger(self) -> Self {
+        Self { await_ledger: true, ..self }
     }
 
     /// Kinds of the program's own, which names can then have: [`Definition::Registered`].
@@ -204,7 +214,12 @@ impl Builder {
             return Err(OpenError::Setting("the instance's name has more than 128 bytes".to_owned()));
         }
         self.kinds.check().map_err(|error| OpenError::Setting(error.to_string()))?;
-        let realm_id = ledger.realm_id()?;
+        let realm_id = OnceLock::new();
+        match ledger.realm_id() {
+            Ok(id) => drop(realm_id.set(id)),
+            Err(LedgerError::Unavailable(_)) if self.await_ledger => {}
+            Err(error) => return Err(error.into()),
+        }
         let keep = self.keep.unwrap_or(shared_ledger);
         let (check_clock, described) = (self.check_clock, ledger.describe());
         let nearest = Arc::clone(&ledger);
@@ -355,6 +370,43 @@ impl Floe {
         };
         names.insert(name.clone(), handle.clone());
         Ok(handle)
+    }
+
+    /// Serves a name that needs no ledger to mint ([`Definition::needs_ledger`]) and is not bound yet, since the ledger does
+    /// not answer. Its IDs are unique by themselves: nothing is reserved for them, and no mark could be missed. What the
+    /// ledger adds is that the name is the same thing everywhere; until [`bind_late`](Self::bind_late) has been answered,
+    /// that rests on the configurations being the same.
+    ///
+    /// # Errors
+    /// [`DefineError`]; `Invalid` where the kind needs a ledger.
+    pub fn define_unbound(&self, name: &Name, definition: &Definition) -> Result<Handle, DefineError> {
+        definition.check()?;
+        let mut names = lock(&self.inner.names);
+        if let Some(handle) = names.get(name) {
+            return match handle.definition() == definition {
+                true => Ok(handle.clone()),
+                false => Err(mismatch(name, &handle.definition().to_string(), definition)),
+            };
+        }
+        let Some(minter) = TextMinter::unreserved(name, definition) else {
+            return Err(DefineError::Invalid(format!("{definition} cannot be minted before it is bound")));
+        };
+        let handle = Handle::Texts(minter, definition.clone());
+        names.insert(name.clone(), handle.clone());
+        Ok(handle)
+    }
+
+    /// Binds a name that [`define_unbound`](Self::define_unbound) has served. Where the ledger has it as something else, the
+    /// name is not served any more; who holds its handle has to let go of it.
+    ///
+    /// # Errors
+    /// [`DefineError`], as for [`define`](Self::define).
+    pub fn bind_late(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
+        let bound = self.bind(name, definition);
+        if matches!(bound, Err(DefineError::Mismatch { .. })) {
+            lock(&self.inner.names).remove(name);
+        }
+        bound
     }
 
     /// The definition that the ledger has a name bound to.
@@ -579,6 +631,16 @@ impl Floe {
         Ok(workers.map_err(DefinitionError::Layout)?)
     }
 
+    /// The realm's id; empty while the ledger has never answered.
+    fn realm_id(&self) -> String {
+        let Inner { shared, realm_id, .. } = &*self.inner;
+        match (realm_id.get(), shared.ledger.realm_id()) {
+            (Some(id), _) => id.clone(),
+            (None, Ok(id)) => realm_id.get_or_init(|| id).clone(),
+            (None, Err(_)) => String::new(),
+        }
+    }
+
     /// A snapshot for metrics and for people.
     pub fn status(&self) -> Status {
         let shared = &self.inner.shared;
@@ -602,7 +664,7 @@ impl Floe {
             }
         });
         Status {
-            realm_id: self.inner.realm_id.clone(),
+            realm_id: self.realm_id(),
             ledger: shared.ledger.describe(),
             state: node.stopped().map_or(State::Running, |cause| State::Stopped(cause.to_owned())),
             clock: ClockStatus {

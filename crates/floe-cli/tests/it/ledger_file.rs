@@ -55,6 +55,33 @@ fn a_ledger_replaced_by_its_own_copy_stops_the_server() {
     });
 }
 
+#[test]
+fn a_backup_copied_over_the_ledger_in_place_stops_the_server() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (data, backup) = (dir.path().join("data"), dir.path().join("backup.db"));
+    let mut before = run(floe(["mint", "visits", "--kind", "counter", "--data-dir"]).arg(&data)).numbers();
+    std::fs::copy(data.join("floe.db"), &backup).expect("the file can be copied");
+    let mut server = Server::on(&data);
+    // Enough that SQLite has written some of it to the file itself.
+    let agent = agent();
+    let ask = |server: &Server| get(&agent, &format!("{}/v1/mint/visits", server.url()));
+    for _ in 0..400 {
+        let (status, body) = ask(&server).expect("an answer");
+        assert_eq!(status, 200, "{body}");
+        before.extend(crate::client::numbers(&body));
+    }
+    // The same file, with an older content, as after `cp backup.db floe.db`.
+    std::fs::copy(&backup, data.join("floe.db")).expect("the file can be overwritten");
+    assert!(!matches!(ask(&server), Some((200, _))), "a number was handed out again");
+    let (status, text) = server.ended();
+    assert_eq!(status.code(), Some(1), "{text}");
+    assert!(text.contains("was put back") && text.contains("raise"), "{text}");
+    crate::client::unique("visits", before);
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["mint", "visits"], &["names"]] {
+        run(floe(command).arg("--data-dir").arg(&data)).refuses(1, &["was put back", "floe.db-wal"]);
+    }
+}
+
 /// The database and the files that SQLite keeps beside it.
 fn database(data: &Path) -> Vec<std::path::PathBuf> {
     files(data).into_iter().filter(|file| file.to_string_lossy().contains("floe.db")).collect()

@@ -5,6 +5,7 @@ mod boundaries;
 mod client;
 mod clients;
 mod drain;
+mod existing;
 mod faketime;
 mod hostile;
 mod idle;

@@ -8,7 +8,9 @@ mod faults;
 mod fleet;
 mod outage;
 mod passwords;
+mod pinned;
 mod slots;
+mod waiting;
 
 use std::ops::Deref;
 

@@ -72,15 +72,15 @@ impl Cluster {
         let (version, realm) = self.look(link).await?;
         self.check_version(version.as_ref())?;
         if let (Some(_), Some(realm)) = (&version, realm) {
+            if wanted.asks_for_others() {
+                words::is_the_only_one(&self.realm, &self.other_realms(link).await?, shown)?;
+            }
             return self.realm_id(realm);
         }
-        if wanted.known.is_some() {
-            let gone = if version.is_none() { "the layout's version" } else { "the realm" };
-            return Err(words::is_gone(shown, &format!("{gone} of {}", self.realm)).into());
-        }
-        if !wanted.may_make {
+        let gone = if version.is_none() { "the layout's version" } else { "the realm" };
+        if !wanted.may_make(shown, &format!("{gone} of {}", self.realm))? {
             let others = self.other_realms(link).await?;
-            return Err(words::is_not_there(&self.realm, &others, shown).into());
+            return Err(wanted.is_not_there(&self.realm, &others, shown).into());
         }
         if self.realm == DEFAULT_REALM {
             // Another process may make the same one meanwhile: that is not another realm.

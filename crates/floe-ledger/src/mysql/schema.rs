@@ -192,23 +192,20 @@ pub(super) async fn enter(
     let shown = &settings.shown;
     let mut version = find_version(link, settings, remarks).await?;
     if version.is_none() {
-        if wanted.known.is_some() {
-            return Err(words::is_gone(shown, "the version in the table floe_version").into());
-        }
-        if !wanted.may_make {
-            return Err(words::is_not_there(realm, &[], shown).into());
+        if !wanted.may_make(shown, "the version in the table floe_version")? {
+            return Err(wanted.is_not_there(realm, &[], shown).into());
         }
         link.query(TABLES).await?;
         version = find_version(link, settings, remarks).await?;
     }
-    if version == Some(1) && wanted.may_make {
+    if version == Some(1) && wanted.may_change() {
         link.query(FROM_1).await?;
         version = find_version(link, settings, remarks).await?;
     }
     match version {
         Some(VERSION) => {}
         // Good enough to look at.
-        Some(1) if !wanted.may_make => {}
+        Some(1) if !wanted.may_change() => {}
         Some(newer) if newer > VERSION => return Err(words::is_newer(shown, newer, VERSION).into()),
         _ => return Err(words::is_damaged(shown, &"no version in the table floe_version").into()),
     }
@@ -259,20 +256,17 @@ async fn enter_realm(
     let find = format!("SELECT id FROM floe_realm WHERE realm = {}", text(realm));
     let id = |answer: &Answer| answer.rows.first().and_then(|row| row.text(0)).map(str::to_owned);
     if let Some(id) = id(&link.rows(&find).await?) {
+        if wanted.asks_for_others() {
+            words::is_the_only_one(realm, &others(link, realm).await?, shown)?;
+        }
         return Ok(id);
     }
-    if wanted.known.is_some() {
-        return Err(words::is_gone(shown, &format!("the realm {realm}")).into());
-    }
-    if realm == DEFAULT_REALM || !wanted.may_make {
+    let may_make = wanted.may_make(shown, &format!("the realm {realm}"))?;
+    if realm == DEFAULT_REALM || !may_make {
         // Another process may make the same one meanwhile: that is not another realm.
-        let others =
-            format!("SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT 20", text(realm));
-        let others = link.rows(&others).await?;
-        let others: Vec<String> =
-            others.rows.iter().filter_map(|row| row.text(0)).map(str::to_owned).collect();
-        if !wanted.may_make {
-            return Err(words::is_not_there(realm, &others, shown).into());
+        let others = others(link, realm).await?;
+        if !may_make {
+            return Err(wanted.is_not_there(realm, &others, shown).into());
         }
         words::may_be_made(realm, &others, shown)?;
     }
@@ -283,6 +277,13 @@ async fn enter_realm(
     );
     link.transact(&make).await?;
     id(&link.rows(&find).await?).ok_or_else(|| words::is_gone(shown, &format!("the realm {realm}")).into())
+}
+
+async fn others(link: &mut Link, realm: &str) -> Result<Vec<String>, Trouble> {
+    let others =
+        format!("SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT 20", text(realm));
+    let others = link.rows(&others).await?;
+    Ok(others.rows.iter().filter_map(|row| row.text(0)).map(str::to_owned).collect())
 }
 
 fn unfit(text: String) -> Trouble {

@@ -53,7 +53,7 @@ impl Connect for Database {
         let mut remarks = Vec::new();
         schema::check_server(&link.client, &self.settings, &mut remarks).await?;
         let realm_id = schema::enter(&link.client, &self.settings, &self.realm, wanted, &mut remarks).await?;
-        if wanted.may_make {
+        if wanted.may_change() {
             // From here on a reserve is one round trip.
             link.prepare(Call::Reserve).await?;
         }

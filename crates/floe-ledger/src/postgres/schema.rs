@@ -122,23 +122,20 @@ pub(super) async fn enter(
         let_be(settings.allow_unsafe, shown, remarks, finding)?;
     }
     if !get(&row, 1)? {
-        if wanted.known.is_some() {
-            return Err(words::is_gone(shown, &format!("the table {schema}.version")).into());
-        }
-        if !wanted.may_make {
-            return Err(words::is_not_there(realm, &[], shown).into());
+        if !wanted.may_make(shown, &format!("the table {schema}.version"))? {
+            return Err(wanted.is_not_there(realm, &[], shown).into());
         }
         make_tables(client, settings, get(&row, 0)?).await?;
     }
     let mut version = find_version(client, schema).await?;
-    if version == Some(1) && wanted.may_make {
+    if version == Some(1) && wanted.may_change() {
         in_turn(client, &in_schema(FROM_1, schema)).await?;
         version = find_version(client, schema).await?;
     }
     match version {
         Some(VERSION) => {}
         // Good enough to look at.
-        Some(1) if !wanted.may_make => {}
+        Some(1) if !wanted.may_change() => {}
         Some(newer) if newer > VERSION => {
             return Err(words::is_newer(shown, newer.into(), VERSION.into()).into());
         }
@@ -183,18 +180,17 @@ async fn enter_realm(
     let find = in_schema("SELECT id FROM floe.realm WHERE realm = $1", schema);
     let stored = client.query_opt(&find, &[&realm]).await.map_err(Trouble::Store)?;
     if let Some(row) = stored {
+        if wanted.asks_for_others() {
+            words::is_the_only_one(realm, &others(client, settings, realm).await?, shown)?;
+        }
         return get(&row, 0);
     }
-    if wanted.known.is_some() {
-        return Err(words::is_gone(shown, &format!("the realm {realm}")).into());
-    }
-    if realm == DEFAULT_REALM || !wanted.may_make {
+    let may_make = wanted.may_make(shown, &format!("the realm {realm}"))?;
+    if realm == DEFAULT_REALM || !may_make {
         // Another process may make the same one meanwhile: that is not another realm.
-        let others = "SELECT realm FROM floe.realm WHERE realm <> $1 ORDER BY 1 LIMIT 20";
-        let rows = client.query(&in_schema(others, schema), &[&realm]).await.map_err(Trouble::Store)?;
-        let others = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<String>, _>>()?;
-        if !wanted.may_make {
-            return Err(words::is_not_there(realm, &others, shown).into());
+        let others = others(client, settings, realm).await?;
+        if !may_make {
+            return Err(wanted.is_not_there(realm, &others, shown).into());
         }
         words::may_be_made(realm, &others, shown)?;
     }
@@ -203,6 +199,12 @@ async fn enter_realm(
     client.execute(&make, &[&realm, &id]).await.map_err(Trouble::Store)?;
     let row = client.query_one(&find, &[&realm]).await.map_err(Trouble::Store)?;
     get(&row, 0)
+}
+
+async fn others(client: &Client, settings: &Settings, realm: &str) -> Result<Vec<String>, Trouble> {
+    let others = "SELECT realm FROM floe.realm WHERE realm <> $1 ORDER BY 1 LIMIT 20";
+    let rows = client.query(&in_schema(others, &settings.schema), &[&realm]).await.map_err(Trouble::Store)?;
+    rows.iter().map(|row| get(row, 0)).collect()
 }
 
 fn unfit(text: String) -> Trouble {

@@ -20,36 +20,42 @@ pub(super) async fn enter(
     found: Found,
     wanted: Wanted<'_>,
 ) -> Result<String, Trouble> {
+    let name = link.keys.name.clone();
     if let Some(id) = look(link, shown, &[]).await? {
+        if wanted.asks_for_others() && !found.is_in_a_cluster {
+            words::is_the_only_one(&name, &others(link, &name).await?, shown)?;
+        }
         return Ok(id);
     }
-    let name = link.keys.name.clone();
-    if wanted.known.is_some() {
-        return Err(words::is_gone(shown, &format!("the realm {name}")).into());
-    }
+    let may_make = wanted.may_make(shown, &format!("the realm {name}"))?;
     // On a cluster the list of realms is likely another node's: who wants to be kept from a second realm there has to
     // name the first.
     if !found.is_in_a_cluster {
-        if name == DEFAULT_REALM || !wanted.may_make {
+        if name == DEFAULT_REALM || !may_make {
             // Another process may make the same one meanwhile: that is not another realm.
-            let mut others: Vec<String> = ask(link, cmd("SMEMBERS").arg(REALMS)).await?;
-            others.retain(|other| *other != name);
-            others.sort();
-            if !wanted.may_make {
-                return Err(words::is_not_there(&name, &others, shown).into());
+            let others = others(link, &name).await?;
+            if !may_make {
+                return Err(wanted.is_not_there(&name, &others, shown).into());
             }
             words::may_be_made(&name, &others, shown)?;
         }
         // Before the realm itself, so that there is none that is not listed.
         ask::<i64>(link, cmd("SADD").arg(REALMS).arg(&name)).await?;
     }
-    if !wanted.may_make {
-        return Err(words::is_not_there(&name, &[], shown).into());
+    if !may_make {
+        return Err(wanted.is_not_there(&name, &[], shown).into());
     }
     let fresh = words::fresh_id()?;
     look(link, shown, &[VERSION.to_string().as_bytes(), fresh.as_bytes()])
         .await?
         .ok_or_else(|| words::is_gone(shown, &format!("the realm {name}")).into())
+}
+
+async fn others(link: &mut Link, name: &str) -> Result<Vec<String>, Trouble> {
+    let mut others: Vec<String> = ask(link, cmd("SMEMBERS").arg(REALMS)).await?;
+    others.retain(|other| other != name);
+    others.sort();
+    Ok(others)
 }
 
 /// The realm's id, its version being one that this floe knows; with arguments, a realm is made where there is none.

@@ -7,6 +7,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{Connect, Connected, Trouble, Wanted, realm};
+use crate::Opening;
 
 /// How many connections a ledger has at most. The library calls from a few threads at once.
 const CONNECTIONS: usize = 4;
@@ -20,7 +21,7 @@ const GOODBYE: Duration = Duration::from_millis(100);
 
 pub(super) struct Pool<C: Connect> {
     pub(super) connect: C,
-    may_make: bool,
+    opening: Opening,
     /// Set by the first connection; every later one has to find the same.
     realm_id: OnceLock<String>,
     permits: Semaphore,
@@ -44,10 +45,10 @@ pub(super) struct Lease<'a, C: Connect> {
 }
 
 impl<C: Connect> Pool<C> {
-    pub(super) fn new(connect: C, may_make: bool) -> Self {
+    pub(super) fn new(connect: C, opening: Opening) -> Self {
         Self {
             connect,
-            may_make,
+            opening,
             realm_id: OnceLock::new(),
             permits: Semaphore::new(CONNECTIONS),
             idle: Mutex::default(),
@@ -114,9 +115,10 @@ impl<C: Connect> Pool<C> {
     async fn bounded_connect(&self) -> Result<Connected<C::Link>, Trouble<C::Error>> {
         let bounds = self.connect.bounds();
         let bound = bounds.connect.min(bounds.max_wait);
-        let wanted = Wanted { known: self.realm_id(), may_make: self.may_make };
+        let wanted = Wanted { known: self.realm_id(), opening: &self.opening };
         let connected = timeout(bound, self.connect.connect(wanted)).await;
         let connected = connected.unwrap_or(Err(Trouble::Timeout(bound)))?;
+        self.opening.check_id(&connected.realm_id, self.connect.shown())?;
         if self.realm_id.get_or_init(|| connected.realm_id.clone()) != &connected.realm_id {
             return Err(realm::is_another(self.connect.shown()).into());
         }

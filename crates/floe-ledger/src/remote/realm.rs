@@ -3,9 +3,7 @@
 use floe::ledger::{LedgerError, Token};
 
 use crate::DEFAULT_REALM;
-
-/// What a restored or remade ledger needs before anything is minted.
-pub(crate) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
+pub(crate) use crate::opening::{RAISE, is_one_of_several};
 
 /// A fresh realm id.
 pub(crate) fn fresh_id() -> Result<String, LedgerError> {
@@ -51,8 +49,8 @@ pub(crate) fn may_be_made(realm: &str, others: &[String], shown: &str) -> Result
     )))
 }
 
-/// Who only looks makes no realm.
-pub(crate) fn is_not_there(realm: &str, others: &[String], shown: &str) -> LedgerError {
+/// The realm is missing where none may be made.
+pub(super) fn is_not_there(realm: &str, others: &[String], shown: &str) -> String {
     let has = match others {
         [] => "none that floe could name: look at the URL".to_owned(),
         others => format!(
@@ -60,9 +58,18 @@ pub(crate) fn is_not_there(realm: &str, others: &[String], shown: &str) -> Ledge
             others.join(", ")
         ),
     };
-    LedgerError::Unfit(format!(
-        "{shown} has no realm {realm}, it has {has}. `floe serve` and `floe mint` make a new one"
-    ))
+    format!("{shown} has no realm {realm}, it has {has}")
+}
+
+/// Who names no realm has to where there are several.
+///
+/// # Errors
+/// `Unfit` where there are `others`.
+pub(crate) fn is_the_only_one(realm: &str, others: &[String], shown: &str) -> Result<(), LedgerError> {
+    match others {
+        [] => Ok(()),
+        others => Err(is_one_of_several(realm, &others.join(", "), shown)),
+    }
 }
 
 /// The store was written by a floe that knows more than this one.

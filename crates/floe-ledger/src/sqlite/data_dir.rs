@@ -40,7 +40,10 @@ impl Builder {
     /// or another one.
     pub fn in_dir(&self, dir: impl AsRef<Path>) -> Result<Sqlite, OpenError> {
         let dir = dir.as_ref();
-        crate::realm_name(&self.realm)?;
+        crate::realm_name(self.opening.realm())?;
+        if !self.opening.may_make() && !dir.exists() {
+            return Err(self.opening.not_made(&format!("there is no directory {}", dir.display())).into());
+        }
         make(dir)?;
         let (path, witness) = (dir.join(DATABASE), dir.join(WITNESS));
         // In this order: a witness is only ever written beside a ledger that is there.

@@ -15,7 +15,7 @@ use crate::OpenError;
 const SHORTEST: u64 = 512;
 
 /// Which file a path leads to. An inode is not given to another file while somebody has it open, as SQLite has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Identity {
     device: u64,
     inode: u64,
@@ -305,6 +305,16 @@ impl Watch {
             }
         }
         Ok(())
+    }
+
+    /// Same file, older content.
+    pub(super) fn was_put_back(&self) -> LedgerError {
+        let shown = self.shown();
+        LedgerError::Unfit(format!(
+            "{shown} was put back: what is in it is older than what was written to it, as after a backup was copied over it in \
+             place. What was reserved since would be reserved again: stop every floe that uses {shown}, move {shown}-wal and \
+             {shown}-shm away, restore the backup and {RAISE}; then start again"
+        ))
     }
 
     /// Same file, other content.

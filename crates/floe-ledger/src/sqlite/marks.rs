@@ -163,7 +163,10 @@ impl Ledger for Sqlite {
     }
 
     fn describe(&self) -> String {
-        format!("sqlite:{}", self.shown())
+        match &self.others {
+            Some(others) => format!("sqlite:{} (which has other realms, too: {others})", self.shown()),
+            None => format!("sqlite:{}", self.shown()),
+        }
     }
 
     fn is_shared(&self) -> bool {

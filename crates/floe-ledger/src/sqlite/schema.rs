@@ -10,7 +10,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::file::{Place, flush_dir};
 use super::trouble::{self, Trouble, damaged};
-use crate::DEFAULT_REALM;
+use super::turn;
+use crate::opening::{Missing, is_one_of_several};
+use crate::{DEFAULT_REALM, Opening};
 
 /// `floc` in ASCII, in the header of a cache's file.
 pub(crate) const CACHE_ID: i32 = 0x666c_6f63;
@@ -240,6 +242,7 @@ pub(super) fn prepare(
     if version < i64::from(VERSION) {
         migrate(connection)?;
     }
+    turn::prepare(connection)?;
     Ok(())
 }
 
@@ -264,15 +267,13 @@ pub(super) struct Entered {
     pub(super) realm: i64,
     pub(super) realm_id: String,
     pub(super) ledger_id: String,
+    /// The realms beside the default one.
+    pub(super) others: Option<String>,
 }
 
-/// Looks a realm up, and makes it where it is new and `may_make` says so.
-pub(super) fn enter(
-    connection: &Connection,
-    name: &str,
-    may_make: bool,
-    place: &Place,
-) -> Result<Entered, Trouble> {
+/// Looks a realm up, and makes it where it is new and may be made.
+pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -> Result<Entered, Trouble> {
+    let (name, may_make) = (opening.realm(), opening.may_make());
     let ledger_id: Option<String> =
         connection.query_row("SELECT id FROM ledger", [], |row| row.get(0)).optional()?;
     let Some(ledger_id) = ledger_id else {
@@ -280,30 +281,41 @@ pub(super) fn enter(
     };
     let find = || {
         let sql = "SELECT realm, id FROM realm WHERE name = ?1";
-        connection.query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+        connection.query_row(sql, [name], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).optional()
+    };
+    let others = || {
+        let sql = "SELECT group_concat(name, ', ') FROM (SELECT name FROM realm WHERE name <> ?1 ORDER BY name LIMIT 20)";
+        connection.query_row(sql, [name], |row| row.get::<_, Option<String>>(0))
     };
     if let Some((realm, realm_id)) = find()? {
-        return Ok(Entered { realm, realm_id, ledger_id });
+        opening.check_id(&realm_id, place.shown())?;
+        // Several are named to the caller who named none.
+        let others = if name == DEFAULT_REALM { others()? } else { None };
+        if let Some(others) = others.as_deref().filter(|_| opening.asks_for_others()) {
+            return Err(is_one_of_several(name, others, place.shown()).into());
+        }
+        return Ok(Entered { realm, realm_id, ledger_id, others });
     }
     if name == DEFAULT_REALM || !may_make {
         // Whoever names no realm wants the one that is there, and not a second one in which all IDs begin anew.
         // Another process may make the same one meanwhile: that is not another realm.
-        let sql = "SELECT group_concat(name, ', ') FROM realm WHERE name <> ?1";
-        let others: Option<String> = connection.query_row(sql, [name], |row| row.get(0))?;
+        let others = others()?;
         if !may_make || others.is_some() {
             let others = others.as_deref().unwrap_or("none");
-            return Err(unfit(format!(
-                "{} has no realm {name}, it has: {others}. Name the realm (realm = \"…\" in the configuration, --realm, or \
-                 --config FILE)",
-                place.shown()
-            )));
+            let hint = format!("{} has no realm {name}, it has: {others}", place.shown());
+            return Err(match opening.missing {
+                Missing::Look | Missing::Make if opening.pinned.is_none() => unfit(format!(
+                    "{hint}. Name the realm (realm = \"…\" in the configuration, --realm, or --config FILE)"
+                )),
+                _ => opening.not_made(&hint).into(),
+            });
         }
     }
     let fresh = random_id()?;
     connection
         .execute("INSERT INTO realm (name, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", [name, &fresh])?;
     match find()? {
-        Some((realm, realm_id)) => Ok(Entered { realm, realm_id, ledger_id }),
+        Some((realm, realm_id)) => Ok(Entered { realm, realm_id, ledger_id, others: None }),
         None => Err(damaged(place.shown(), &"a realm that was just made is not there").into()),
     }
 }

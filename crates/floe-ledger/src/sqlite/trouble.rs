@@ -42,8 +42,7 @@ pub(super) fn is_busy(error: &Error) -> bool {
     )
 }
 
-/// What a restored or remade ledger needs before anything is minted.
-pub(super) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
+pub(super) use crate::opening::RAISE;
 
 /// The file was in use for longer than a call waits.
 pub(super) fn held(shown: &str, max_wait: Duration) -> LedgerError {

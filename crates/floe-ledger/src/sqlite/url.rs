@@ -5,13 +5,12 @@ use std::time::Duration;
 use floe::ledger::Ledger;
 
 use super::{Builder, Sqlite};
-use crate::OpenError;
+use crate::{OpenError, Opening};
 
 /// Opens `PATH[?key=value[&key=value…]]`.
-pub(crate) fn open_url(rest: &str, realm: &str, may_make: bool) -> Result<Box<dyn Ledger>, OpenError> {
+pub(crate) fn open_url(rest: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
     let (builder, path) = parse(rest)?;
-    let builder = builder.realm(realm);
-    Ok(Box::new(if may_make { builder } else { builder.existing_realm() }.at(path)?))
+    Ok(Box::new(builder.opening(opening).at(path)?))
 }
 
 /// Whether a URL can be read, options included. The file is not looked at.

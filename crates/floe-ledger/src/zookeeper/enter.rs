@@ -29,13 +29,14 @@ pub(super) async fn enter(
         if let Some((data, _)) = read.data().map_err(Trouble::Store)? {
             let id = id_in(&data, line, &realm_path)?;
             refuse_to_close_an_open_realm(line, &realm_path).await?;
+            if wanted.asks_for_others() {
+                let beside = others(line, path).await?.into_iter().filter(|other| other != realm);
+                words::is_the_only_one(realm, &beside.collect::<Vec<_>>(), &line.shown)?;
+            }
             return Ok((id.clone(), Layout::new(&realm_path, &id)));
         }
-        if wanted.known.is_some() {
-            return Err(words::is_gone(&line.shown, &format!("the realm {realm}")).into());
-        }
-        if !wanted.may_make {
-            return Err(words::is_not_there(realm, &others(line, path).await?, &line.shown).into());
+        if !wanted.may_make(&line.shown, &format!("the realm {realm}"))? {
+            return Err(wanted.is_not_there(realm, &others(line, path).await?, &line.shown).into());
         }
         if realm == DEFAULT_REALM {
             words::may_be_made(realm, &others(line, path).await?, &line.shown)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
-use floe_ledger::{OpenError, Sqlite};
+use floe_ledger::{OpenError, Opening, Sqlite};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -343,4 +343,141 @@ fn a_ledger_that_is_only_looked_at_gets_no_realm() {
         says(&error, &["has no realm shpo", "it has: default", "--realm"]);
     }
     assert_eq!(floe_ledger::open_existing(&url, "default").unwrap().list("", "", 9).unwrap().len(), 1);
+}
+
+#[test]
+fn a_file_that_may_not_be_made_is_not_and_another_realm_is_refused() {
+    let (dir, path) = place();
+    let url = format!("sqlite:{}", path.display());
+    let deep = format!("sqlite:{}/data/floe.db", dir.path().display());
+    let no_id = "0".repeat(32);
+    let refused = |url: &str, opening: &Opening, parts: &[&str]| {
+        let Err(error) = opening.open(url) else { panic!("{url} was made") };
+        says(&error, parts);
+    };
+    let openings =
+        [Opening::of("shop").existing(), Opening::of("shop").to_look(), Opening::of("shop").realm_id(&no_id)];
+    for opening in &openings {
+        refused(&url, opening, &["there is no ledger at", "volume not mounted", "restore", "raise"]);
+        refused(&deep, opening, &["there is no directory", "data", "volume not mounted"]);
+    }
+    assert_eq!(entries(dir.path()), Vec::<String>::new());
+    let id = floe_ledger::open(&url, "shop").unwrap().realm_id().unwrap();
+    let [existing, look, pinned] = openings;
+    assert!(existing.open(&url).is_ok() && look.open(&url).is_ok());
+    assert!(Opening::of("shop").realm_id(&id).open(&url).is_ok());
+    refused(&url, &pinned, &[&format!("has the id {id}"), &format!("pins {no_id}")]);
+    refused(&url, &Opening::of("shpo").existing(), &["has no realm shpo", "nothing may be made"]);
+    refused(&url, &Opening::of("shpo").realm_id(&id), &["has no realm shpo", &format!("pins {id}")]);
+}
+
+#[test]
+fn who_names_no_realm_is_told_of_several() {
+    let (_dir, path) = place();
+    let url = format!("sqlite:{}", path.display());
+    let sole = Opening::of("default").sole_realm();
+    assert!(!sole.open(&url).unwrap().describe().contains("realm"));
+    drop(floe_ledger::open(&url, "shop").unwrap());
+    let Err(error) = sole.open(&url) else { panic!("it was opened") };
+    says(&error, &["several realms", "default and shop", "--realm default"]);
+    // A server starts, and names them.
+    says(&floe_ledger::open(&url, "default").unwrap().describe(), &["other realms, too: shop"]);
+    assert!(!floe_ledger::open(&url, "shop").unwrap().describe().contains("default"));
+}
+
+/// As `cp` does it: the same file, with what is in the other one.
+fn copy_over(from: &Path, to: &Path) {
+    let bytes = fs::read(from).unwrap();
+    let mut file = OpenOptions::new().write(true).truncate(true).open(to).unwrap();
+    file.write_all(&bytes).unwrap();
+}
+
+#[track_caller]
+fn put_back<T: std::fmt::Debug>(answer: Result<T, LedgerError>) {
+    match answer {
+        Err(LedgerError::Unfit(text)) => says(&text, &["was put back", "ids.db-wal", "raise"]),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// So many writes that SQLite has moved some of them from the WAL to the file.
+fn checkpointed(ledger: &Sqlite) {
+    for _ in 0..300 {
+        got(ledger, &ask(1));
+    }
+}
+
+#[test]
+fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
+    let (dir, path) = place();
+    used(&path);
+    let backup = dir.path().join("backup.db");
+    fs::copy(&path, &backup).unwrap();
+    let (first, second) = (Sqlite::at(&path).unwrap(), Sqlite::at(&path).unwrap());
+    checkpointed(&first);
+    let seen = got(&second, &ask(1));
+    copy_over(&backup, &path);
+    // Neither the one that wrote, nor another one, nor a new one hands out anything.
+    put_back(second.reserve(&ask(1)));
+    put_back(first.reserve(&ask(1)));
+    put_back(first.list("", "", 9));
+    let open = || {
+        Sqlite::at(&path).map(drop).map_err(|error| match error {
+            OpenError::Ledger(error) => error,
+            error => panic!("{error:?}"),
+        })
+    };
+    put_back(open());
+    drop((first, second));
+    // Nor is it hidden by what they leave behind.
+    put_back(open());
+    put_back(open());
+    // As it has to be done: without what belongs to the old file. The marks are those of the backup.
+    for suffix in ["-wal", "-shm"] {
+        fs::remove_file(dir.path().join(format!("ids.db{suffix}"))).unwrap();
+    }
+    copy_over(&backup, &path);
+    let ledger = Sqlite::at(&path).unwrap();
+    assert!(got(&ledger, &ask(1)) < seen, "what a backup has forgotten has to be raised");
+}
+
+#[test]
+fn a_backup_that_is_put_back_before_the_ledger_is_closed_is_noticed_at_the_next_start() {
+    let (dir, path) = place();
+    used(&path);
+    let backup = dir.path().join("backup.db");
+    fs::copy(&path, &backup).unwrap();
+    let ledger = Sqlite::at(&path).unwrap();
+    checkpointed(&ledger);
+    copy_over(&backup, &path);
+    // Closed without another call.
+    drop(ledger);
+    match Sqlite::at(&path) {
+        Err(OpenError::Ledger(error)) => put_back::<()>(Err(error)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_copy_that_holds_all_of_the_file_loses_nothing() {
+    let (dir, path) = place();
+    used(&path);
+    let ledger = Sqlite::at(&path).unwrap();
+    checkpointed(&ledger);
+    let copy = dir.path().join("copy.db");
+    fs::copy(&path, &copy).unwrap();
+    let (_, end) = got(&ledger, &ask(1));
+    copy_over(&copy, &path);
+    assert_eq!(got(&ledger, &ask(1)), (end, end + 1));
+    drop(ledger);
+    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (end + 1, end + 2));
+}
+
+#[test]
+fn a_file_of_an_older_floe_without_a_turn_is_gone_on_with() {
+    let (_dir, path) = place();
+    used(&path);
+    Connection::open(&path).unwrap().execute_batch("DROP TABLE turn").unwrap();
+    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (100, 101));
+    checkpointed(&Sqlite::at(&path).unwrap());
 }

@@ -79,7 +79,7 @@ fn cache(config: &Config, problems: &mut Vec<String>) {
     }
 }
 
-fn is_shared(config: &Config) -> bool {
+pub(super) fn is_shared(config: &Config) -> bool {
     config.ledger.as_ref().is_some_and(|url| !embedded(url))
 }
 

@@ -29,6 +29,14 @@ realm = "{realm}"
 # that each have an embedded ledger are two realms, and may mint the same IDs.
 # Several machines share a database: "postgres://floe@db/ids" (docs/ledgers.md).
 # ledger = "sqlite:{data_dir}/floe.db"
+# As a table it also says what has to be found there. With create = false, a ledger or a realm that is missing is an error
+# and is not made (--existing). With realm_id, a realm with another id is an error as well: the store was emptied, or it is
+# another one (`floe realm` prints the id).
+#   ledger = {{ url = "postgres://floe@db/ids", create = false, realm_id = "0123456789abcdef0123456789abcdef" }}
+
+# How long a server that starts waits for a ledger that does not answer: it listens, /readyz says 503, and names that need
+# the ledger are answered `unavailable`. "forever", a duration, or "0" to end at once with exit code 1.
+wait_for_ledger = "forever"
 
 # Where the embedded ledger lies.
 data_dir = "{data_dir}"

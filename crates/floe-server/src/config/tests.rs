@@ -588,6 +588,43 @@ fn the_options_of_a_ledgers_url_are_read_without_connecting() {
 }
 
 #[test]
+fn a_ledger_says_what_has_to_be_found_there() {
+    let id = "0123456789abcdef0123456789abcdef";
+    let read = |ledger: &str| parse(&format!("realm = \"r\"\nledger = {ledger}")).unwrap();
+    let said = |config: &Config| (config.ledger.clone(), config.create, config.realm_id.clone());
+    let url = Some("redis://db/0".to_owned());
+    assert_eq!(said(&read("\"redis://db/0\"")), (url.clone(), true, None));
+    assert_eq!(said(&read("{ url = \"redis://db/0\", create = false }")), (url.clone(), false, None));
+    let pinned = read(&format!("{{ url = \"redis://db/0\", realm_id = \"{id}\" }}"));
+    assert_eq!(said(&pinned), (url, true, Some(id.to_owned())));
+    // The embedded one needs no URL.
+    assert_eq!(said(&read("{ create = false }")), (None, false, None));
+    // Another ledger has to be that realm all the same.
+    let mut elsewhere = pinned;
+    elsewhere.set("ledger", "redis://other/0").unwrap();
+    assert_eq!(said(&elsewhere), (Some("redis://other/0".to_owned()), true, Some(id.to_owned())));
+
+    complains("ledger = { url = \"redis://db/0\", crate = false }", &["unknown setting `crate`", "create"]);
+    complains("ledger = { create = \"no\" }", &["create: expected true or false"]);
+    complains("ledger = { realm_id = \"shop\" }", &["realm_id: \"shop\"", "32 digits", "floe realm"]);
+    complains("ledger = { url = \"oracle://me:secret@db/0\" }", &["oracle", "sqlite:PATH"]);
+}
+
+#[test]
+fn a_ledger_is_waited_for_forever_for_a_while_or_not() {
+    let read =
+        |wait: &str| parse(&format!("realm = \"r\"\nwait_for_ledger = {wait}")).unwrap().wait_for_ledger;
+    assert_eq!(parse("realm = \"r\"").unwrap().wait_for_ledger, None);
+    assert_eq!(read("\"forever\""), None);
+    assert_eq!(read("\"5m\""), Some(Duration::from_secs(300)));
+    for at_once in ["\"0\"", "\"0s\"", "0"] {
+        assert_eq!(read(at_once), Some(Duration::ZERO));
+    }
+    complains("wait_for_ledger = \"long\"", &["\"long\" is not a duration", "forever"]);
+    complains("wait_for_ledger = true", &["expected a duration", "forever"]);
+}
+
+#[test]
 fn a_ledger_that_nobody_has_is_refused_without_its_password() {
     let text = "ledger = \"oracle://me:secret@db/0\"";
     complains(text, &["floe.toml:2:10: ledger:", "oracle", "sqlite:PATH"]);

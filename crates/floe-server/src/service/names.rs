@@ -110,6 +110,14 @@ impl Rules {
         })
     }
 
+    /// Whether any name here needs the ledger: all but those that are listed with a kind that needs none.
+    pub(super) fn need_the_ledger(&self) -> bool {
+        let needs = |settings: &NameSettings| {
+            matches!(settings.rule, NameRule::Pattern(_)) || settings.definition.needs_ledger()
+        };
+        self.on_first_use || self.settings.iter().any(needs)
+    }
+
     /// The patterns.
     pub(super) fn patterns(&self) -> impl Iterator<Item = &NameSettings> {
         self.settings.iter().filter(|settings| matches!(settings.rule, NameRule::Pattern(_)))

@@ -1,7 +1,7 @@
 //! How a name comes to be served: found, or bound within the bounds of those that come into being by themselves.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use floe::{DefineError, Definition, Name};
 use tokio::time::timeout;
@@ -122,14 +122,26 @@ impl Service {
         };
         wire.admits(name.as_str(), &definition)?;
         let first_use = self.rules.is_first_use(name);
-        let handle =
-            self.floe.define(name, &definition, &taste).map_err(|error| self.refuse_to_open(name, error))?;
+        let listed = !first_use && !definition.needs_ledger();
+        let handle = match self.floe.define(name, &definition, &taste) {
+            // What it is stands in the configuration, and its IDs are unique by themselves.
+            Err(DefineError::Unavailable(_)) if listed => {
+                let handle = self.floe.define_unbound(name, &definition);
+                let handle = handle.map_err(|error| self.refuse_to_open(name, error))?;
+                lock(&self.unbound).push((name.clone(), definition.clone()));
+                self.has_unbound.notify_one();
+                tracing::warn!(%name, %definition, "the name is served, and is bound when the ledger answers");
+                handle
+            }
+            defined => defined.map_err(|error| self.refuse_to_open(name, error))?,
+        };
         let open = Arc::new(OpenName {
             handle,
             last: AtomicU64::new(0),
             min_step: taste.min_step,
             metrics: self.metrics.name(name.as_str()),
             stop_logged: AtomicBool::new(false),
+            mismatch: OnceLock::new(),
         });
         self.remember(name, Known::Open(Arc::clone(&open)));
         if first_use {
@@ -202,6 +214,42 @@ impl Service {
         Ok(count)
     }
 
+    /// Binds what was served before the ledger answered, as soon as it does, and goes on for ever. A name that the ledger
+    /// has bound to something else is stopped.
+    pub(crate) async fn bind_late(self: &Arc<Self>) -> ! {
+        loop {
+            while lock(&self.unbound).is_empty() {
+                self.has_unbound.notified().await;
+            }
+            let service = Arc::clone(self);
+            let bound = tokio::task::spawn_blocking(move || service.bind_one_late()).await;
+            if !matches!(bound, Ok(true)) {
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+
+    /// Binds the first of the names that are to be bound; whether there was an answer.
+    fn bind_one_late(&self) -> bool {
+        let Some((name, definition)) = lock(&self.unbound).first().cloned() else { return true };
+        match self.floe.bind_late(&name, &definition) {
+            Ok(()) => tracing::info!(%name, "the name is bound"),
+            Err(DefineError::Unavailable(_)) => return false,
+            Err(error) => {
+                tracing::error!(%name, %definition, "the name is stopped: {error}");
+                let open = self.find(name.as_str()).and_then(|known| known.open().ok());
+                if let Some(open) = open {
+                    // It is set once: a name is bound late once.
+                    let _ = open.mismatch.set(error.to_string().into());
+                }
+                // What a later caller is told, and whether the whole server has to stop.
+                drop(self.refuse_to_open(&name, error));
+            }
+        }
+        lock(&self.unbound).retain(|(unbound, _)| *unbound != name);
+        true
+    }
+
     fn remember(&self, name: &Name, known: Known) {
         self.open.write().unwrap_or_else(PoisonError::into_inner).insert(name.as_str().into(), known);
     }
@@ -224,4 +272,8 @@ impl Service {
             }
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -271,6 +271,10 @@ impl Service {
         if self.is_draining() {
             return Readiness::Not("draining: this server is shutting down".to_owned());
         }
+        // Clients are sent to where every name is minted from, as long as a server has never served any.
+        if let Some(cause) = self.awaited.missing().filter(|_| self.rules.need_the_ledger()) {
+            return Readiness::Not(cause);
+        }
         match barren(&self.floe.status()) {
             None => Readiness::Ready,
             Some(why) => Readiness::Not(why),

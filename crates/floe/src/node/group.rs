@@ -24,8 +24,13 @@ const MOST_AT_HAND: usize = 64;
 /// After so many the quietest of them is taken whose window has passed, and only then the next are probed: where nothing
 /// has been quiet for long, as after many restarts, slots are still found within so many round trips and one.
 const PROBED_AT_ONCE: u64 = 64;
-/// How soon a fixed slot, a clock that is off, and slots that were all taken are looked at again.
+/// How soon a fixed slot and a clock that is off are looked at again, and slots that were all taken for the first time.
 const PROBE_AGAIN_MS: u64 = 1_000;
+/// Where slots were all taken, each later look probes so many at most, and goes on where the last one ended: nodes that wait
+/// for a slot must not become the ledger's load. Their distance doubles up to the first of these where one look sees every
+/// slot, and else up to the second, each shortened by up to a half at random.
+const PROBED_AGAIN: u64 = 64;
+const LOOKS_APART_MS: (u64, u64) = (2_000, 4_000);
 /// A slot that is free within this is waited for, where there are few. It is less than a live holder ever has left (half
 /// of the shortest window), and more than a predecessor that was closed minted ahead.
 const SOON_MS: u64 = 40;
@@ -44,11 +49,22 @@ pub(crate) struct Group {
     /// fixed one, which is asked for once more and stops the node.
     eaten: BTreeSet<u64>,
     pause: Pause,
+    /// Where the next look at slots that were all taken begins.
+    looked: Option<Look>,
     era: u64,
     wanted: bool,
     /// Nothing is reserved before the ledger has said what its clock shows.
     awaits_clock: bool,
     trouble: Option<Trouble>,
+}
+
+/// An order of all slots, how far it was gone through in vain, and how often.
+#[derive(Clone, Copy)]
+struct Look {
+    first: u64,
+    stride: u64,
+    index: u64,
+    times: u32,
 }
 
 /// A slot with a window of this node.
@@ -80,6 +96,8 @@ struct Acquiring {
     first: u64,
     stride: u64,
     index: u64,
+    /// Up to where it visits them.
+    most: u64,
     /// How many slots the first pass visits before the second one goes through those that refused.
     until: u64,
     /// The slots that refused since then, with their marks.
@@ -108,6 +126,7 @@ impl Group {
             ends: HashMap::new(),
             eaten: BTreeSet::new(),
             pause: Pause::default(),
+            looked: None,
             era: 0,
             wanted: false,
             awaits_clock: false,
@@ -186,7 +205,7 @@ impl Group {
             stream.line.cursor.close();
         }
         (self.held, self.acquiring, self.pause, self.era) = (None, None, Pause::default(), now.stamp.era());
-        self.awaits_clock = false;
+        (self.awaits_clock, self.looked) = (false, None);
     }
 
     /// Whether any name mints here.
@@ -273,13 +292,18 @@ impl Group {
         let (held, eaten) = (self.held.as_ref().map(|held| held.worker), &self.eaten);
         let (is_fixed, floor) = (workers.len() == 1, self.floor(now));
         let taken = |worker: u64| held == Some(worker) || !is_fixed && eaten.contains(&worker);
-        let acquiring =
-            self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, desk, now, floor));
+        let looked = self.looked;
+        let acquiring = self
+            .acquiring
+            .get_or_insert_with(|| Acquiring::new(&workers, bits, looked, desk, now, floor));
         let Some((worker, max_mark)) = acquiring.next(&self.workers, |worker| !taken(worker), desk, now)
         else {
             let free = acquiring.least;
+            let Acquiring { first, stride, index, .. } = *acquiring;
+            let times = looked.map_or(0, |looked| looked.times.saturating_add(1));
+            self.looked = Some(Look { first, stride, index: index % workers.len(), times });
             self.acquiring = None;
-            return self.slots_are_out(free, now);
+            return self.slots_are_out(free, times, desk, now);
         };
         let request = Reserve {
             key: Key::slot(self.bits, worker),
@@ -294,7 +318,7 @@ impl Group {
     }
 
     /// Those who wait are told; whoever comes later asks anew.
-    fn slots_are_out(&mut self, free: Option<u64>, now: &Now) {
+    fn slots_are_out(&mut self, free: Option<u64>, times: u32, desk: &mut Desk, now: &Now) {
         let left = free.map(|mark| mark.saturating_sub(now.stamp.millis()));
         if let Some(left) = left.filter(|left| *left <= SOON_MS && self.workers.len() <= PROBED_AT_ONCE) {
             // Somebody has just closed there, and looking again is cheap.
@@ -302,7 +326,14 @@ impl Group {
         }
         self.wanted = false;
         let free = free.map_or(now.stamp.time(), UnixMillis::from_position);
-        self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
+        let (few, many) = LOOKS_APART_MS;
+        let longest = if self.workers.len() <= PROBED_AGAIN { few } else { many };
+        let apart = (PROBE_AGAIN_MS << times.min(8)).min(longest);
+        let random = desk.random();
+        // A slot that nobody renews is free when its mark has passed, and those that wait for it do not come together.
+        let left = free.since(now.stamp.time()).max(0).unsigned_abs();
+        let until_free = left.max(PROBE_AGAIN_MS / 2) + random % (PROBE_AGAIN_MS / 4);
+        self.pause.set(now.mono.plus(until_free.min(apart - random % (apart / 2))));
         let (all, bits) = (self.workers.len(), self.bits);
         let probed = if all > MOST_PROBED { format!("{MOST_PROBED} of {all}") } else { format!("all {all}") };
         let eaten = match self.eaten.len() {
@@ -467,7 +498,7 @@ impl Group {
             seen: self.activity(),
         });
         (self.pause, self.wanted) = (Pause::default(), false);
-        self.trouble = None;
+        (self.trouble, self.looked) = (None, None);
         for stream in &self.streams {
             stream.line.set_trouble(None);
             // Whoever wanted it up to now tries again; a renewal is for those who still want one then.
@@ -545,20 +576,32 @@ impl Group {
 }
 
 impl Acquiring {
-    fn new(workers: &Workers, bits: u32, desk: &mut Desk, now: &Now, floor: u64) -> Self {
+    fn new(
+        workers: &Workers,
+        bits: u32,
+        looked: Option<Look>,
+        desk: &mut Desk,
+        now: &Now,
+        floor: u64,
+    ) -> Self {
         let count = workers.len();
         let coprime = |stride: u64| gcd(stride, count) == 1;
-        let stride =
-            std::iter::repeat_with(|| desk.random() % count.max(1) + 1).find(|&stride| coprime(stride));
+        let mut stride =
+            || std::iter::repeat_with(|| desk.random() % count.max(1) + 1).find(|&stride| coprime(stride));
+        let (stride, index, most) = match looked {
+            Some(Look { stride, index, .. }) => (stride, index, index + count.min(PROBED_AGAIN)),
+            None => (stride().unwrap_or(1), 0, count.min(MOST_PROBED)),
+        };
         Self {
             call: None,
             worker: 0,
             token: desk.token(),
             repeat: false,
-            first: desk.random() % count,
-            stride: stride.unwrap_or(1),
-            index: 0,
-            until: PROBED_AT_ONCE,
+            first: looked.map_or_else(|| desk.random() % count, |looked| looked.first),
+            stride,
+            index,
+            most,
+            until: index + PROBED_AT_ONCE,
             refused: Vec::new(),
             least: None,
             second_pass: None,
@@ -594,7 +637,7 @@ impl Acquiring {
             (self.worker, self.unjudged) = (worker, true);
             return Some((worker, quiet));
         }
-        let most = workers.len().min(MOST_PROBED);
+        let most = self.most;
         loop {
             if let Some(pass) = &mut self.second_pass {
                 if let Some(worker) = pass.next() {

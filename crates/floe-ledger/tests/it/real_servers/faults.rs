@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
+use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Proxy, Server};
 
 use crate::{ask, got, orders, says};
@@ -37,6 +38,14 @@ macro_rules! faults {
             #[test]
             fn a_ledger_that_is_only_looked_at_makes_nothing() {
                 faults::a_ledger_that_is_only_looked_at_makes_nothing(&$rig());
+            }
+            #[test]
+            fn nothing_is_made_where_it_may_not_be_and_another_realm_is_refused() {
+                faults::nothing_is_made_where_it_may_not_be_and_another_realm_is_refused(&$rig());
+            }
+            #[test]
+            fn who_names_no_realm_is_told_of_several() {
+                faults::who_names_no_realm_is_told_of_several(&$rig());
             }
             #[test]
             fn a_server_that_is_killed_in_mid_call_loses_nothing() {
@@ -84,6 +93,47 @@ pub(crate) fn a_ledger_that_is_only_looked_at_makes_nothing<S: Deref<Target = Se
     assert!(!text.contains("tset"), "it was made: {text}");
     let looked = floe_ledger::open_existing(&url, "test").unwrap();
     assert_eq!(looked.list("", "", 9).unwrap().len(), 1);
+}
+
+const NO_ID: &str = "00000000000000000000000000000000";
+
+/// As a server does that is told that its ledger has been used before, or which one it is.
+pub(crate) fn nothing_is_made_where_it_may_not_be_and_another_realm_is_refused<S: Deref<Target = Server>>(
+    rig: &Rig<S>,
+) {
+    let url = (rig.url)(rig.server.port(), "");
+    let refused = |opening: &Opening, parts: &[&str]| {
+        let Err(OpenError::Ledger(error @ LedgerError::Unfit(_))) = opening.open(&url) else {
+            panic!("{opening:?} was opened")
+        };
+        says(&error, parts);
+    };
+    let (existing, pinned) = (Opening::of("test").existing(), Opening::of("test").realm_id(NO_ID));
+    // Twice: the first time has made nothing.
+    for _ in 0..2 {
+        refused(&existing, &["has no realm test", "nothing may be made (--existing", "volume", "restore"]);
+        refused(&pinned, &["is missing", "realm_id pins 0000", "restore", "raise"]);
+    }
+    let ledger = open(&url);
+    let id = ledger.realm_id().unwrap();
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    assert_eq!(got(&*existing.open(&url).unwrap(), &ask(5)), (5, 10));
+    assert_eq!(got(&*Opening::of("test").realm_id(&id).open(&url).unwrap(), &ask(5)), (10, 15));
+    refused(&pinned, &[&format!("has the id {id}"), "pins 0000", &format!("realm_id = \"{id}\"")]);
+    refused(&Opening::of("tset").existing(), &["has no realm tset", "it has test", "--realm"]);
+}
+
+pub(crate) fn who_names_no_realm_is_told_of_several<S: Deref<Target = Server>>(rig: &Rig<S>) {
+    let url = (rig.url)(rig.server.port(), "");
+    let sole = Opening::of(floe_ledger::DEFAULT_REALM).sole_realm();
+    assert_eq!(got(&*sole.open(&url).unwrap(), &ask(5)), (0, 5));
+    drop(open(&url));
+    for opening in [sole.clone(), sole.clone().existing(), sole.to_look()] {
+        let Err(error) = opening.open(&url) else { panic!("{opening:?} was opened") };
+        says(&error, &["several realms", "default", "test", "--realm default"]);
+    }
+    // Who names one of them gets it.
+    assert_eq!(got(&*floe_ledger::open(&url, "default").unwrap(), &ask(5)), (5, 10));
 }
 
 /// The answer of a call that is made again while the ledger is unavailable, as a node does; counts how often.

@@ -1,0 +1,176 @@
+//! What may be made while a ledger is opened, and what has to be found there.
+
+use std::path::Path;
+
+use floe::ledger::{Ledger, LedgerError, Memory};
+
+use crate::{DEFAULT_REALM, OpenError, check_url, realm_name, unknown};
+
+/// How a ledger is opened: its realm, whether what is missing is made, and which realm it has to be.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let url = format!("sqlite:{}", dir.path().join("ids.db").display());
+/// use floe_ledger::Opening;
+///
+/// // url = "sqlite:ids.db", which is not there yet
+/// assert!(Opening::of("shop").existing().open(&url).is_err());
+/// let id = Opening::of("shop").open(&url)?.realm_id()?;
+/// assert!(Opening::of("shop").existing().realm_id(&id).open(&url).is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Opening {
+    realm: String,
+    pub(crate) missing: Missing,
+    pub(crate) pinned: Option<String>,
+    pub(crate) sole: bool,
+}
+
+/// What becomes of a ledger, of tables and of a realm that are not there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Missing {
+    /// They are made.
+    Make,
+    /// They are an error. What an older version made is brought up to date.
+    Refuse,
+    /// They are an error, and nothing is changed: the caller only looks.
+    Look,
+}
+
+impl Opening {
+    /// The key space `realm` (1 to 128 bytes of printable text without white space, `/` and `*`). What is missing is made.
+    pub fn of(realm: &str) -> Self {
+        Self { realm: realm.to_owned(), missing: Missing::Make, pinned: None, sole: false }
+    }
+
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn with_realm(self, realm: &str) -> Self {
+        Self { realm: realm.to_owned(), ..self }
+    }
+
+    /// Makes nothing: a file, tables or a realm that are not there are an error.
+    #[must_use]
+    pub fn existing(self) -> Self {
+        Self { missing: Missing::Refuse, ..self }
+    }
+
+    /// As [`existing`](Self::existing), for commands that only look: the tables of an older version stay as they are.
+    #[must_use]
+    pub fn to_look(self) -> Self {
+        Self { missing: Missing::Look, ..self }
+    }
+
+    /// The random id that the realm has to have ([`Ledger::realm_id`]). A realm that is missing is not made, and one with
+    /// another id is an error: the store was emptied, or it is another one.
+    #[must_use]
+    pub fn realm_id(self, id: &str) -> Self {
+        Self { pinned: Some(id.to_owned()), ..self }
+    }
+
+    /// The caller named no realm, so the ledger may have no other one: with several, the error names them.
+    #[must_use]
+    pub fn sole_realm(self) -> Self {
+        Self { sole: true, ..self }
+    }
+
+    /// The realm's name.
+    pub fn realm(&self) -> &str {
+        &self.realm
+    }
+
+    /// Opens the ledger at a URL, as [`open`](crate::open) does.
+    ///
+    /// # Errors
+    /// [`OpenError`]. `Unfit` where something is missing that is not to be made, or the realm is not the pinned one.
+    pub fn open(&self, url: &str) -> Result<Box<dyn Ledger>, OpenError> {
+        let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
+        match scheme {
+            "memory" => {
+                check_url(url)?;
+                realm_name(&self.realm)?;
+                if self.missing == Missing::Refuse || self.pinned.is_some() {
+                    return Err(OpenError::Asked(
+                        "`memory:` is a fresh ledger at every start, so it is never there already: leave create = false, \
+                         --existing and realm_id out, or name a ledger that lasts"
+                            .to_owned(),
+                    ));
+                }
+                Ok(Box::new(Memory::default()))
+            }
+            #[cfg(feature = "sqlite")]
+            "sqlite" => crate::sqlite::open_url(rest, self),
+            #[cfg(feature = "mysql")]
+            "mysql" | "mariadb" => crate::mysql::open_url(url, self),
+            #[cfg(feature = "postgres")]
+            "postgres" | "postgresql" => crate::postgres::open_url(url, self),
+            #[cfg(feature = "redis")]
+            "redis" | "rediss" => crate::redis::open_url(url, self),
+            #[cfg(feature = "etcd")]
+            "etcd" => crate::etcd::open_url(url, self),
+            #[cfg(feature = "zookeeper")]
+            "zookeeper" => crate::zookeeper::open_url(url, self),
+            _ => Err(unknown(url)),
+        }
+    }
+
+    /// Opens the embedded ledger of a data directory, as [`open_dir`](crate::open_dir) does.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[cfg(feature = "sqlite")]
+    pub fn open_dir(&self, dir: impl AsRef<Path>) -> Result<Box<dyn Ledger>, OpenError> {
+        Ok(Box::new(crate::Sqlite::builder().opening(self).in_dir(dir)?))
+    }
+
+    pub(crate) fn may_make(&self) -> bool {
+        self.missing == Missing::Make && self.pinned.is_none()
+    }
+
+    /// Whether the other realms of the ledger matter, where this one is there.
+    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
+    pub(crate) fn asks_for_others(&self) -> bool {
+        self.sole && self.realm == DEFAULT_REALM
+    }
+
+    /// # Errors
+    /// `Unfit` where the realm is not the pinned one.
+    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
+    pub(crate) fn check_id(&self, found: &str, shown: &str) -> Result<(), LedgerError> {
+        match self.pinned.as_deref() {
+            Some(pinned) if pinned != found => Err(LedgerError::Unfit(format!(
+                "the realm {} at {shown} has the id {found}, and realm_id pins {pinned}: this is another ledger, or it was emptied \
+                 and made anew. Name the right ledger, or restore it from a backup and {RAISE}; if this one is right, set \
+                 realm_id = \"{found}\"",
+                self.realm
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why nothing is made here, where `what` is missing.
+    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
+    pub(crate) fn not_made(&self, what: &str) -> LedgerError {
+        let why = match &self.pinned {
+            Some(pinned) => format!("realm_id pins {pinned}"),
+            None => "nothing may be made (--existing, or create = false)".to_owned(),
+        };
+        LedgerError::Unfit(format!(
+            "{what}, and {why}: a new one would begin every name anew. Was a volume not mounted, or a store emptied? Mount it, \
+             name the right ledger, or restore it from a backup and {RAISE}; for a first start, leave {} out",
+            if self.pinned.is_some() { "realm_id" } else { "--existing and create = false" }
+        ))
+    }
+}
+
+/// What a restored or remade ledger needs before anything is minted.
+pub(crate) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
+
+/// The words for a caller who named no realm where there are several.
+#[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
+pub(crate) fn is_one_of_several(realm: &str, others: &str, shown: &str) -> LedgerError {
+    LedgerError::Unfit(format!(
+        "{shown} has several realms, {realm} and {others}, and none was named: name one (--realm {realm}, --realm …, or \
+         --config FILE)"
+    ))
+}
