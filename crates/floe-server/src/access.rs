@@ -8,6 +8,7 @@
 //! Hashes are compared in constant time and all of them each time. No secret is kept, logged, or shown in an error.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
@@ -28,7 +29,16 @@ pub(crate) struct Access {
 
 /// Who calls. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Caller(Who);
+pub(crate) struct Caller(Who, Option<Origin>);
+
+/// Where a call comes from, for the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// What is spoken.
+    pub(crate) protocol: &'static str,
+    /// The other end; a unix socket has none.
+    pub(crate) peer: Option<SocketAddr>,
+}
 
 #[derive(Clone)]
 enum Who {
@@ -77,7 +87,7 @@ impl Access {
 
     /// Who has shown nothing.
     pub(crate) fn unknown(&self) -> Caller {
-        Caller(if self.asks() { Who::Nobody } else { Who::Anybody })
+        Caller(if self.asks() { Who::Nobody } else { Who::Anybody }, None)
     }
 
     /// Who shows this secret.
@@ -111,19 +121,20 @@ impl Access {
             bearer.settings.certificate.as_ref().is_some_and(|certificate| names.contains(certificate))
         };
         let bearer = self.bearers.iter().find(listed);
-        bearer.map_or_else(|| self.unknown(), |bearer| Caller(Who::Bearer(Arc::clone(bearer))))
+        bearer.map_or_else(|| self.unknown(), |bearer| Caller(Who::Bearer(Arc::clone(bearer)), None))
     }
 
     /// Who sends a request with these headers on a connection of `peer`: `Authorization: Bearer <token>`, or `Basic`
     /// with the token for a password.
     pub(crate) fn request(&self, headers: &HeaderMap, peer: &Caller) -> Caller {
         let mut shown = headers.get_all(header::AUTHORIZATION).iter();
+        let stranger = || Caller(Who::Stranger, None);
         match (self.asks(), shown.next(), shown.next()) {
             (false, ..) | (true, None, _) => peer.clone(),
             (true, Some(value), None) => {
-                secret(value).map_or(Caller(Who::Stranger), |secret| self.token(&secret))
+                secret(value).map_or(stranger(), |secret| self.token(&secret)).at(peer)
             }
-            (true, Some(_), Some(_)) => Caller(Who::Stranger),
+            (true, Some(_), Some(_)) => stranger(),
         }
     }
 
@@ -138,7 +149,7 @@ impl Access {
             found.conditional_assign(&index, matched);
         }
         let bearer = usize::try_from(found).ok().and_then(|found| self.bearers.get(found));
-        Caller(bearer.map_or(Who::Stranger, |bearer| Who::Bearer(Arc::clone(bearer))))
+        Caller(bearer.map_or(Who::Stranger, |bearer| Who::Bearer(Arc::clone(bearer))), None)
     }
 }
 
@@ -150,7 +161,31 @@ impl Caller {
 
     /// Where nothing is known, not even that nobody is asked.
     fn nobody() -> Self {
-        Self(Who::Nobody)
+        Self(Who::Nobody, None)
+    }
+
+    /// The same caller on a connection that comes from there.
+    pub(crate) fn from(self, origin: Origin) -> Self {
+        Self(self.0, Some(origin))
+    }
+
+    /// The same caller on the connection of `other`.
+    pub(crate) fn at(self, other: &Self) -> Self {
+        Self(self.0, other.1)
+    }
+
+    /// What a log says of a call: who calls, in which protocol, and from where.
+    pub(crate) fn shown(&self) -> String {
+        let who = match &self.0 {
+            Who::Bearer(bearer) => format!("the token `{}`", bearer.settings.name),
+            Who::Anybody | Who::Nobody | Who::Stranger => "a client".to_owned(),
+        };
+        match self.1 {
+            Some(Origin { protocol, peer: Some(peer) }) => format!("{who} over {protocol} from {peer}"),
+            Some(Origin { protocol, peer: None }) => format!("{who} over {protocol} on a unix socket"),
+            // Only the names that are listed are opened without a call.
+            None => "the configuration, at the start".to_owned(),
+        }
     }
 
     /// Refuses who is unknown.

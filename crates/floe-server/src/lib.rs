@@ -22,6 +22,7 @@ mod thrift;
 
 pub use config::{
     ClockSettings, Config, ConfigError, DefaultNames, Endpoint, Limits, LogFormat, LogSettings, NameRule,
-    NameSettings, NativeHash, NewToken, TlsSettings, TokenHash, TokenSettings, parse_duration, show_duration,
+    NameSettings, NativeHash, NewNames, NewToken, TlsSettings, TokenHash, TokenSettings, parse_duration,
+    show_duration,
 };
 pub use server::{ServeError, Started, run, serve};

@@ -14,10 +14,11 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::access::{Access, Caller};
-use crate::config::Config;
+use crate::config::{Config, NewNames};
 use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
 
+mod births;
 mod inspect;
 mod katsubushi;
 mod names;
@@ -25,6 +26,7 @@ mod opening;
 mod raise;
 mod report;
 
+use births::{Asked, Births};
 pub(crate) use inspect::{Field, Inspection, LeafParts, Opened, Reading};
 use katsubushi::Katsubushi;
 pub(crate) use katsubushi::KatsubushiStats;
@@ -50,11 +52,12 @@ pub(crate) struct Service {
     access: Access,
     open: RwLock<HashMap<Box<str>, Known>>,
     /// Names are opened one at a time, so that their bound holds and a ledger that hangs holds one thread.
-    opening: Arc<tokio::sync::Mutex<Born>>,
+    opening: Arc<tokio::sync::Mutex<Births>>,
     on_first_use: AtomicUsize,
     thrift_name: String,
     max_batch: u64,
     max_names: usize,
+    new_names: NewNames,
     max_wait: Duration,
     metrics: Arc<Metrics>,
     katsubushi: Katsubushi,
@@ -86,12 +89,6 @@ pub(crate) struct OpenName {
     stop_logged: AtomicBool,
 }
 
-/// How many names the ledger holds, counted when the first one is about to come into being.
-#[derive(Default)]
-struct Born {
-    bound: Option<usize>,
-}
-
 impl Service {
     /// The service of a configuration on an open ledger.
     pub(crate) fn new(config: &Config, floe: Floe, metrics: Arc<Metrics>) -> Arc<Self> {
@@ -105,6 +102,7 @@ impl Service {
             thrift_name: config.default_names.thrift.to_string(),
             max_batch: config.limits.max_batch,
             max_names: config.limits.max_names,
+            new_names: config.on_new_names(),
             max_wait: config.limits.max_wait,
             metrics,
             katsubushi: Katsubushi::new(config),
@@ -119,8 +117,9 @@ impl Service {
     /// Binds the names that the configuration lists. What one of them meets is logged, and told to whoever asks for
     /// that name; the others are served. While the ledger does not answer, names are bound when they are asked for.
     pub(crate) async fn open_listed(self: &Arc<Self>) {
+        let nobody = self.access.unknown();
         for (name, definition) in self.rules.listed() {
-            if let Err(refusal) = self.open_name(&self.access.unknown(), Wire::Native, name.as_str()).await {
+            if let Err(refusal) = self.open_name(&nobody, Wire::Native, name.as_str(), None).await {
                 tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.detail);
                 if matches!(refusal.status, Status::Busy | Status::Unavailable) {
                     break;

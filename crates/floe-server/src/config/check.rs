@@ -5,18 +5,37 @@ use std::time::Duration;
 use floe::ledger::Memory;
 use floe::{DefineError, Definition, Floe, Layout, Name, NameError, Taste, UnixMillis};
 
+use super::reader::Complaints;
 use super::{Config, ConfigError, Endpoint, NameRule, show_duration};
 
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
+    ConfigError::unless_empty(problems(config, &Complaints::default()))
+}
+
+/// The complaints about a configuration of which some parts could not be read: what rests on one of those is not
+/// looked at, since it has a default that nobody asked for.
+pub(super) fn problems(config: &Config, unread: &Complaints) -> Vec<String> {
     let mut problems = Vec::new();
+    let read = |settings: &[&str]| !settings.iter().any(|setting| unread.about(setting));
+    let of_listeners = ["listen", "http", "resp", "memcached", "thrift", "mysql", "insecure", "[[token]]"];
     ledger(config, &mut problems);
-    listeners(config, &mut problems);
-    certificates(config, &mut problems);
-    cache(config, &mut problems);
-    limits(config, &mut problems);
-    names(config, &mut problems);
+    if read(&of_listeners) {
+        listeners(config, &mut problems);
+    }
+    if read(&["tls", "[[token]]"]) {
+        certificates(config, &mut problems);
+    }
+    if read(&["ledger", "cache", "window"]) {
+        cache(config, &mut problems);
+    }
+    if read(&["limits", "clock.wait"]) {
+        limits(config, &mut problems);
+    }
+    if read(&["ledger", "window", "worker"]) {
+        names(config, &mut problems);
+    }
     let file = config.file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default();
-    ConfigError::unless_empty(problems.into_iter().map(|problem| format!("{file}{problem}")).collect())
+    problems.into_iter().map(|problem| format!("{file}{problem}")).collect()
 }
 
 /// What the URL tells by itself. Nobody is connected to.

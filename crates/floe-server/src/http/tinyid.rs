@@ -222,7 +222,7 @@ fn parameters(shared: &Shared, asked: &Asked) -> Result<(Caller, String, Option<
         .map_err(|_| Refusal::bad("the form is not UTF-8 under its percent-encoding: encode it so"))?;
     let [name, batch, token] = query::pick([asked.query.as_str(), form], ["bizType", "batchSize", "token"])?;
     let caller = match token.filter(|_| asked.caller.check().is_err()) {
-        Some(token) => shared.service.access().token(token.as_bytes()),
+        Some(token) => shared.service.access().token(token.as_bytes()).at(&asked.caller),
         None => asked.caller.clone(),
     };
     let name = name.ok_or_else(|| {

@@ -117,6 +117,14 @@ pub(super) fn is_local(stream: &Stream) -> bool {
     }
 }
 
+/// The other end of a connection; a unix socket has no address there.
+pub(super) fn peer_of(stream: &Stream) -> Option<SocketAddr> {
+    match stream {
+        Either::Left(stream) => stream.peer_addr().ok(),
+        Either::Right(_) => None,
+    }
+}
+
 fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // A server that starts again has its port at once.

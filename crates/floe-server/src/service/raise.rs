@@ -25,7 +25,7 @@ impl Service {
         next: u64,
     ) -> Result<(), Refusal> {
         caller.check_raise(name)?;
-        let open = self.opened(caller, wire, name).await?;
+        let open = self.opened_from(caller, wire, name, Some(next)).await?;
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
         let caller = caller.clone();
         let name = open.handle.name().clone();
@@ -56,19 +56,15 @@ impl Service {
                 format!("{next} is past 2^63 - 1, which no ID is: name a smaller number"),
             ));
         }
-        let position = match definition.unformed() {
-            Definition::Segment { increment, offset } => {
-                next.saturating_sub(*offset).div_ceil((*increment).max(1))
-            }
-            // Its first ID is 1.
-            Definition::Counter => next.saturating_sub(1),
-            Definition::Snowflake { .. } | Definition::Dated(_) => {
+        let position = match (definition.position_of(next), definition.unformed()) {
+            (Some(position), _) => position,
+            (None, Definition::Snowflake { .. } | Definition::Dated(_)) => {
                 return Err(Refusal::new(
                     Status::WrongKind,
                     format!("the IDs of `{name}` begin with the time, so there is nothing to raise"),
                 ));
             }
-            _ => {
+            (None, _) => {
                 return Err(Refusal::new(
                     Status::WrongKind,
                     format!("the IDs of `{name}` are not counted, so there is nothing to raise"),
