@@ -6,7 +6,7 @@ use floe::ledger::Memory;
 use floe::{DefineError, Definition, Floe, Layout, Name, NameError, Taste, UnixMillis};
 
 use super::reader::Complaints;
-use super::{Config, ConfigError, Endpoint, NameRule, show_duration};
+use super::{Config, ConfigError, Endpoint, NameRule, RuleIndex, show_duration};
 
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     ConfigError::unless_empty(problems(config, &Complaints::default()))
@@ -139,12 +139,13 @@ fn names(config: &Config, problems: &mut Vec<String>) {
         Err(error) => return problems.push(error.to_string()),
     };
     let now = floe.status().clock.steady;
+    let index = RuleIndex::new(config.names.iter().map(|settings| &settings.rule));
     for settings in &config.names {
         if let Some(over) = past_horizon(&settings.definition, now) {
             problems.push(format!("name `{}`: {over}", settings.rule));
             continue;
         }
-        let defined = example(config, &settings.rule)
+        let defined = example(&index, &settings.rule)
             .map_err(DefineError::Name)
             .and_then(|name| floe.define(&name, &settings.definition, &settings.taste));
         if let Err(error) = defined {
@@ -197,16 +198,12 @@ fn past_horizon(definition: &Definition, now: UnixMillis) -> Option<String> {
 }
 
 /// A name that the rule is about, and no listed name.
-fn example(config: &Config, rule: &NameRule) -> Result<Name, NameError> {
+fn example(index: &RuleIndex, rule: &NameRule) -> Result<Name, NameError> {
     let mut name = match rule {
         NameRule::Exact(name) => return Ok(name.clone()),
         NameRule::Pattern(prefix) => format!("{prefix}x"),
     };
-    while config
-        .names
-        .iter()
-        .any(|other| matches!(&other.rule, NameRule::Exact(listed) if listed.as_str() == name))
-    {
+    while index.exact(&name).is_some() {
         name.push('x');
     }
     Name::new(&name)

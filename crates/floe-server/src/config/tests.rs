@@ -849,3 +849,41 @@ fn only_the_keys_of_the_name_that_is_used_are_read() {
     // A server serves all of them.
     assert!(Config::load(&path).is_err());
 }
+
+/// The processor's time that this thread had, in nanoseconds: what others do at the same time is not in it.
+#[cfg(target_os = "linux")]
+fn worked() -> u64 {
+    let spent = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    spent.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sixteen_times_as_many_names_patterns_and_tokens_are_about_sixteen_times_the_work() {
+    let text = |n: usize| {
+        let each = (0..n).map(|i| {
+            format!(
+                "[[name]]\nname = \"n{i}\"\nkind = \"counter\"\n[[name]]\nname = \"p{i}-*\"\nkind = \"counter\"\n\
+                 [[token]]\nname = \"t{i}\"\nnames = [\"*\"]\nhash = \"sha256d:{i:064x}\"\n"
+            )
+        });
+        format!("realm = \"r\"\n{}", each.collect::<String>())
+    };
+    let work = |n: usize| {
+        let text = text(n);
+        let once = || {
+            let before = worked();
+            let config = parse(&text).unwrap();
+            config.check().unwrap();
+            let find = config.rules();
+            for i in 0..n {
+                assert!(find(&format!("n{i}")).is_some() && find(&format!("p{i}-1")).is_some());
+            }
+            worked() - before
+        };
+        once().min(once())
+    };
+    // Of a quadratic part this would be 256.
+    let (few, many) = (work(600), work(9_600));
+    assert!(many / few < 48, "{few} ns, {many} ns");
+}
