@@ -373,3 +373,26 @@ fn the_log_says_which_name_was_born_by_whom_and_at_which_number() {
     assert_eq!(text.matches("name=tickets64").count(), 1, "{text}");
     assert_eq!(text.matches("name=user-1").count(), 1, "{text}");
 }
+
+#[test]
+fn a_name_that_was_raised_in_another_realm_is_told_when_it_begins_or_is_refused() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let data = dir.path().join("data");
+    // Without --config, so in the realm that commands have.
+    on(&data, &["marks", "raise", "orders", "--kind", "segment", "--to", "50000001"]).lines();
+    let begun = |new_names: &str, word: &str| {
+        let text = format!(
+            "realm = \"shop-{word}\"\nnew_names = \"{new_names}\"\n[[name]]\nname = \"orders\"\nkind = \"segment\"\n[[name]]\nname = \"other\"\nkind = \"uuid4\"\n"
+        );
+        let server = Server::spawn(&mut floe(["serve", "--config", &file(dir.path(), &text)]));
+        server.terminate().1
+    };
+    let told = |text: &str, word: &str| {
+        let mut lines = text.lines().filter(|line| line.contains("name=orders") && line.contains("WARN"));
+        let line = lines.next().unwrap_or_else(|| panic!("not told: {text}"));
+        assert!(line.contains("elsewhere=\"default (next 50000001)") && line.contains(word), "{line}");
+    };
+    told(&begun("from 1", "one"), "raised there is not raised here");
+    told(&begun("ask for first", "two"), "refused");
+    assert!(!begun("from 1", "one").contains("elsewhere"), "it is not new any more");
+}

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use floe::ledger::Elsewhere;
 use floe::{Definition, Name};
 
 use super::Service;
@@ -90,8 +91,8 @@ impl Service {
             return;
         }
         births.refused.insert(name.as_str().into());
-        let by = asked.caller.shown();
-        tracing::warn!(%name, by, near, "a name that the ledger does not know was refused (said once)");
+        let (by, elsewhere) = (asked.caller.shown(), self.elsewhere(name));
+        tracing::warn!(%name, by, near, elsewhere, "a name that the ledger does not know was refused (said once)");
         if births.refused.len() == REFUSED {
             tracing::warn!("{REFUSED} names were refused: the log is told of no more of them");
         }
@@ -109,17 +110,36 @@ impl Service {
         // What a counted name begins at, as it is now in the ledger.
         let first =
             definition.position_of(first.unwrap_or(0)).and_then(|position| definition.number_at(position));
-        match self.near(name, births) {
-            None => tracing::info!(%name, %definition, first, by, "a new name"),
-            Some(near) => {
+        // What begins with the time, or is random, was not raised anywhere.
+        let elsewhere = first.and_then(|_| self.elsewhere(name));
+        match (self.near(name, births), elsewhere) {
+            (None, None) => tracing::info!(%name, %definition, first, by, "a new name"),
+            (near, None) => {
                 tracing::warn!(%name, %definition, first, by, near, "a new name, which differs from another only in case");
             }
+            (near, elsewhere) => tracing::warn!(
+                %name, %definition, first, by, near, elsewhere,
+                "a new name, which another realm of this ledger has: what was raised there is not raised here"
+            ),
         }
         if let Some(like) = &mut births.like
             && like.len() < LIKE
         {
             like.entry(name.as_str().to_lowercase()).or_insert_with(|| name.as_str().into());
         }
+    }
+
+    /// Which other realms of the ledger have the name, and what comes next there. Where the ledger does not answer, the log
+    /// goes without.
+    fn elsewhere(&self, name: &Name) -> Option<String> {
+        let found = self.floe.ledger().in_other_realms(name).ok()?;
+        let shown = |Elsewhere { realm, definition, mark }: &Elsewhere| {
+            let next =
+                definition.parse::<Definition>().ok().and_then(|definition| definition.number_at(*mark));
+            next.map_or_else(|| realm.clone(), |next| format!("{realm} (next {next})"))
+        };
+        let shown: Vec<_> = found.iter().map(shown).collect();
+        (!shown.is_empty()).then(|| shown.join(", "))
     }
 
     /// A name that is listed or in the ledger, and differs from `name` in the case of its letters alone.

@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use floe::ledger::LedgerError;
 use floe::{DefineError, Definition, Name};
 use tokio::time::timeout;
 
 use super::names::{self, Wire};
 use super::{Asked, Births, Known, OpenName, RETRY, Service, report};
 use crate::access::Caller;
+use crate::config::NewNames;
 use crate::status::{Refusal, Status};
 
 impl Service {
@@ -77,8 +79,15 @@ impl Service {
     fn open_blocking(&self, asked: &Asked<'_>, births: &mut Births) -> Result<Arc<OpenName>, Refusal> {
         let &Asked { caller, wire, name, .. } = asked;
         let rule = self.rules.of(name).inspect_err(|_| self.tell_of_refused(asked, births, false))?;
-        let stored = self.floe.ledger().definition(name);
-        let stored = stored.map_err(|error| self.refuse_to_open(name, error.into()))?;
+        let stored = match (&rule, self.floe.ledger().definition(name)) {
+            // It needs no ledger to mint: whether the ledger knows it matters to the log alone.
+            (names::Rule::Listed(settings), Err(LedgerError::Unavailable(_)))
+                if !settings.definition.kind().is_number() && self.new_names != NewNames::Refuse =>
+            {
+                Some(settings.definition.to_string())
+            }
+            (_, stored) => stored.map_err(|error| self.refuse_to_open(name, error.into()))?,
+        };
         let (new, first_use) = (stored.is_none(), matches!(rule, names::Rule::FirstUse(_)));
         let (definition, taste, first) = match rule {
             // What a rule says holds, also against the ledger: a difference is shown, not hidden.
