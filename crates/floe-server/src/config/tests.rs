@@ -820,7 +820,7 @@ fn of_overlapping_patterns_the_longest_is_found_and_a_listed_name_before_all() {
         ("t-one-1", "t-one-*"),
         ("\u{fc}ber", "\u{fc}*"),
     ] {
-        let found = config.settings_of(&floe::Name::new(name).unwrap()).unwrap();
+        let found = config.settings_of(&Name::new(name).unwrap()).unwrap();
         assert_eq!(found.rule.to_string(), rule, "{name}");
     }
 }
@@ -839,7 +839,7 @@ fn only_the_keys_of_the_name_that_is_used_are_read() {
         [sealed("*", nowhere), sealed("a-*", nowhere), sealed("a-b*", key), sealed("plain", key)].concat();
     std::fs::write(&path, format!("realm = \"r\"\n{text}")).unwrap();
     let seals = |name: &str| {
-        let name = floe::Name::new(name).unwrap();
+        let name = Name::new(name).unwrap();
         let config = Config::load_for(&path, Some(&name))?;
         Ok::<_, ConfigError>(config.settings_of(&name).unwrap().definition.form().unwrap().can_encode())
     };
