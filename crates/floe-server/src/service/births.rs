@@ -16,7 +16,7 @@ use crate::config::NewNames;
 use crate::status::{Refusal, Status};
 
 /// How many names are known by their letters alone, and how many refused ones the log is told of: both are for people.
-const LIKE: usize = 100_000;
+const LIKE: usize = 10_000;
 const REFUSED: usize = 1_000;
 
 /// What is known of the names that the ledger holds.
