@@ -114,7 +114,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Token,
     },
-    /// Print the default configuration, or check a file
+    /// Print the default configuration, write a file to begin with, or check one
     Config(Config),
     /// Run a simulated fleet through faults, and say whether an ID is ever handed out twice
     ///
@@ -435,9 +435,12 @@ pub(crate) struct Config {
     /// Print every setting with its default
     #[arg(long)]
     pub(crate) defaults: bool,
-    /// Check this file, and say what is wrong with it
+    /// Check this file, and say what is wrong with it; also against the ledger, where that can be reached
     #[arg(long, value_name = "FILE")]
     pub(crate) check: Option<PathBuf>,
+    /// Write a short file to begin with, to FILE or to floe.toml; one that is there stays as it is
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "floe.toml")]
+    pub(crate) new: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -1,24 +1,85 @@
-//! `floe config`: the defaults, and what is wrong with a file.
+//! `floe config`: the defaults, a file to begin with, and what is wrong with a file.
 
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+use floe::ledger::Ledger;
 use floe_server::Config;
 
 use crate::arguments;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::names;
+use crate::place;
 use crate::table::print;
 
 pub(crate) fn run(arguments: &arguments::Config) -> Outcome {
-    match &arguments.check {
-        None => print(&Config::defaults_text()),
-        Some(file) => {
-            let config = Config::load(file)?;
-            config.check()?;
-            config.check_files()?;
-            let names = match config.names.len() {
-                0 => "no name yet, without which `floe serve` does not start".to_owned(),
-                1 => "1 name".to_owned(),
-                count => format!("{count} names"),
-            };
-            print(&format!("{} is valid: realm {}, {names}\n", file.display(), config.realm))
-        }
+    match (&arguments.check, &arguments.new) {
+        (Some(file), _) => check(file),
+        (None, Some(file)) => begin(file),
+        (None, None) => print(&Config::defaults_text()),
     }
+}
+
+fn check(file: &Path) -> Outcome {
+    let config = Config::load_checked(file)?;
+    against_ledger(&config, file)?;
+    let names = match config.names.len() {
+        0 => "no name yet, without which `floe serve` does not start".to_owned(),
+        1 => "1 name".to_owned(),
+        count => format!("{count} names"),
+    };
+    print(&format!("{} is valid: realm {}, {names}\n", file.display(), config.realm))
+}
+
+/// Compares what the file says of names with what the ledger has, where it can be asked: a name that differs is refused by
+/// every call.
+fn against_ledger(config: &Config, file: &Path) -> Outcome {
+    if place::is_new(config) || config.names.is_empty() {
+        return Ok(());
+    }
+    let stored = config.open_existing_ledger().map_err(Failure::new).and_then(|ledger| {
+        let names = names::stored(&*ledger)?;
+        Ok((names, ledger.describe()))
+    });
+    let (stored, ledger) = match stored {
+        Ok(found) => found,
+        Err(why) => {
+            anstream::eprintln!("note: the names were not compared with the ledger: {}", why.cause());
+            return Ok(());
+        }
+    };
+    let rules = config.rules();
+    let differs = stored.iter().filter_map(|(name, text)| {
+        let settings = rules(name)?;
+        let asked = settings.definition.to_string();
+        (asked != *text).then(|| {
+            format!(
+                "{}: name `{name}`: it is bound to another definition:\n  in {ledger}: {text}\n  in the file: {asked}",
+                file.display()
+            )
+        })
+    });
+    let differs: Vec<_> = differs.collect();
+    if differs.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(differs.join("\n       "))
+        .hint("configure what the ledger has, or take a new name: what a name is never changes"))
+}
+
+/// Writes a file to begin with, and never over one that is there.
+fn begin(file: &Path) -> Outcome {
+    let shown = file.display();
+    let mut made =
+        OpenOptions::new().write(true).create_new(true).open(file).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                Failure::new(format_args!("{shown} is there already, and stays as it is"))
+                    .hint("name another file, or remove that one first")
+            }
+            _ => Failure::new(format_args!("{shown} cannot be written: {error}")),
+        })?;
+    made.write_all(Config::starter_text().as_bytes())
+        .map_err(|error| Failure::new(format_args!("{shown} cannot be written: {error}")))?;
+    print(&format!("wrote {shown}: read it, change it, check it with floe config --check {shown}\n"))
 }

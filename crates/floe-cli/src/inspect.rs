@@ -101,7 +101,8 @@ impl Named {
         };
         // The configuration has the keys of a sealed form.
         let configured = match place.ledger.config {
-            Some(_) => configured(&place.ledger.settings()?, &name)?,
+            Some(_) => configured(&place.ledger.settings_for(Some(&name))?, &name)?
+                .map(|settings| settings.definition),
             None => None,
         };
         let same = |configured: &Definition| configured.to_string() == stored.to_string();

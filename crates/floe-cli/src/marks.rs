@@ -55,13 +55,13 @@ fn marks(ledger: &dyn Ledger) -> Outcome<Vec<(String, u64)>> {
 pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let name = Name::new(&arguments.name)?;
     arguments.shape.definition()?;
-    let mut config = arguments.ledger.settings()?;
+    let mut config = arguments.ledger.settings_for(Some(&name))?;
     arguments.cache.set(&mut config);
     if arguments.dry_run {
         // What writes nothing makes no cache.
         config.cache = None;
     }
-    let configured = place::configured(&config, &name)?;
+    let configured = place::configured(&config, &name)?.map(|settings| settings.definition);
     let described = configured.is_some() || !arguments.shape.is_empty();
     if !described && place::is_new(&config) {
         arguments
@@ -74,7 +74,13 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
         let definition = arguments.shape.settle(&name, None, configured.clone())?;
         let position = position(&name, &definition, &arguments.to)?;
         if arguments.dry_run {
-            return would(&name, &definition, None, position);
+            return would(
+                &name,
+                &definition,
+                None,
+                position,
+                &format!("realm {} of a new ledger", config.realm),
+            );
         }
     }
     // A system that is to be replaced has handed out IDs before floe has anything: a ledger can begin here.
@@ -88,8 +94,15 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
         return Err(Failure::new(format_args!("there is no name {name} in {}", ledger.describe()))
             .hint(begin(&name, &arguments.to, "")));
     }
-    let definition = arguments.shape.settle(&name, stored, configured)?;
+    let definition = arguments.shape.settle(&name, stored.clone(), configured)?;
+    if let Some(stored) =
+        stored.map(|stored| stored.to_string()).filter(|stored| *stored != definition.to_string())
+    {
+        return Err(bound_otherwise(&name, &stored, &definition));
+    }
     let position = position(&name, &definition, &arguments.to)?;
+    // What is raised in one realm, or ledger, is raised in no other.
+    let place = format!("realm {} of {}", config.realm, ledger.describe());
     let key = Key::name(&name);
     let mark = if new { 0 } else { mark_of(&*ledger, &key)? };
     if position < mark {
@@ -98,32 +111,39 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     // Listed before the raise: who runs then is who holds lower numbers.
     let running = slots::running(&*ledger)?;
     if arguments.dry_run {
-        would(&name, &definition, (!new).then_some(mark), position)?;
+        would(&name, &definition, (!new).then_some(mark), position, &place)?;
         note_running(&running, &name, &definition, mark);
         return Ok(());
     }
     let bound = ledger.bind(&name, &definition.to_string(), true)?;
     if bound != definition.to_string() {
-        return Err(Failure::new(format_args!(
-            "the name {name} has come into being meanwhile as something else:\n  the ledger has it as  {bound}\n  asked for             {definition}"
-        ))
-        .hint("take another name: what a name is never changes"));
+        // Somebody was faster.
+        return Err(bound_otherwise(&name, &bound, &definition));
     }
     let before = ledger.raise(&key, position)?;
     if before > position {
         return Err(too_low(&name, &definition, before, &arguments.to));
     }
     let next = next_id(&definition, position);
-    print(&format!("raised {name}: its next ID was {}, and is {next}\n", next_id(&definition, before)))?;
+    let was = next_id(&definition, before);
+    print(&format!("raised {name} in {place}: its next ID was {was}, and is {next}\n"))?;
     note_running(&running, &name, &definition, before);
     Ok(())
 }
 
 /// Says what a raise from `mark` (`None`: the name is new) would do.
-fn would(name: &Name, definition: &Definition, mark: Option<u64>, position: u64) -> Outcome {
+fn would(name: &Name, definition: &Definition, mark: Option<u64>, position: u64, place: &str) -> Outcome {
     let made = if mark.is_none() { format!("make {name} a `{definition}`, and ") } else { String::new() };
     let (was, next) = (next_id(definition, mark.unwrap_or(0)), next_id(definition, position));
-    print(&format!("would {made}raise {name}: its next ID was {was}, and would be {next}\n"))
+    print(&format!("would {made}raise {name} in {place}: its next ID was {was}, and would be {next}\n"))
+}
+
+/// Every call on a server would be refused so.
+fn bound_otherwise(name: &Name, stored: &str, asked: &Definition) -> Failure {
+    Failure::new(format_args!(
+        "the name {name} is bound to another definition:\n  the ledger has it as  {stored}\n  asked for             {asked}"
+    ))
+    .hint("configure the one in the ledger, or take another name: what a name is never changes")
 }
 
 const NO_LEDGER: &str = "name the ledger with --data-dir or --ledger; or, where it is to begin here, ";
@@ -179,14 +199,11 @@ const FIRST: u64 = 1;
 fn next_id(definition: &Definition, mark: u64) -> String {
     let next = match definition.unformed() {
         Definition::Snowflake { .. } => return "by the clock".to_owned(),
-        Definition::Segment { increment, offset } => {
-            increment.checked_mul(mark).and_then(|past| past.checked_add(*offset))
-        }
-        Definition::Counter => mark.checked_add(FIRST),
+        counted @ (Definition::Segment { .. } | Definition::Counter) => counted.number_at(mark),
         Definition::Dated(shape) => return next_dated(shape, mark),
         _ => return "by itself".to_owned(),
     };
-    let Some(next) = next.filter(|next| *next <= MAX_MARK) else { return "none: used up".to_owned() };
+    let Some(next) = next else { return "none: used up".to_owned() };
     match definition.form().filter(|form| form.can_encode()) {
         // A form may be for smaller numbers.
         Some(form) => match form.encode(next, &mut Buffer::new()) {
@@ -207,6 +224,9 @@ fn next_dated(shape: &DatedShape, mark: u64) -> String {
 
 /// The position from which on every ID is at least `to`.
 fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
+    if definition.position_of(0).is_some() {
+        return id(to).map(|id| definition.position_of(id).unwrap_or(0));
+    }
     let position = match definition.unformed() {
         Definition::Snowflake { .. } => {
             return Err(Failure::new(format_args!(
@@ -218,10 +238,6 @@ fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
                  name with --kind segment",
             ));
         }
-        Definition::Segment { increment, offset } => {
-            id(to)?.saturating_sub(*offset).div_ceil((*increment).max(1))
-        }
-        Definition::Counter => id(to)?.saturating_sub(FIRST),
         dated @ Definition::Dated(_) => match Inspected::read(to, dated)? {
             Inspected::Dated { shape, day, number, .. } => {
                 let position = shape.position(day, number.max(FIRST));

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
 }
 
 fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Outcome {
-    let mut config = arguments.place.ledger.settings()?;
+    let mut config = arguments.place.ledger.settings_for(Some(name))?;
     arguments.cache.set(&mut config);
     place::set(&mut config, "worker", arguments.worker.as_deref())?;
     let configured = place::configured(&config, name)?;
@@ -65,11 +65,16 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     let floe = builder.open(ledger).map_err(Failure::new)?;
     let stored = floe.stored(name).map_err(Failure::new)?;
     let new = stored.is_none();
+    let begins_at = configured.as_ref().and_then(|settings| settings.first);
+    let configured = configured.map(|settings| settings.definition);
     let definition = with_key(arguments.shape.settle(name, stored, configured)?)?;
     // One call's own step: nothing is reserved beyond what is asked for, give or take the spare.
     let step = arguments.count.min(1_000_000);
     let taste = Taste { min_step: step, max_step: step, ..Taste::default() };
     let handle = floe.define(name, &definition, &taste).map_err(Failure::new)?;
+    if let Some(begins_at) = begins_at {
+        floe.begin_at(&handle, begins_at).map_err(Failure::new)?;
+    }
     // In a ledger that holds names already, a new one may be a slip of the pen, and it stays.
     if new && !first {
         anstream::eprintln!("note: {name} is a new name, and is for ever: {definition}");

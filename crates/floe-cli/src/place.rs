@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use floe::{Definition, Name, UnixMillis};
-use floe_server::{Config, ConfigError, NameRule, NameSettings};
+use floe::{Name, UnixMillis};
+use floe_server::{Config, ConfigError, NameSettings};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
@@ -18,12 +18,18 @@ impl From<ConfigError> for Failure {
 }
 
 impl arguments::Ledger {
-    /// All settings, these flags applied.
+    /// All settings of a server, these flags applied.
     pub(crate) fn settings(&self) -> Outcome<Config> {
-        let mut config = match &self.config {
-            Some(file) => Config::load(file)?,
-            None => Config::standalone(),
-        };
+        self.applied(self.config.as_deref().map(Config::load))
+    }
+
+    /// The settings for a command about `name`, or about none, these flags applied. Only that name's keys are read.
+    pub(crate) fn settings_for(&self, name: Option<&Name>) -> Outcome<Config> {
+        self.applied(self.config.as_deref().map(|file| Config::load_for(file, name)))
+    }
+
+    fn applied(&self, loaded: Option<Result<Config, ConfigError>>) -> Outcome<Config> {
+        let mut config = loaded.transpose()?.unwrap_or_else(Config::standalone);
         if let Some(dir) = &self.data_dir {
             config.ledger = None;
             config.data_dir = dir.clone();
@@ -36,7 +42,7 @@ impl arguments::Ledger {
 
     /// The ledger itself, which has to be there already: a command that only looks makes none, and no cache either.
     pub(crate) fn existing(&self) -> Outcome<Open> {
-        existing(&Config { cache: None, ..self.settings()? })
+        existing(&Config { cache: None, ..self.settings_for(None)? })
     }
 }
 
@@ -129,14 +135,11 @@ pub(crate) fn open_or_make(config: &Config) -> Outcome<Open> {
     Ok(ledger)
 }
 
-/// What the configuration says of `name`: with a file, only the names that it lists exist.
-pub(crate) fn configured(config: &Config, name: &Name) -> Outcome<Option<Definition>> {
+/// What the configuration says of `name`, as a server would find it: with a file, only the names that it lists exist.
+pub(crate) fn configured(config: &Config, name: &Name) -> Outcome<Option<NameSettings>> {
     let Some(file) = &config.file else { return Ok(None) };
-    let covering = config.names.iter().filter(|settings| settings.rule.covers(name.as_str()));
-    // An exact name goes before the patterns.
-    let exact = |settings: &&NameSettings| u8::from(matches!(settings.rule, NameRule::Pattern(_)));
-    match covering.min_by_key(exact) {
-        Some(settings) => Ok(Some(settings.definition.clone())),
+    match config.settings_of(name) {
+        Some(settings) => Ok(Some(settings.clone())),
         None => Err(Failure::new(format_args!("{} lists no name {name}", file.display()))
             .hint(format_args!("add [[name]] with name = \"{name}\" to it, or leave --config out"))),
     }

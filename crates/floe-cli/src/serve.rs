@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
 }
 
 fn settings(arguments: &arguments::Serve) -> Result<Config, Failure> {
-    let mut config = arguments.ledger.settings()?;
+    let mut config =
+        arguments.ledger.settings().map_err(|failure| all_wrong(arguments).unwrap_or(failure))?;
     arguments.cache.set(&mut config);
     let listen = (!arguments.listen.is_empty()).then(|| arguments.listen.join(","));
     set(&mut config, "listen", listen.as_deref())?;
@@ -58,4 +59,20 @@ fn serve(config: Config) -> Outcome {
         ServeError::Config(error) => error.into(),
         other => Failure::new(other),
     })
+}
+
+/// All that is wrong with a file that cannot be read. Where a flag overrides the file, what is wrong with the two together is
+/// not known before the file can be read.
+fn all_wrong(arguments: &arguments::Serve) -> Option<Failure> {
+    let arguments::Serve { ledger, cache, listen, mysql, worker, window, insecure, .. } = arguments;
+    let place = ledger.data_dir.is_some() || ledger.url.is_some() || ledger.realm.is_some();
+    let overrides = place
+        || cache.cache.is_some()
+        || *insecure
+        || worker.is_some()
+        || window.is_some()
+        || !listen.is_empty()
+        || !mysql.is_empty();
+    let file = ledger.config.as_ref().filter(|_| !overrides)?;
+    floe_server::Config::load_checked(file).err().map(Failure::from)
 }

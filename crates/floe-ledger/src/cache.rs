@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use floe::ledger::{AtHand, Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
+use floe::ledger::{AtHand, Elsewhere, Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 
 use self::refill::{Gates, token};
@@ -449,6 +449,11 @@ impl Ledger for Cache {
             }
         }
         inner.store.seen_from_here(&records)
+    }
+
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        self.inner.check()?;
+        self.inner.heard(self.inner.upstream()?.in_other_realms(name))
     }
 
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {

@@ -8,7 +8,7 @@
 //! Hashes are compared in constant time and all of them each time. No secret is kept, logged, or shown in an error.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
@@ -42,7 +42,16 @@ pub(crate) struct Access {
 
 /// Who calls. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Caller(Who);
+pub(crate) struct Caller(Who, Option<Origin>);
+
+/// Where a call comes from, for the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// What is spoken.
+    pub(crate) protocol: &'static str,
+    /// The other end; a unix socket has none.
+    pub(crate) peer: Option<SocketAddr>,
+}
 
 #[derive(Clone)]
 enum Who {
@@ -85,7 +94,11 @@ impl Access {
         let bearer = |settings: &TokenSettings| {
             Arc::new(Bearer { settings: settings.clone(), minted: metrics.minted_with(&settings.name) })
         };
-        Self { bearers: tokens.iter().map(bearer).collect(), rows: rows.to_vec(), strangers: Strangers::default() }
+        Self {
+            bearers: tokens.iter().map(bearer).collect(),
+            rows: rows.to_vec(),
+            strangers: Strangers::default(),
+        }
     }
 
     /// Whether callers are asked who they are.
@@ -95,7 +108,7 @@ impl Access {
 
     /// Who has shown nothing.
     pub(crate) fn unknown(&self) -> Caller {
-        Caller(if self.asks() { Who::Nobody } else { Who::Anybody })
+        Caller(if self.asks() { Who::Nobody } else { Who::Anybody }, None)
     }
 
     /// Who shows this secret.
@@ -120,12 +133,13 @@ impl Access {
             is_row |= row.hash.0.ct_eq(&shown.0);
         }
         if bool::from(is_row) && !token.is_empty() {
-            return Some(Caller(Who::Visitor(name.into())));
+            return Some(Caller(Who::Visitor(name.into()), caller.1));
         }
         if !self.asks() {
             return self.rows.is_empty().then(|| caller.clone());
         }
-        let caller = if caller.check().is_ok() { caller.clone() } else { self.token(token.as_bytes()) };
+        let shown = || self.token(token.as_bytes()).at(caller);
+        let caller = if caller.check().is_ok() { caller.clone() } else { shown() };
         caller.sees(name).then_some(caller)
     }
 
@@ -151,7 +165,7 @@ impl Access {
             bearer.settings.certificate.as_ref().is_some_and(|certificate| names.contains(certificate))
         };
         let bearer = self.bearers.iter().find(listed);
-        bearer.map_or_else(|| self.unknown(), |bearer| Caller(Who::Bearer(Arc::clone(bearer))))
+        bearer.map_or_else(|| self.unknown(), |bearer| Caller(Who::Bearer(Arc::clone(bearer)), None))
     }
 
     /// Who sends a request with these headers on a connection of `peer`: `Authorization: Bearer <token>`, or `Basic`
@@ -161,7 +175,7 @@ impl Access {
         match (self.asks(), shown.next(), shown.next()) {
             (false, ..) | (true, None, _) => peer.clone(),
             (true, Some(value), None) => {
-                secret(value).map_or_else(|| self.stranger(), |secret| self.token(&secret))
+                secret(value).map_or_else(|| self.stranger(), |secret| self.token(&secret)).at(peer)
             }
             (true, Some(_), Some(_)) => self.stranger(),
         }
@@ -178,13 +192,13 @@ impl Access {
             found.conditional_assign(&index, matched);
         }
         let bearer = usize::try_from(found).ok().and_then(|found| self.bearers.get(found));
-        bearer.map_or_else(|| self.stranger(), |bearer| Caller(Who::Bearer(Arc::clone(bearer))))
+        bearer.map_or_else(|| self.stranger(), |bearer| Caller(Who::Bearer(Arc::clone(bearer)), None))
     }
 
     /// Who has shown what is no token, of which the log is told.
     fn stranger(&self) -> Caller {
         self.strangers.tell(PEER.try_with(|peer| *peer).unwrap_or_default());
-        Caller(Who::Stranger)
+        Caller(Who::Stranger, None)
     }
 }
 
@@ -196,7 +210,32 @@ impl Caller {
 
     /// Where nothing is known, not even that nobody is asked.
     fn nobody() -> Self {
-        Self(Who::Nobody)
+        Self(Who::Nobody, None)
+    }
+
+    /// The same caller on a connection that comes from there.
+    pub(crate) fn from(self, origin: Origin) -> Self {
+        Self(self.0, Some(origin))
+    }
+
+    /// The same caller on the connection of `other`.
+    pub(crate) fn at(self, other: &Self) -> Self {
+        Self(self.0, other.1)
+    }
+
+    /// What a log says of a call: who calls, in which protocol, and from where.
+    pub(crate) fn shown(&self) -> String {
+        let who = match &self.0 {
+            Who::Bearer(bearer) => format!("the token `{}`", bearer.settings.name),
+            Who::Visitor(_) => "a client of tinyid".to_owned(),
+            Who::Anybody | Who::Nobody | Who::Stranger => "a client".to_owned(),
+        };
+        match self.1 {
+            Some(Origin { protocol, peer: Some(peer) }) => format!("{who} over {protocol} from {peer}"),
+            Some(Origin { protocol, peer: None }) => format!("{who} over {protocol} on a unix socket"),
+            // Only the names that are listed are opened without a call.
+            None => "the configuration, at the start".to_owned(),
+        }
     }
 
     /// Refuses who is unknown.

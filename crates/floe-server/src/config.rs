@@ -23,6 +23,8 @@ mod endpoint;
 mod ledger;
 mod names;
 mod reader;
+mod rules;
+mod starter;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -33,7 +35,8 @@ pub(crate) use endpoint::Spoken;
 use endpoint::endpoints;
 pub use names::{NameRule, NameSettings};
 pub use reader::ConfigError;
-use reader::{Document, Section};
+use reader::{Complaints, Document, Section};
+pub(crate) use rules::RuleIndex;
 pub use tls::TlsSettings;
 pub use tokens::{NativeHash, NewToken, TinyIdToken, TokenHash, TokenSettings};
 
@@ -99,6 +102,9 @@ pub struct Config {
     pub default_names: DefaultNames,
     /// The names and patterns that exist, in the order of the file.
     pub names: Vec<NameSettings>,
+    /// What to do about a name that the ledger does not know; `None` is [`NewNames::AskForFirst`] where other machines
+    /// can ask, and else [`NewNames::FromOne`].
+    pub new_names: Option<NewNames>,
     /// Who may mint what; with none, nobody is asked.
     pub tokens: Vec<TokenSettings>,
     /// The rows of tinyid's table of tokens; with none, its clients' token is looked at only where there are
@@ -173,6 +179,17 @@ pub struct DefaultNames {
     pub katsubushi: String,
 }
 
+/// What a server does about a name that may be minted under and that the ledger does not know yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NewNames {
+    /// It makes none.
+    Refuse,
+    /// It makes a segment and a counter only where their first number was told.
+    AskForFirst,
+    /// It makes them, and they begin at 1 (a segment at its offset) unless their first number was told.
+    FromOne,
+}
+
 /// How to log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogSettings {
@@ -189,6 +206,11 @@ pub enum LogFormat {
     Text,
     /// For machines: one JSON object a line.
     Json,
+}
+
+impl NewNames {
+    const WORDS: &[(&str, Self)] =
+        &[("refuse", Self::Refuse), ("ask for first", Self::AskForFirst), ("from 1", Self::FromOne)];
 }
 
 impl Default for Limits {
@@ -270,6 +292,7 @@ impl Config {
             log: LogSettings::default(),
             default_names: DefaultNames::default(),
             names: Vec::new(),
+            new_names: None,
             tokens: Vec::new(),
             tiny_id_tokens: Vec::new(),
             kinds: Kinds::new(),
@@ -298,13 +321,34 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], as for [`load`](Self::load).
     pub fn load_with(file: &Path, kinds: Kinds) -> Result<Self, ConfigError> {
-        let shown = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| {
-            ConfigError::one(format!(
-                "{shown}: the configuration cannot be read ({error}): give the path of a TOML file in UTF-8, or leave it out and names come into being on first use"
-            ))
-        })?;
-        Self::parse_with(&text, file, kinds)
+        Self::parse_with(&text_of(file)?, file, kinds)
+    }
+
+    /// Reads a file for a command that serves nobody. Of the keys of sealed forms it reads those of `name`, if any: the others
+    /// may be on another machine, and names with such a form cannot be minted from then.
+    ///
+    /// # Errors
+    /// [`ConfigError`], as for [`load`](Self::load).
+    pub fn load_for(file: &Path, name: Option<&Name>) -> Result<Self, ConfigError> {
+        let wanted = name.map_or(KeysOf::None, KeysOf::Name);
+        let (config, complaints) = Self::examine(&text_of(file)?, file, Kinds::new(), wanted)?;
+        ConfigError::unless_empty(complaints.problems).map(|()| config)
+    }
+
+    /// Reads a file and [checks](Self::check) it, its [files](Self::check_files) too. All that is wrong is said at once, also
+    /// where a part of it could not be read; what may only follow from such a part is left out.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with every complaint.
+    pub fn load_checked(file: &Path) -> Result<Self, ConfigError> {
+        let (config, complaints) = Self::examine(&text_of(file)?, file, Kinds::new(), KeysOf::All)?;
+        let found = check::problems(&config, &complaints);
+        let mut problems = complaints.problems;
+        problems.extend(found);
+        if let Err(files) = config.check_files() {
+            problems.extend(files.problems().iter().cloned());
+        }
+        ConfigError::unless_empty(problems).map(|()| config)
     }
 
     /// Reads the text of a file.
@@ -322,6 +366,17 @@ impl Config {
     }
 
     fn parse_with(text: &str, file: &Path, kinds: Kinds) -> Result<Self, ConfigError> {
+        let (config, complaints) = Self::examine(text, file, kinds, KeysOf::All)?;
+        ConfigError::unless_empty(complaints.problems).map(|()| config)
+    }
+
+    /// Reads as much of a file's text as can be read, and what there is to say of the rest.
+    fn examine(
+        text: &str,
+        file: &Path,
+        kinds: Kinds,
+        keys: KeysOf<'_>,
+    ) -> Result<(Self, Complaints), ConfigError> {
         let shown = file.display().to_string();
         let document = Document::new(&shown, text);
         let root = document.root()?;
@@ -334,9 +389,11 @@ impl Config {
             );
         }
         config.read(&section);
-        let mut names = Vec::new();
+        let wanted = keys.among(&section.texts("name", "name"));
+        let (mut names, mut place) = (Vec::new(), 0);
         section.tables("name", |section| {
-            names.extend(names::read(section, &config.kinds));
+            names.extend(names::read(section, &config.kinds, wanted(place)));
+            place += 1;
             config.read_of_sharding_sphere(section);
         });
         names::complain_about_doubles(&document, &names);
@@ -346,11 +403,10 @@ impl Config {
         let mut rows = Vec::new();
         section.tables("tiny_id_token", |section| rows.extend(tokens::read_row(section)));
         section.finish();
-        document.finish()?;
         config.names = names.into_iter().map(|(_, name)| name).collect();
         config.tokens = tokens.into_iter().map(|(_, token)| token).collect();
         config.tiny_id_tokens = rows;
-        Ok(config)
+        Ok((config, document.complaints()))
     }
 
     /// Changes one of the outermost settings, as a command line does: `set("window", "3s")`. The value is written as
@@ -422,6 +478,24 @@ impl Config {
         self.file.is_none() && embedded && !self.endpoints().any(|(_, endpoint)| endpoint.is_exposed())
     }
 
+    /// What is done about a name that the ledger does not know. (A new name that begins at 1 repeats the IDs of a system
+    /// that it replaces, so other machines' clients get none by a slip of the pen.)
+    pub fn on_new_names(&self) -> NewNames {
+        let exposed = || self.endpoints().any(|(_, endpoint)| endpoint.is_exposed());
+        self.new_names.unwrap_or_else(|| if exposed() { NewNames::AskForFirst } else { NewNames::FromOne })
+    }
+
+    /// What is configured for `name`: its own `[[name]]`, else the longest pattern that covers it.
+    pub fn settings_of(&self, name: &Name) -> Option<&NameSettings> {
+        self.rules()(name.as_str())
+    }
+
+    /// As [`settings_of`](Self::settings_of), for those who ask for many names.
+    pub fn rules<'c>(&'c self) -> impl Fn(&str) -> Option<&'c NameSettings> {
+        let index = RuleIndex::new(self.names.iter().map(|settings| &settings.rule));
+        move |name| index.find(name).and_then(|at| self.names.get(at))
+    }
+
     /// Every endpoint that was asked for, and what is spoken there.
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = (Spoken, &Endpoint)> {
         let settings: [(_, &[Endpoint]); 6] = [
@@ -435,6 +509,11 @@ impl Config {
         settings
             .into_iter()
             .flat_map(|(spoken, endpoints)| endpoints.iter().map(move |endpoint| (spoken, endpoint)))
+    }
+
+    /// A short configuration to begin with, for people: valid as it is, with what a first file needs and why.
+    pub fn starter_text() -> &'static str {
+        starter::TEXT
     }
 
     /// Every default, as commented TOML that reads back as the defaults.
@@ -517,6 +596,8 @@ impl Config {
         section.set("instance", &mut self.instance, |value| name(value).map(Some));
         section.set("threads", &mut self.threads, |value| within(1..=256)(value).map(Some));
         section.set("mysql", &mut self.mysql, |value| endpoints(value).map(Some));
+        section
+            .set("new_names", &mut self.new_names, |value| reader::one_of(NewNames::WORDS)(value).map(Some));
         section.table("clock", |section| {
             let clock = &mut self.clock;
             section.set("max_hold", &mut clock.max_hold, duration_within(Duration::ZERO..=day * 366));
@@ -555,6 +636,44 @@ impl Config {
             section.set("drain_timeout", &mut limits.drain_timeout, drain());
         });
     }
+}
+
+/// Whose keys a file is read with.
+#[derive(Clone, Copy)]
+enum KeysOf<'n> {
+    All,
+    Name(&'n Name),
+    None,
+}
+
+impl KeysOf<'_> {
+    /// Whether the keys are wanted of the `[[name]]` at a place, of those whose names and patterns these are.
+    fn among(self, rules: &[Option<&str>]) -> impl Fn(usize) -> bool + use<> {
+        let chosen = match self {
+            Self::Name(name) => {
+                let mut index = RuleIndex::default();
+                for (at, rule) in rules.iter().enumerate() {
+                    // One that is no rule is complained about where it is read.
+                    if let Some(rule) = rule.and_then(|rule| NameRule::parse(rule).ok()) {
+                        index.add(at, &rule);
+                    }
+                }
+                index.find(name.as_str())
+            }
+            Self::All | Self::None => None,
+        };
+        let all = matches!(self, Self::All);
+        move |place| all || chosen == Some(place)
+    }
+}
+
+fn text_of(file: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(file).map_err(|error| {
+        let shown = file.display();
+        ConfigError::one(format!(
+            "{shown}: the configuration cannot be read ({error}): give the path of a TOML file in UTF-8, or leave it out and names come into being on first use"
+        ))
+    })
 }
 
 #[cfg(feature = "cache")]

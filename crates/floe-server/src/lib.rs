@@ -23,8 +23,8 @@ mod thrift;
 
 pub use config::{
     ClockSettings, Config, ConfigError, DefaultNames, Endpoint, Limits, LogFormat, LogSettings, NameRule,
-    NameSettings, NativeHash, NewToken, TinyIdToken, TlsSettings, TokenHash, TokenSettings, parse_duration,
-    show_duration,
+    NameSettings, NativeHash, NewNames, NewToken, TinyIdToken, TlsSettings, TokenHash, TokenSettings,
+    parse_duration, show_duration,
 };
 pub use log::json_line;
 pub use server::{ServeError, Started, run, serve};

@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +25,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use crate::access::{PEER, Peer};
+use crate::access::{Origin, PEER, Peer};
 use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
 use crate::http::{self, Plain};
 use crate::memcached::{Binary, Text};
@@ -47,7 +48,7 @@ use detect::{Detected, Protocol, detect};
 use guard::Guard;
 use rewound::Rewound;
 pub(crate) use sockets::Port;
-use sockets::{Door, Socket, Stream, accept_any, is_local};
+use sockets::{Door, Socket, Stream, accept_any, is_local, peer_of};
 use tls::Tls;
 pub(crate) use tls::check as check_tls;
 
@@ -187,7 +188,7 @@ impl Front {
             // An answer is one small packet, and must not wait for another.
             let _ = stream.set_nodelay(true);
         }
-        let address = sockets::address(&stream);
+        let address = peer_of(&stream).map(|peer| peer.ip());
         if let Err(error) = PEER.scope(address, self.converse(stream, door, served, ending)).await {
             tracing::debug!("a connection ended: {error}");
         }
@@ -206,13 +207,12 @@ impl Front {
         else {
             return Ok(());
         };
-        let (local, address) = (is_local(&stream), sockets::address(&stream));
+        let (local, from) = (is_local(&stream), peer_of(&stream));
         let access = served.service.access();
         let mut stream = Rewound::new(first, stream);
         match (protocol, &self.tls) {
             (Protocol::Tls, Some(tls)) => {
-                let from = Peer { caller: access.unknown(), local, address };
-                Box::pin(self.within_tls(tls, stream, spoken, from, served, ending)).await
+                Box::pin(self.within_tls(tls, stream, spoken, (local, from), served, ending)).await
             }
             (Protocol::Tls, None) => {
                 self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
@@ -224,22 +224,16 @@ impl Front {
                     Some(tls) if exposed && !tls.plain() => mysql::Tls::Required,
                     Some(_) => mysql::Tls::Offered,
                 };
-                Box::pin(self.speak_mysql(stream, offer, &served, ending.others)).await
+                Box::pin(self.speak_mysql(stream, from, offer, &served, ending.others)).await
             }
             (_, Some(tls)) if exposed && !tls.plain() => {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
                 self.part(&mut stream, without_tls(protocol)).await
             }
             _ => {
-                self.speak(
-                    protocol,
-                    stream,
-                    Peer { caller: access.unknown(), local, address },
-                    spoken,
-                    served,
-                    ending,
-                )
-                .await
+                let caller = access.unknown().from(Origin { protocol: protocol.name(), peer: from });
+                let peer = Peer { caller, local, address: from.map(|from| from.ip()) };
+                self.speak(protocol, stream, peer, spoken, served, ending).await
             }
         }
     }
@@ -249,7 +243,7 @@ impl Front {
         tls: &Tls,
         stream: S,
         spoken: Spoken,
-        from: Peer,
+        (local, from): (bool, Option<SocketAddr>),
         served: Served,
         ending: Ending,
     ) -> io::Result<()> {
@@ -257,8 +251,9 @@ impl Front {
         let caller = served.service.access().certificate(&tls::names(stream.get_ref().1));
         let first = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?;
         let Some((protocol, first)) = first else { return Ok(()) };
-        self.speak(protocol, Rewound::new(first, stream), Peer { caller, ..from }, spoken, served, ending)
-            .await
+        let caller = caller.from(Origin { protocol: protocol.name(), peer: from });
+        let peer = Peer { caller, local, address: from.map(|from| from.ip()) };
+        self.speak(protocol, Rewound::new(first, stream), peer, spoken, served, ending).await
     }
 
     async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
@@ -274,6 +269,7 @@ impl Front {
     async fn speak_mysql<S: AsyncRead + AsyncWrite + Unpin + Send>(
         &self,
         mut stream: S,
+        from: Option<SocketAddr>,
         offer: mysql::Tls,
         served: &Served,
         draining: watch::Receiver<bool>,
@@ -282,6 +278,7 @@ impl Front {
         let mut random = [0; 20];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let mut session = Mysql::new(&served.service, offer, &self.limits, id, random);
+        session.comes_from(Origin { protocol: Protocol::Mysql.name(), peer: from });
         let left = session::run(&mut stream, &mut session, &self.limits, draining.clone()).await?;
         if let (Some(hello), Some(tls)) = (left, &self.tls) {
             let mut stream = self.shake_hands(tls, Rewound::new(hello, stream)).await?;

@@ -15,7 +15,7 @@ use floe_wire::mysql::{
 };
 use tokio::time::Instant;
 
-use crate::access::{Caller, MysqlProof};
+use crate::access::{Caller, MysqlProof, Origin};
 use crate::config::Limits;
 use crate::metrics::WireMetrics;
 use crate::service::{Service, Wire};
@@ -179,10 +179,16 @@ impl Mysql {
         }
     }
 
+    /// Where the connection comes from.
+    pub(crate) fn comes_from(&mut self, origin: Origin) {
+        self.connected = self.connected.clone().from(origin);
+        self.caller = self.connected.clone();
+    }
+
     /// TLS has begun, with a client whose certificate names `caller`.
     pub(crate) fn secured(&mut self, caller: Caller) {
         self.tls = Tls::Begun;
-        self.connected = caller;
+        self.connected = caller.at(&self.connected);
     }
 
     /// What both sides may do, of which the client chooses.
@@ -246,6 +252,7 @@ impl Mysql {
             Plugin::NativePassword => access.mysql(&self.salt, MysqlProof::Native(proof)),
             Plugin::CachingSha2 => access.mysql(&self.salt, MysqlProof::CachingSha2(proof)),
         };
+        self.caller = self.caller.clone().at(&self.connected);
         if let Err(refusal) = self.caller.check() {
             self.refuse(&refusal.into(), replies);
             return Next::Close;

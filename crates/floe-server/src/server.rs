@@ -14,7 +14,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::awaited::{Awaited, Stage};
-use crate::config::{Config, ConfigError, Endpoint, LogFormat, NameRule, NameSettings, Spoken, show_duration};
+use crate::config::{
+    Config, ConfigError, Endpoint, LogFormat, NameRule, NameSettings, NewNames, Spoken, show_duration,
+};
 use crate::listener::{Listeners, Port, Served};
 use crate::metrics::Metrics;
 use crate::service::Service;
@@ -410,7 +412,14 @@ fn greeting(config: &Config, started: &Started) -> String {
         None if started.names_on_first_use => "  names        come into being on first use".to_owned(),
         None => format!("  names        {}", config.names.len()),
     });
-    let name = match config.names.first().map(|name| &name.rule) {
+    // One whose first number is still to be told is not proposed, if there is another.
+    let can_begin = |name: &&NameSettings| {
+        config.on_new_names() == NewNames::FromOne
+            || name.first.is_some()
+            || name.definition.position_of(0).is_none()
+    };
+    let proposed = config.names.iter().find(can_begin).or(config.names.first());
+    let name = match proposed.map(|name| &name.rule) {
         Some(NameRule::Exact(name)) => Some(name.to_string()),
         Some(NameRule::Pattern(prefix)) => Some(format!("{prefix}1")),
         None => started.names_on_first_use.then(|| "orders".to_owned()),
@@ -539,6 +548,8 @@ mod tests {
     fn the_banner_proposes_only_what_can_be_minted() {
         let of = |names: &str| Config::parse(&format!("realm = 'r'\n{names}"), "floe.toml".as_ref()).unwrap();
         assert!(greeted(&Config::standalone()).contains("/v1/mint/orders\n"));
+        let asks = "new_names = 'ask for first'\n[[name]]\nname = 'a'\nkind = 'counter'\n[[name]]\nname = 'b'\nkind = 'counter'\nfirst = 1\n";
+        assert!(greeted(&of(asks)).contains("/v1/mint/b\n"));
         assert!(greeted(&of("[[name]]\nname = 'a'\nkind = 'counter'")).contains("/v1/mint/a\n"));
         assert!(greeted(&of("[[name]]\nname = 'u-*'\nkind = 'counter'")).contains("/v1/mint/u-1\n"));
     }

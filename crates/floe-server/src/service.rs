@@ -15,10 +15,11 @@ use tokio::time::{Instant, timeout};
 
 use crate::access::{Access, Caller};
 use crate::awaited::Awaited;
-use crate::config::Config;
+use crate::config::{Config, NewNames};
 use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
 
+mod births;
 mod date;
 mod inspect;
 mod katsubushi;
@@ -27,6 +28,7 @@ mod opening;
 mod raise;
 mod report;
 
+use births::{Asked, Births};
 pub(crate) use date::DateText;
 use date::Dates;
 pub(crate) use inspect::{Field, Inspection, LeafParts, Opened, Reading};
@@ -61,11 +63,12 @@ pub(crate) struct Service {
     access: Access,
     open: RwLock<HashMap<Box<str>, Known>>,
     /// Names are opened one at a time, so that their bound holds and a ledger that hangs holds one thread.
-    opening: Arc<tokio::sync::Mutex<Born>>,
+    opening: Arc<tokio::sync::Mutex<Births>>,
     on_first_use: AtomicUsize,
     thrift_name: String,
     max_batch: u64,
     max_names: usize,
+    new_names: NewNames,
     max_wait: Duration,
     metrics: Arc<Metrics>,
     katsubushi: Katsubushi,
@@ -105,12 +108,6 @@ pub(crate) struct OpenName {
     mismatch: OnceLock<Arc<str>>,
 }
 
-/// How many names the ledger holds, counted when the first one is about to come into being.
-#[derive(Default)]
-struct Born {
-    bound: Option<usize>,
-}
-
 impl Service {
     /// The service of a configuration on an open ledger.
     pub(crate) fn new(config: &Config, floe: Floe, metrics: Arc<Metrics>, awaited: Awaited) -> Arc<Self> {
@@ -124,6 +121,7 @@ impl Service {
             thrift_name: config.default_names.thrift.to_string(),
             max_batch: config.limits.max_batch,
             max_names: config.limits.max_names,
+            new_names: config.on_new_names(),
             max_wait: config.limits.max_wait,
             metrics,
             katsubushi: Katsubushi::new(config),
@@ -145,8 +143,9 @@ impl Service {
     pub(crate) async fn open_listed(self: &Arc<Self>) {
         let is_there = self.awaited.missing().is_none();
         let now = |definition: &Definition| is_there || !definition.needs_ledger();
+        let nobody = self.access.unknown();
         for (name, definition) in self.rules.listed().filter(|(_, definition)| now(definition)) {
-            if let Err(refusal) = self.open_name(&self.access.unknown(), Wire::Native, name.as_str()).await {
+            if let Err(refusal) = self.open_name(&nobody, Wire::Native, name.as_str(), None).await {
                 tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.detail);
                 if matches!(refusal.status, Status::Busy | Status::Unavailable) {
                     break;

@@ -11,6 +11,7 @@ use crate::form::{Form, FormDefinitionError};
 use crate::id::Id;
 use crate::kind::{NanoIdFormat, NanoIdFormatError, Ulid, Uuid};
 use crate::layout::{Layout, LayoutError};
+use crate::ledger::MAX_MARK;
 
 mod dated;
 mod keys;
@@ -230,6 +231,34 @@ impl Definition {
         }
     }
 
+    /// The position of the first number of a segment or a counter that is at least `number`; `None` of every other kind.
+    ///
+    /// ```
+    /// use floe::Definition;
+    /// let odd = Definition::Segment { increment: 2, offset: 1 };
+    /// assert_eq!(odd.position_of(1_000), Some(500));
+    /// assert_eq!(odd.number_at(500), Some(1_001));
+    /// ```
+    pub fn position_of(&self, number: u64) -> Option<u64> {
+        match self.unformed() {
+            Self::Segment { increment, offset } => {
+                Some(number.saturating_sub(*offset).div_ceil((*increment).max(1)))
+            }
+            Self::Counter => Some(number.saturating_sub(FIRST_OF_A_COUNTER)),
+            _ => None,
+        }
+    }
+
+    /// The number at a position of a segment or a counter; `None` past 2^63 - 1, and of every other kind.
+    pub fn number_at(&self, position: u64) -> Option<u64> {
+        let number = match self.unformed() {
+            Self::Segment { increment, offset } => increment.checked_mul(position)?.checked_add(*offset)?,
+            Self::Counter => position.checked_add(FIRST_OF_A_COUNTER)?,
+            _ => return None,
+        };
+        (number <= MAX_MARK).then_some(number)
+    }
+
     /// Whether the IDs are texts, and no numbers for a wire that has only those.
     pub fn is_text(&self) -> bool {
         self.form().is_some() || !self.kind().is_number()
@@ -328,6 +357,9 @@ impl Definition {
         Ok(())
     }
 }
+
+/// The number at position 0 of a counter.
+const FIRST_OF_A_COUNTER: u64 = 1;
 
 /// The largest increment and offset of a segment.
 const MAX_INCREMENT: u64 = 1 << 32;

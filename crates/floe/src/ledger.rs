@@ -173,6 +173,17 @@ pub struct AtHand {
     pub end: u64,
 }
 
+/// A name of another realm; see [`Ledger::in_other_realms`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Elsewhere {
+    /// The realm.
+    pub realm: String,
+    /// What the name is there.
+    pub definition: String,
+    /// Its mark there; 0 where its kind has none.
+    pub mark: u64,
+}
+
 /// Why a ledger did not do what it was asked.
 ///
 /// Each variant is a different thing to do next; the text names the cause and the way out.
@@ -284,6 +295,16 @@ pub trait Ledger: Send + Sync {
     /// `Unavailable` or `Unfit`.
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
         Ok(None)
+    }
+
+    /// Some other realms of this store that have a name of this text, each with the name's definition and mark there: a
+    /// name that is new here may have been meant there. None from a ledger that does not look.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Unfit`.
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        let _ = name;
+        Ok(Vec::new())
     }
 
     /// The random id that was given to this realm when it was made, for logs and for telling realms apart.

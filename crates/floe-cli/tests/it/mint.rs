@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::client::{mint, unique};
+use crate::client::{agent, get, mint, unique};
 use crate::process::{PATIENCE, Said, Server, floe, run, until};
 
 /// `floe` with these arguments on this data directory.
@@ -251,4 +251,163 @@ fn a_new_name_in_a_ledger_is_announced_once() {
     assert_eq!(said.err, "note: visits is a new name, and is for ever: counter\n");
     assert_eq!(said.numbers(), [1]);
     assert_eq!(mint("visits", "counter").err, "");
+}
+
+/// A file in `dir` with these names on the data directory `data`.
+fn file(dir: &Path, text: &str) -> String {
+    let path = dir.join("floe.toml");
+    let data = dir.join("data");
+    std::fs::write(&path, format!("data_dir = {data:?}\nlisten = \"127.0.0.1:0\"\nmysql = \"off\"\n{text}"))
+        .expect("a file");
+    path.to_str().expect("a path of UTF-8").to_owned()
+}
+
+#[test]
+fn a_raise_says_in_which_realm_and_ledger_it_was() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let raise = |more: &[&str]| {
+        on(dir.path(), &[&["marks", "raise", "orders", "--kind", "segment", "--to", "500"], more].concat())
+    };
+    let data = dir.path().display().to_string();
+    for (more, realm) in [
+        (&["--dry-run"][..], "realm default of a new ledger"),
+        (&[], "realm default of sqlite:"),
+        (&["--realm", "shop", "--dry-run"], "realm shop"),
+    ] {
+        let said = raise(more);
+        assert!(said.code != Some(0) || said.lines()[0].contains(realm), "{said:?}");
+    }
+    let said = on(dir.path(), &["marks", "raise", "orders", "--to", "600"]);
+    assert!(said.lines()[0].contains("realm default of sqlite:") && said.out.contains(&data), "{said:?}");
+}
+
+#[test]
+fn a_name_that_is_bound_otherwise_is_told_before_it_is_served() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let config = file(
+        dir.path(),
+        "realm = \"default\"\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\nincrement = 4\n[[name]]\nname = \"t-*\"\nkind = \"counter\"\n",
+    );
+    let check = || run(&mut floe(["config", "--check", &config]));
+    let raise = |more: &[&str]| {
+        run(floe(["marks", "raise", "tickets", "--to", "1000", "--config", &config]).args(more))
+    };
+    assert!(check().lines()[0].contains("is valid"), "there is no ledger yet");
+    let data = dir.path().join("data");
+    for name in ["tickets", "t-1"] {
+        on(&data, &["marks", "raise", name, "--kind", "segment", "--increment", "2", "--to", "500"]).lines();
+    }
+    let both = ["segment increment=2 offset=1", "segment increment=4 offset=1"];
+    check().refuses(1, &[both[0], both[1], "name `tickets`", "name `t-1`", "counter"]);
+    // The rehearsal is refused as the raise is.
+    let (dry, real) = (raise(&["--dry-run"]), raise(&[]));
+    real.refuses(1, &both);
+    assert_eq!((dry.code, &dry.err, &dry.out), (real.code, &real.err, &real.out));
+    // And where nothing differs, nothing is said of the ledger.
+    std::fs::write(
+        &config,
+        std::fs::read_to_string(&config)
+            .expect("a file")
+            .replace("= 4", "= 2")
+            .replace("counter", "segment\"\nincrement = 2\n#"),
+    )
+    .expect("a file");
+    assert_eq!(check().err, "");
+    assert!(raise(&["--dry-run"]).lines()[0].contains("would be 1001"));
+    let elsewhere = dir.path().join("elsewhere.toml");
+    std::fs::write(&elsewhere, "realm = \"r\"\nledger = \"redis://127.0.0.1:9/0?max_wait=100ms\"\n[[name]]\nname = \"a\"\nkind = \"counter\"\n")
+        .expect("a file");
+    let said = run(&mut floe(["config".as_ref(), "--check".as_ref(), elsewhere.as_os_str()]));
+    assert!(said.lines()[0].contains("is valid") && said.err.contains("were not compared"), "{said:?}");
+}
+
+#[test]
+fn a_command_takes_the_first_number_and_the_longest_pattern_of_the_file() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let config = file(
+        dir.path(),
+        "realm = \"r\"\n[[name]]\nname = \"t*\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n[[name]]\nname = \"tickets-*\"\nkind = \"segment\"\nfirst = 700\n[[name]]\nname = \"sealed\"\nkind = \"counter\"\nform = \"sealed key=1 base62\"\nkeys = { 1 = \"env:FLOE_NO_SUCH_KEY\" }\n",
+    );
+    let mint = |name: &str| run(&mut floe(["mint", name, "--config", &config]));
+    assert_eq!(mint("tickets-1").numbers(), [700]);
+    assert_eq!(mint("tickets-1").numbers(), [701]);
+    assert!(mint("ticket").numbers()[0] > 1 << 40);
+    mint("sealed").refuses(1, &["FLOE_NO_SUCH_KEY"]);
+    for command in [&["names"][..], &["marks", "list"], &["slots"]] {
+        run(floe(command).args(["--config", &config])).lines();
+    }
+}
+
+#[test]
+fn a_file_to_begin_with_is_written_once_and_serves() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let new = |more: &[&str]| run(floe(["config", "--new"]).args(more).current_dir(dir.path()));
+    assert!(new(&[]).lines()[0].contains("floe.toml"));
+    let path = dir.path().join("floe.toml");
+    let text = std::fs::read_to_string(&path).expect("the file");
+    new(&[]).refuses(1, &["floe.toml is there already"]);
+    assert_eq!(std::fs::read_to_string(&path).expect("the file"), text);
+    new(&["other.toml"]).lines();
+    let check = run(floe(["config", "--check", "floe.toml"]).current_dir(dir.path()));
+    assert!(check.lines()[0].contains("2 names"), "{check:?}");
+    let mut serve = floe(["serve", "--config", "floe.toml", "--listen", "127.0.0.1:0", "--mysql", "off"]);
+    let server = Server::spawn(serve.current_dir(dir.path()));
+    assert_eq!(mint(server.url(), "tickets", 1), [1]);
+    mint(server.url(), "orders", 1);
+}
+
+#[test]
+fn the_log_says_which_name_was_born_by_whom_and_at_which_number() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let config = file(
+        dir.path(),
+        "realm = \"r\"\nnew_names = \"ask for first\"\n[[name]]\nname = \"Tickets64\"\nkind = \"segment\"\nfirst = 4001\n[[name]]\nname = \"user-*\"\nkind = \"counter\"\nfirst = 12\n[[name]]\nname = \"t*\"\nkind = \"segment\"\n",
+    );
+    let mut serve = floe(["serve", "--config", &config]);
+    let server = Server::spawn(&mut serve);
+    assert_eq!(mint(server.url(), "user-1", 1), [12]);
+    let line = |words: &[&str]| {
+        until(PATIENCE, "a line in the log", || {
+            let text = server.text();
+            let found = text.lines().find(|line| words.iter().all(|word| line.contains(word)));
+            found.map(str::to_owned)
+        })
+    };
+    line(&["a new name", "name=Tickets64", "first=4001", "the configuration, at the start"]);
+    line(&["a new name", "name=user-1", "first=12", "over HTTP from 127.0.0.1:"]);
+    // A name that differs in case alone is refused, and the log says of which one.
+    for _ in 0..2 {
+        let url = format!("{}/v1/mint/tickets64", server.url());
+        let (status, refused) = get(&agent(), &url).expect("a full answer");
+        assert_eq!(status, 404);
+        assert!(refused.contains("first = N") && !refused.contains("Tickets64"), "{refused}");
+    }
+    line(&["WARN", "name=tickets64", "near=\"Tickets64\"", "refused"]);
+    let (status, text) = server.terminate();
+    assert!(status.success(), "{text}");
+    assert_eq!(text.matches("name=tickets64").count(), 1, "{text}");
+    assert_eq!(text.matches("name=user-1").count(), 1, "{text}");
+}
+
+#[test]
+fn a_name_that_was_raised_in_another_realm_is_told_when_it_begins_or_is_refused() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let data = dir.path().join("data");
+    // Without --config, so in the realm that commands have.
+    on(&data, &["marks", "raise", "orders", "--kind", "segment", "--to", "50000001"]).lines();
+    let begun = |new_names: &str, word: &str| {
+        let text = format!(
+            "realm = \"shop-{word}\"\nnew_names = \"{new_names}\"\n[[name]]\nname = \"orders\"\nkind = \"segment\"\n[[name]]\nname = \"other\"\nkind = \"uuid4\"\n"
+        );
+        let server = Server::spawn(&mut floe(["serve", "--config", &file(dir.path(), &text)]));
+        server.terminate().1
+    };
+    let told = |text: &str, word: &str| {
+        let mut lines = text.lines().filter(|line| line.contains("name=orders") && line.contains("WARN"));
+        let line = lines.next().unwrap_or_else(|| panic!("not told: {text}"));
+        assert!(line.contains("elsewhere=\"default (next 50000001)") && line.contains(word), "{line}");
+    };
+    told(&begun("from 1", "one"), "raised there is not raised here");
+    told(&begun("ask for first", "two"), "refused");
+    assert!(!begun("from 1", "one").contains("elsewhere"), "it is not new any more");
 }

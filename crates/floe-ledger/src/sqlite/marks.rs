@@ -1,7 +1,8 @@
 //! The operations of the contract, each in one transaction.
 
 use floe::Name;
-use floe::ledger::{Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
+use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::trouble::{Trouble, damaged};
@@ -155,6 +156,25 @@ impl Ledger for Sqlite {
                 records.push(record);
             }
             Ok(Done::read(records))
+        })
+    }
+
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        let sql = "SELECT r.name, d.definition, m.mark FROM realm AS r
+                   JOIN definition AS d ON d.realm = r.realm AND d.name = ?2
+                   LEFT JOIN mark AS m ON m.realm = r.realm AND m.key = ?3
+                   WHERE r.realm <> ?1 ORDER BY r.name LIMIT 10";
+        let key = Key::name(name);
+        self.transact(Begin::Read, |connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query(params![self.realm, name.as_str(), key.as_str()])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let unmarked = row.get_ref(2)? == ValueRef::Null;
+                let mark = if unmarked { 0 } else { position(row, 2)? };
+                found.push(Elsewhere { realm: row.get(0)?, definition: row.get(1)?, mark });
+            }
+            Ok(Done::read(found))
         })
     }
 

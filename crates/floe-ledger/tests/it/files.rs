@@ -481,3 +481,22 @@ fn a_file_of_an_older_floe_without_a_turn_is_gone_on_with() {
     assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (100, 101));
     checkpointed(&Sqlite::at(&path).unwrap());
 }
+
+#[test]
+fn a_name_of_another_realm_of_the_file_is_found_with_its_mark() {
+    let dir = tempfile::tempdir().unwrap();
+    let realm = |realm: &str| Sqlite::builder().realm(realm).at(dir.path().join("ids.db")).unwrap();
+    let (shop, bank) = (realm("shop"), realm("bank"));
+    let (orders, flakes) = (Name::new("orders").unwrap(), Name::new("flakes").unwrap());
+    shop.bind(&orders, "counter", true).unwrap();
+    shop.raise(&Key::name(&orders), 41).unwrap();
+    shop.bind(&flakes, "uuid4", false).unwrap();
+    bank.bind(&flakes, "ulid", false).unwrap();
+    let found = |name: &Name| {
+        let found = bank.in_other_realms(name).unwrap();
+        found.into_iter().map(|found| (found.realm, found.definition, found.mark)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&orders), [("shop".to_owned(), "counter".to_owned(), 41)]);
+    assert_eq!(found(&flakes), [("shop".to_owned(), "uuid4".to_owned(), 0)]);
+    assert_eq!(shop.in_other_realms(&orders).unwrap(), []);
+}

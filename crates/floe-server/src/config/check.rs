@@ -5,18 +5,37 @@ use std::time::Duration;
 use floe::ledger::Memory;
 use floe::{DefineError, Definition, Floe, Layout, Name, NameError, Taste, UnixMillis};
 
-use super::{Config, ConfigError, Endpoint, NameRule, show_duration};
+use super::reader::Complaints;
+use super::{Config, ConfigError, Endpoint, NameRule, RuleIndex, show_duration};
 
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
+    ConfigError::unless_empty(problems(config, &Complaints::default()))
+}
+
+/// The complaints about a configuration of which some parts could not be read: what rests on one of those is not
+/// looked at, since it has a default that nobody asked for.
+pub(super) fn problems(config: &Config, unread: &Complaints) -> Vec<String> {
     let mut problems = Vec::new();
+    let read = |settings: &[&str]| !settings.iter().any(|setting| unread.about(setting));
+    let of_listeners = ["listen", "http", "resp", "memcached", "thrift", "mysql", "insecure", "[[token]]"];
     ledger(config, &mut problems);
-    listeners(config, &mut problems);
-    certificates(config, &mut problems);
-    cache(config, &mut problems);
-    limits(config, &mut problems);
-    names(config, &mut problems);
+    if read(&of_listeners) {
+        listeners(config, &mut problems);
+    }
+    if read(&["tls", "[[token]]"]) {
+        certificates(config, &mut problems);
+    }
+    if read(&["ledger", "cache", "window"]) {
+        cache(config, &mut problems);
+    }
+    if read(&["limits", "clock.wait"]) {
+        limits(config, &mut problems);
+    }
+    if read(&["ledger", "window", "worker"]) {
+        names(config, &mut problems);
+    }
     let file = config.file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default();
-    ConfigError::unless_empty(problems.into_iter().map(|problem| format!("{file}{problem}")).collect())
+    problems.into_iter().map(|problem| format!("{file}{problem}")).collect()
 }
 
 /// What the URL tells by itself. Nobody is connected to.
@@ -120,12 +139,13 @@ fn names(config: &Config, problems: &mut Vec<String>) {
         Err(error) => return problems.push(error.to_string()),
     };
     let now = floe.status().clock.steady;
+    let index = RuleIndex::new(config.names.iter().map(|settings| &settings.rule));
     for settings in &config.names {
         if let Some(over) = past_horizon(&settings.definition, now) {
             problems.push(format!("name `{}`: {over}", settings.rule));
             continue;
         }
-        let defined = example(config, &settings.rule)
+        let defined = example(&index, &settings.rule)
             .map_err(DefineError::Name)
             .and_then(|name| floe.define(&name, &settings.definition, &settings.taste));
         if let Err(error) = defined {
@@ -178,16 +198,12 @@ fn past_horizon(definition: &Definition, now: UnixMillis) -> Option<String> {
 }
 
 /// A name that the rule is about, and no listed name.
-fn example(config: &Config, rule: &NameRule) -> Result<Name, NameError> {
+fn example(index: &RuleIndex, rule: &NameRule) -> Result<Name, NameError> {
     let mut name = match rule {
         NameRule::Exact(name) => return Ok(name.clone()),
         NameRule::Pattern(prefix) => format!("{prefix}x"),
     };
-    while config
-        .names
-        .iter()
-        .any(|other| matches!(&other.rule, NameRule::Exact(listed) if listed.as_str() == name))
-    {
+    while index.exact(&name).is_some() {
         name.push('x');
     }
     Name::new(&name)

@@ -79,6 +79,12 @@ insecure = {insecure}
 # default is no TLS (docs/security.md).
 # tls = {{ certificate = "server.pem", key = "server.key", client_ca = "clients.pem", plain = false }}
 
+# What is done about a name that the ledger does not know yet. A new name that begins at 1 repeats the numbers of the system
+# that it replaces. "ask for first" makes a segment or a counter only where `first` in its [[name]], or floe marks raise, tells
+# its first number, and other kinds as they are asked for; "from 1" lets them begin at 1; "refuse" makes none. The default is
+# "from 1" where only this machine can ask, and "ask for first" where another can.
+# new_names = "from 1"
+
 # Which worker ids this node may take: "auto", a number, a range ("512..1023"), or pinned fields ({{ datacenter = 3 }}).
 worker = "auto"
 
@@ -166,6 +172,7 @@ drain_timeout = "{drain_timeout}"
 # [[name]]
 # name = "Tickets64"
 # kind = "segment"
+# first = 50000001                     # the first number of a name that is new (docs/operating.md); a counter has it too
 # increment = 1                        # the n-th number (from 0) is offset + increment * n; for ever
 # offset = 1                           # for ever
 # min_step = {min_step}                       # a segment's size follows the rate between these

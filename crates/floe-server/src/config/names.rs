@@ -3,14 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
-use floe::form::{Form, Key, KeyId, Keys};
+use floe::form::{Buffer, Form, Key, KeyId, Keys};
 use floe::kind::NanoIdFormat;
+use floe::ledger::MAX_MARK;
 use floe::{
     DateFormat, DatedShape, Definition, DefinitionError, Kind, Kinds, Layout, LayoutError, Name, Overflow,
     Properties, Registered, Start, Taste, UnixMillis, layout,
 };
 use toml::de::DeValue;
 
+use super::RuleIndex;
 use super::reader::{self, Document, Section, boolean, duration_within, one_of, text, within};
 
 /// One `[[name]]` of a configuration.
@@ -22,6 +24,8 @@ pub struct NameSettings {
     pub definition: Definition,
     /// How this process serves them.
     pub taste: Taste,
+    /// The first number of such a segment or counter, where it is new; with `None` it is 1, or a segment's offset.
+    pub first: Option<u64>,
 }
 
 /// A name, or all that begin alike.
@@ -83,16 +87,15 @@ const OF_KIND: &[(Kind, &[&str])] = &[
 /// ShardingSphere's word for the bound below which a tick's sequence begins.
 const VIBRATION: &str = "max-vibration-offset";
 
-/// Reads one `[[name]]`, and where it stands. `kinds` are those that the program registered.
-pub(super) fn read(section: &Section<'_, '_>, kinds: &Kinds) -> Option<(usize, NameSettings)> {
+/// Reads one `[[name]]`, and where it stands. `kinds` are those that the program registered. Without `keys`, those of a
+/// sealed form stay where they are, and the definition cannot be minted from.
+pub(super) fn read(section: &Section<'_, '_>, kinds: &Kinds, keys: bool) -> Option<(usize, NameSettings)> {
     let rule = section.read("name", |value| NameRule::parse(&text(value)?));
     if !section.has("name") {
         section
             .complain("name", "it is missing: say which name this is about, or a pattern such as \"user-*\"");
     }
-    // Known also where the name cannot be read as far as them.
-    section.has("form");
-    section.has("keys");
+    let first = section.read("first", within(0..=MAX_MARK));
     let kind = section.read("kind", |value| kind_of(&text(value)?, kinds));
     if !section.has("kind") {
         section.complain(
@@ -112,7 +115,33 @@ pub(super) fn read(section: &Section<'_, '_>, kinds: &Kinds) -> Option<(usize, N
         }
     }
     let taste = taste(section);
-    let (kind, word) = kind?;
+    let unformed = match &kind {
+        Some((kind, word)) => definition(section, *kind, word),
+        None => {
+            // What it would be is not known, and what stands there may be wrong all the same.
+            look_at_all(section);
+            None
+        }
+    };
+    // So is the form of what cannot be read.
+    let bits = match (&unformed, &kind) {
+        (Some(definition), _) => definition.form_bits(),
+        (None, Some((Kind::Snowflake | Kind::Segment | Kind::Counter | Kind::Dated, _)) | None) => None,
+        (None, Some(_)) => Some(128),
+    };
+    let form = form(section, bits.unwrap_or(Form::BITS), keys);
+    let definition = match (unformed?, form?) {
+        (definition, None) => definition,
+        (definition, Some(form)) => {
+            definition.in_form(form).map_err(|error| section.complain("form", error)).ok()?
+        }
+    };
+    check_first(section, &definition, first);
+    Some((section.at_key("name"), NameSettings { rule: rule?, definition, taste, first }))
+}
+
+/// The definition that the settings of a kind make, without a form.
+fn definition(section: &Section<'_, '_>, kind: Kind, word: &str) -> Option<Definition> {
     let definition = match kind {
         Kind::Snowflake => {
             let own = section.read("own", boolean).unwrap_or(false);
@@ -133,7 +162,7 @@ pub(super) fn read(section: &Section<'_, '_>, kinds: &Kinds) -> Option<(usize, N
         Kind::Ksuid => Definition::Ksuid,
         Kind::NanoId => Definition::NanoId(nano_id(section)?),
         Kind::Registered => {
-            let registered = Registered::new(&word, properties(section)?);
+            let registered = Registered::new(word, properties(section)?);
             Definition::Registered(registered.map_err(|error| section.complain("kind", error)).ok()?)
         }
     };
@@ -141,8 +170,48 @@ pub(super) fn read(section: &Section<'_, '_>, kinds: &Kinds) -> Option<(usize, N
         section.complain("increment", error);
         return None;
     }
-    let definition = in_form(section, definition)?;
-    Some((section.at_key("name"), NameSettings { rule: rule?, definition, taste }))
+    Some(definition)
+}
+
+/// Reads every setting of a kind that is given, for what is wrong with it.
+fn look_at_all(section: &Section<'_, '_>) {
+    if section.has("layout") {
+        layout_of(section);
+    }
+    section.read("own", boolean);
+    section.read("increment", within(1..=u64::MAX));
+    section.read("offset", within(0..=u64::MAX));
+    section.read("digits", within(1..=DatedShape::MAX_DIGITS));
+    section.read("zone", text);
+    section.read("prefix", text);
+    section.read("overflow", one_of(OVERFLOWS));
+    section.read("precise", boolean);
+    section.read("length", within(1..=63));
+    section.read("alphabet", text);
+}
+
+/// Complains about a first number that could not be the first: nothing is rounded in silence.
+fn check_first(section: &Section<'_, '_>, definition: &Definition, first: Option<u64>) {
+    let Some(first) = first else { return };
+    let complain = |problem: String| section.complain("first", problem);
+    let Some(position) = definition.position_of(first) else {
+        let kind = definition.kind_name();
+        return complain(format!(
+            "only a segment and a counter have one, and this one is a {kind}: remove it"
+        ));
+    };
+    match definition.number_at(position) {
+        Some(number) if number == first => {}
+        Some(number) => {
+            return complain(format!("{first} is none of its numbers: write {number}, the next one that is"));
+        }
+        None => return complain(format!("it has no number from {first} on: write a smaller one")),
+    }
+    if let Some(form) = definition.form().filter(|form| form.can_encode())
+        && let Err(error) = form.encode(first, &mut Buffer::new())
+    {
+        complain(format!("its form cannot write {first}: {error}"));
+    }
 }
 
 /// A kind of floe's own, or one of `kinds`, with its word.
@@ -255,33 +324,37 @@ fn nano_id(section: &Section<'_, '_>) -> Option<NanoIdFormat> {
     NanoIdFormat::new(alphabet, length).map_err(|error| section.complain("alphabet", error)).ok()
 }
 
-/// The definition in the form that is asked for, with the keys that it seals and opens with.
-fn in_form(section: &Section<'_, '_>, definition: Definition) -> Option<Definition> {
+/// The form that is asked for, if one is, for numbers of so many bits; with the keys that it seals and opens with, where
+/// those are wanted. The outer `None` is one that was complained about.
+#[expect(clippy::option_option, reason = "a form that is not there is not a form that is wrong")]
+fn form(section: &Section<'_, '_>, bits: u32, with_keys: bool) -> Option<Option<Form>> {
     let has_form = section.has("form");
-    let keys = keys(section)?;
-    let bits = definition.form_bits().unwrap_or(Form::BITS);
+    let has_keys = section.has("keys");
+    let keys = if with_keys { Some(keys(section)?) } else { None };
     let form = section.read("form", |value| {
         let form = Form::of_bits(&text(value)?, bits).map_err(|error| error.to_string())?;
-        form.with_keys(&keys)
+        let Some(keys) = &keys else { return Ok(form) };
+        form.with_keys(keys)
             .map_err(|error| format!("{error}: add keys = {{ 1 = \"env:FLOE_KEY_1\" }}, by its id"))
     });
-    if section.has("keys") && !form.as_ref().is_some_and(Form::is_sealed) && (form.is_some() || !has_form) {
+    if has_keys && !form.as_ref().is_some_and(Form::is_sealed) && (form.is_some() || !has_form) {
         section.complain(
             "keys",
             "only the form \"sealed\" has keys: remove them, or write form = \"sealed key=1 base62\"",
         );
     }
     match form {
-        Some(form) => definition.in_form(form).map_err(|error| section.complain("form", error)).ok(),
+        Some(form) => Some(Some(form)),
         None if has_form => None,
-        None => Some(definition),
+        None => Some(None),
     }
 }
 
 /// Complains about a name that is listed again.
 pub(super) fn complain_about_doubles(document: &Document<'_>, names: &[(usize, NameSettings)]) {
-    for (index, (at, name)) in names.iter().enumerate() {
-        if let Some((first, _)) = names[..index].iter().find(|(_, earlier)| earlier.rule == name.rule) {
+    let mut index = RuleIndex::default();
+    for (place, (at, name)) in names.iter().enumerate() {
+        if let Some((first, _)) = index.add(place, &name.rule).and_then(|before| names.get(before)) {
             let problem = format!(
                 "`{}` is listed already at {}: a name has one definition, so remove one of the two",
                 name.rule,
@@ -386,8 +459,9 @@ fn epoch(value: &DeValue<'_>) -> Result<UnixMillis, String> {
     layout::parse_epoch(&written).map_err(|error| error.to_string())
 }
 
+const OVERFLOWS: &[(&str, Overflow)] = &[("refuse", Overflow::Refuse), ("widen", Overflow::Widen)];
+
 fn dated(section: &Section<'_, '_>) -> Option<DatedShape> {
-    const OVERFLOWS: &[(&str, Overflow)] = &[("refuse", Overflow::Refuse), ("widen", Overflow::Widen)];
     let date = section
         .read("date", |value| text(value)?.parse().map_err(|error: DefinitionError| error.to_string()));
     let format: DateFormat = date.unwrap_or_default();

@@ -4,7 +4,8 @@
 //! value; what was never asked for is unknown, and is reported with the nearest setting that was. All complaints
 //! of a document are gathered, not only the first.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
@@ -49,11 +50,31 @@ pub(super) struct Document<'t> {
     file: &'t str,
     text: &'t str,
     problems: RefCell<Vec<(usize, String)>>,
+    wrong: RefCell<BTreeSet<String>>,
+    /// Where each line begins.
+    lines: OnceCell<Vec<usize>>,
+}
+
+/// What there is to say of a document that was read as far as it could be.
+#[derive(Default)]
+pub(super) struct Complaints {
+    /// The complaints, sorted by place, each with its place.
+    pub(super) problems: Vec<String>,
+    /// The settings that were complained about: they have their defaults, which nobody asked for.
+    wrong: BTreeSet<String>,
+}
+
+impl Complaints {
+    /// Whether a setting was complained about whose path begins so.
+    pub(super) fn about(&self, path: &str) -> bool {
+        self.wrong.range(path.to_owned()..).next().is_some_and(|wrong| wrong.starts_with(path))
+    }
 }
 
 impl<'t> Document<'t> {
     pub(super) fn new(file: &'t str, text: &'t str) -> Self {
-        Self { file, text, problems: RefCell::default() }
+        let (problems, wrong) = (RefCell::default(), RefCell::default());
+        Self { file, text, problems, wrong, lines: OnceCell::new() }
     }
 
     /// The document's outermost table.
@@ -69,19 +90,27 @@ impl<'t> Document<'t> {
         self.problems.borrow_mut().push((at, problem.into()));
     }
 
-    /// The complaints, sorted by place.
-    pub(super) fn finish(self) -> Result<(), ConfigError> {
+    /// The complaints.
+    pub(super) fn complaints(self) -> Complaints {
         let mut problems = self.problems.take();
         problems.sort_by_key(|(at, _)| *at);
         let place = |(at, problem): &(usize, String)| format!("{}: {problem}", self.place(*at));
-        ConfigError::unless_empty(problems.iter().map(place).collect())
+        Complaints { problems: problems.iter().map(place).collect(), wrong: self.wrong.take() }
+    }
+
+    /// # Errors
+    /// The complaints.
+    pub(super) fn finish(self) -> Result<(), ConfigError> {
+        ConfigError::unless_empty(self.complaints().problems)
     }
 
     /// `file:line:column`, both counted from 1, the column in characters.
     pub(super) fn place(&self, at: usize) -> String {
-        let before = self.text.get(..at).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
+        let ends = self.text.match_indices('\n').map(|(end, _)| end + 1);
+        let lines = self.lines.get_or_init(|| std::iter::once(0).chain(ends).collect());
+        let line = lines.partition_point(|begin| *begin <= at);
+        let begin = line.checked_sub(1).and_then(|line| lines.get(line)).copied().unwrap_or(0);
+        let column = self.text.get(begin..at).map_or(0, |before| before.chars().count()) + 1;
         format!("{}:{line}:{column}", self.file)
     }
 }
@@ -128,7 +157,7 @@ impl<'d, 't> Section<'d, 't> {
         match read(value.get_ref()) {
             Ok(read) => Some(read),
             Err(problem) => {
-                self.document.complain(value.span().start, format!("{}: {problem}", self.path(key)));
+                self.complain(key, problem);
                 None
             }
         }
@@ -156,10 +185,9 @@ impl<'d, 't> Section<'d, 't> {
                 read(&section);
                 section.finish();
             }
-            other => self.document.complain(
-                value.span().start,
-                format!("{}: expected a table of settings, found {}", self.path(key), other.type_str()),
-            ),
+            other => {
+                self.complain(key, format_args!("expected a table of settings, found {}", other.type_str()))
+            }
         }
     }
 
@@ -170,6 +198,7 @@ impl<'d, 't> Section<'d, 't> {
         let wrong = |at: usize, found: &str| {
             let problem = format!("{}: write [[{key}]] for each one, found {found}", self.path(key));
             self.document.complain(at, problem);
+            self.document.wrong.borrow_mut().insert(format!("[[{key}]]"));
         };
         let DeValue::Array(elements) = value.get_ref() else {
             return wrong(value.span().start, value.get_ref().type_str());
@@ -204,7 +233,24 @@ impl<'d, 't> Section<'d, 't> {
 
     /// Notes a complaint about this table's setting.
     pub(super) fn complain(&self, key: &'static str, problem: impl fmt::Display) {
-        self.document.complain(self.at_key(key), format!("{}: {problem}", self.path(key)));
+        let path = self.path(key);
+        self.document.complain(self.at_key(key), format!("{path}: {problem}"));
+        self.document.wrong.borrow_mut().insert(path);
+    }
+
+    /// The texts that the tables of the array of tables `key` have for `setting`; `None` where one has none. Nothing is
+    /// complained about.
+    pub(super) fn texts(&self, key: &str, setting: &str) -> Vec<Option<&'d str>> {
+        let Some(DeValue::Array(elements)) = self.value(key).map(Spanned::get_ref) else { return Vec::new() };
+        let text = |element: &'d Spanned<DeValue<'t>>| {
+            let DeValue::Table(table) = element.get_ref() else { return None };
+            let (_, value) = table.iter().find(|(known, _)| known.get_ref() == setting)?;
+            match value.get_ref() {
+                DeValue::String(text) => Some(text.as_ref()),
+                _ => None,
+            }
+        };
+        elements.iter().map(text).collect()
     }
 
     /// Complains about every setting that nobody asked for.
@@ -221,7 +267,10 @@ impl<'d, 't> Section<'d, 't> {
                 .filter(|(distance, known)| *distance <= 1 + known.len() / 3)
                 .min();
             let hint = match nearest {
-                Some((_, known)) => format!("did you mean `{known}`?"),
+                Some((_, known)) => {
+                    self.document.wrong.borrow_mut().insert(self.path(known));
+                    format!("did you mean `{known}`?")
+                }
                 None => format!("the settings here are {}", known.join(", ")),
             };
             self.document

@@ -329,7 +329,12 @@ fn forms_and_keys_that_cannot_be_are_complained_about() {
         "realm = \"r\"\n{}",
         of("dated", "digits = 99\nzone = \"UTC\"\nform = \"hex\"\nkeys = {}")
     ));
-    assert_eq!(wrong.unwrap_err().problems().len(), 1);
+    let wrong = wrong.unwrap_err();
+    let told = ["digits: 99 is outside", "only the form \"sealed\" has keys"];
+    assert!(
+        wrong.problems().len() == 2 && told.iter().all(|told| wrong.to_string().contains(told)),
+        "{wrong}"
+    );
     complains(&of("counter", "form = \"roman\""), &["floe.toml:5:8:", "unknown form"]);
     complains(&of("counter", "form = \"base62 width=2\""), &["floe.toml:5:8:", "width"]);
     complains(&of("ksuid", "form = \"base62\""), &["a ksuid name has a text of its own"]);
@@ -735,4 +740,218 @@ fn a_token_lets_a_listener_be_reached_from_other_machines() {
     complains("listen = [\"0.0.0.0:7600\"]", &["reachable from other machines", "[[token]]", "insecure"]);
     let text = format!("realm = \"r\"\nlisten = [\"0.0.0.0:7600\"]\n{}", token.toml());
     parse(&text).unwrap().check().unwrap();
+}
+
+#[test]
+fn a_first_number_is_one_that_the_name_has() {
+    let of = |rest: &str| format!("[[name]]\nname = \"a\"\n{rest}");
+    let first = |rest: &str| parse(&format!("realm = \"r\"\n{}", of(rest))).unwrap().names[0].first;
+    assert_eq!(first("kind = \"segment\""), None);
+    assert_eq!(first("kind = \"segment\"\nfirst = 50000001"), Some(50_000_001));
+    assert_eq!(first("kind = \"counter\"\nfirst = 9223372036854775807"), Some(floe::ledger::MAX_MARK));
+    assert_eq!(first("kind = \"segment\"\nincrement = 2\noffset = 0\nfirst = 1000"), Some(1_000));
+    // Nothing is rounded in silence.
+    complains(
+        &of("kind = \"segment\"\nincrement = 2\nfirst = 1000"),
+        &["floe.toml:6:9: [[name]] first:", "1000 is none of its numbers", "write 1001"],
+    );
+    complains(&of("kind = \"counter\"\nfirst = 0"), &["0 is none of its numbers", "write 1"]);
+    complains(&of("kind = \"counter\"\nfirst = 9223372036854775808"), &["outside the allowed 0 to"]);
+    let last = "kind = \"segment\"\nincrement = 2\noffset = 0\nfirst = 9223372036854775807";
+    complains(&of(last), &["it has no number from 9223372036854775807 on"]);
+    complains(
+        &of("kind = \"counter\"\nform = \"base32 bits=30 width=6\"\nfirst = 2000000000"),
+        &["its form"],
+    );
+    for kind in ["snowflake\"\nlayout = \"twitter", "dated\"\nzone = \"UTC\"\ndigits = \"6", "uuid4"] {
+        let text = of(&format!("kind = \"{kind}\"\nfirst = 5")).replace("\"6\"", "6");
+        complains(&text, &["[[name]] first: only a segment and a counter have one"]);
+    }
+}
+
+#[test]
+fn new_names_are_asked_for_their_first_number_where_other_machines_ask() {
+    let policy = |text: &str| parse(&format!("realm = \"r\"\n{text}")).unwrap().on_new_names();
+    assert_eq!(policy(""), NewNames::FromOne);
+    assert_eq!(policy("listen = [\"unix:floe.sock\", \"[::1]:1\"]"), NewNames::FromOne);
+    for exposed in
+        ["listen = [\"127.0.0.1:1\", \"0.0.0.0:1\"]", "mysql = \"10.0.0.1:1\"", "resp = \"[::]:1\""]
+    {
+        assert_eq!(policy(exposed), NewNames::AskForFirst, "{exposed}");
+        assert_eq!(policy(&format!("{exposed}\nnew_names = \"from 1\"")), NewNames::FromOne);
+    }
+    assert_eq!(policy("new_names = \"ask for first\""), NewNames::AskForFirst);
+    assert_eq!(policy("new_names = \"refuse\""), NewNames::Refuse);
+    complains("new_names = \"yes\"", &["one of \"refuse\", \"ask for first\", \"from 1\""]);
+}
+
+/// What `floe config --check` says of a file.
+fn checked(text: &str) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("floe.toml");
+    std::fs::write(&path, text).unwrap();
+    match Config::load_checked(&path) {
+        Ok(_) => Vec::new(),
+        Err(error) => error.problems().to_vec(),
+    }
+}
+
+#[track_caller]
+fn all_told(text: &str, expected: &[&str]) {
+    let found = checked(text);
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for part in expected {
+        assert!(found.iter().any(|problem| problem.contains(part)), "{found:#?} lacks {part:?}");
+    }
+}
+
+#[test]
+fn what_is_missing_hides_no_other_mistake() {
+    let name = |rest: &str| format!("[[name]]\nname = \"a\"\n{rest}\n");
+    // The realm, and what only a look at several settings shows.
+    all_told(
+        &format!("listen = [\"0.0.0.0:7600\"]\n[limits]\nmax_wait = \"30s\"\n{}", name("kind = \"counter\"")),
+        &["names its realm", "0.0.0.0:7600 is reachable", "limits.request_timeout"],
+    );
+    // A layout, and the form of the same name, its taste, and other names.
+    all_told(
+        &format!(
+            "realm = \"r\"\n{}[[name]]\nname = \"b\"\nkind = \"snowflake\"\nlayout = \"baidu\"\n",
+            name("kind = \"snowflake\"\nform = \"roman\"\nstart = \"soon\"")
+        ),
+        &[
+            "[[name]] layout: it is missing",
+            "unknown form",
+            "[[name]] start",
+            "name `b`: its layout's time bits",
+        ],
+    );
+    all_told(
+        &format!("realm = \"r\"\n{}", name("layout = \"twiter\"\nform = \"roman\"")),
+        &["[[name]] kind: it is missing", "`twitter` is near", "unknown form"],
+    );
+    all_told(
+        &format!("realm = \"r\"\n{}", name("kind = \"dated\"\ndigits = 99\nform = \"roman\"")),
+        &["99 is outside", "[[name]] zone: it is missing", "unknown form"],
+    );
+    all_told(&format!("realm = \"r\"\n{}", name("kind = \"counter\"")), &[]);
+}
+
+#[test]
+fn what_only_follows_from_a_mistake_is_not_told() {
+    // With the token that could not be read, and with the setting that was meant, nothing would be wrong here.
+    for text in [
+        "listen = [\"0.0.0.0:7600\"]\n[[token]]\nname = \"shop\"\nnames = [\"*\"]\nhash = \"x\"\n",
+        "listen = [\"0.0.0.0:7600\"]\ninsecur = true\n",
+        "[limits]\nmax_wait = \"soon\"\nrequest_timeout = \"1s\"\n",
+        "window = \"soon\"\n[[name]]\nname = \"a\"\nkind = \"snowflake\"\nlayout = \"twitter\"\nmax_ahead = \"10s\"\n",
+    ] {
+        let found = checked(&format!("realm = \"r\"\n{text}"));
+        assert_eq!(found.len(), 1, "{text}: {found:#?}");
+    }
+}
+
+#[test]
+fn the_file_to_begin_with_is_valid_and_every_name_in_it_can_be_made() {
+    assert_eq!(checked(Config::starter_text()), [""; 0]);
+    // Its examples, too: a line that begins with "# name = value" or "# [[".
+    let uncommented: Vec<&str> = Config::starter_text()
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(setting)
+                if setting.starts_with("[[")
+                    || setting.split_once(" = ").is_some_and(|(key, _)| !key.contains(' ')) =>
+            {
+                setting
+            }
+            _ => line,
+        })
+        .collect();
+    let config = parse(&uncommented.join("\n")).unwrap();
+    assert_eq!(config.names.len(), 4);
+    let counted = |settings: &&NameSettings| settings.definition.position_of(0).is_some();
+    assert!(config.names.iter().filter(counted).all(|settings| settings.first.is_some()));
+}
+
+#[test]
+fn of_overlapping_patterns_the_longest_is_found_and_a_listed_name_before_all() {
+    let named = |name: &str| format!("[[name]]\nname = \"{name}\"\nkind = \"counter\"\n");
+    let rules = ["*", "t-*", "t-one", "t-one-*", "\u{fc}*"];
+    let text = rules.map(named).concat();
+    let config = parse(&format!("realm = \"r\"\n{text}")).unwrap();
+    for (name, rule) in [
+        ("any", "*"),
+        ("t-", "*"),
+        ("t-two", "t-*"),
+        ("t-one", "t-one"),
+        ("t-one-", "t-*"),
+        ("t-one-1", "t-one-*"),
+        ("\u{fc}ber", "\u{fc}*"),
+    ] {
+        let found = config.settings_of(&Name::new(name).unwrap()).unwrap();
+        assert_eq!(found.rule.to_string(), rule, "{name}");
+    }
+}
+
+#[test]
+fn only_the_keys_of_the_name_that_is_used_are_read() {
+    let sealed = |name: &str, key: &str| {
+        format!(
+            "[[name]]\nname = \"{name}\"\nkind = \"counter\"\nform = \"sealed key=1 base62\"\nkeys = {{ 1 = \"{key}\" }}\n"
+        )
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("floe.toml");
+    let (key, nowhere) = ("000102030405060708090a0b0c0d0e0f", "env:FLOE_NO_SUCH_KEY");
+    let text =
+        [sealed("*", nowhere), sealed("a-*", nowhere), sealed("a-b*", key), sealed("plain", key)].concat();
+    std::fs::write(&path, format!("realm = \"r\"\n{text}")).unwrap();
+    let seals = |name: &str| {
+        let name = Name::new(name).unwrap();
+        let config = Config::load_for(&path, Some(&name))?;
+        Ok::<_, ConfigError>(config.settings_of(&name).unwrap().definition.form().unwrap().can_encode())
+    };
+    assert!(seals("a-b1").unwrap() && seals("plain").unwrap());
+    assert!(seals("a-c").unwrap_err().to_string().contains("FLOE_NO_SUCH_KEY"));
+    assert_eq!(Config::load_for(&path, None).unwrap().names.len(), 4);
+    // A server serves all of them.
+    assert!(Config::load(&path).is_err());
+}
+
+/// The processor's time that this thread had, in nanoseconds: what others do at the same time is not in it.
+#[cfg(target_os = "linux")]
+fn worked() -> u64 {
+    let spent = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    spent.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sixteen_times_as_many_names_patterns_and_tokens_are_about_sixteen_times_the_work() {
+    let text = |n: usize| {
+        let each = (0..n).map(|i| {
+            format!(
+                "[[name]]\nname = \"n{i}\"\nkind = \"counter\"\n[[name]]\nname = \"p{i}-*\"\nkind = \"counter\"\n\
+                 [[token]]\nname = \"t{i}\"\nnames = [\"*\"]\nhash = \"sha256d:{i:064x}\"\n"
+            )
+        });
+        format!("realm = \"r\"\n{}", each.collect::<String>())
+    };
+    let work = |n: usize| {
+        let text = text(n);
+        let once = || {
+            let before = worked();
+            let config = parse(&text).unwrap();
+            config.check().unwrap();
+            let find = config.rules();
+            for i in 0..n {
+                assert!(find(&format!("n{i}")).is_some() && find(&format!("p{i}-1")).is_some());
+            }
+            worked() - before
+        };
+        once().min(once())
+    };
+    // Of a quadratic part this would be 256.
+    let (few, many) = (work(600), work(9_600));
+    assert!(many / few < 48, "{few} ns, {many} ns");
 }

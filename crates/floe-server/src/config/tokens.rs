@@ -1,5 +1,7 @@
 //! `[[token]]`: who may mint what, and what a secret is checked against.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 use sha1::Sha1;
@@ -200,20 +202,28 @@ pub(super) fn read_row(section: &Section<'_, '_>) -> Option<TinyIdToken> {
 
 /// Complains about what two tokens share and only one can have.
 pub(super) fn complain_about_doubles(document: &Document<'_>, tokens: &[(usize, TokenSettings)]) {
-    for (index, (at, token)) in tokens.iter().enumerate() {
-        for (first, earlier) in &tokens[..index] {
-            let shared = [
-                ("name", token.name == earlier.name),
-                ("hash", token.hash.is_some() && token.hash == earlier.hash),
-                ("mysql_native", token.mysql_native.is_some() && token.mysql_native == earlier.mysql_native),
-                ("certificate", token.certificate.is_some() && token.certificate == earlier.certificate),
-            ];
-            for (setting, _) in shared.iter().filter(|(_, shared)| *shared) {
-                let place = document.place(*first);
-                document.complain(
-                    *at,
-                    format!("[[token]] {setting}: the token at {place} has the same: a bearer has one token, so change or remove one"),
-                );
+    // Where each setting had a value first.
+    let mut first: HashMap<(&str, String), usize> = HashMap::new();
+    for (at, token) in tokens {
+        let said = [
+            ("name", Some(token.name.clone())),
+            ("hash", token.hash.map(|hash| hash.to_string())),
+            ("mysql_native", token.mysql_native.map(|hash| hash.to_string())),
+            ("certificate", token.certificate.clone()),
+        ];
+        for (setting, value) in said {
+            let Some(value) = value else { continue };
+            match first.entry((setting, value)) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(*at);
+                }
+                Entry::Occupied(before) => {
+                    let place = document.place(*before.get());
+                    document.complain(
+                        *at,
+                        format!("[[token]] {setting}: the token at {place} has the same: a bearer has one token, so change or remove one"),
+                    );
+                }
             }
         }
     }

@@ -48,8 +48,7 @@ pub(super) fn complete(api: &mut OpenApi, limits: &Limits) {
     nullable_data(components);
     name_operations(api);
     for (path, item) in &mut api.paths.paths {
-        let methods =
-            [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
+        let methods = [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
         for operation in methods.into_iter().flatten() {
             let open = OPEN.contains(&path.as_str());
             // A server without tokens asks for none.

@@ -21,6 +21,20 @@ pub(crate) enum Protocol {
     Mysql,
 }
 
+impl Protocol {
+    /// What people call it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "HTTP",
+            Self::Resp => "Redis' protocol",
+            Self::MemcachedText | Self::MemcachedBinary => "memcached's protocol",
+            Self::Thrift => "Thrift",
+            Self::Mysql => "MySQL's protocol",
+            Self::Tls => "TLS",
+        }
+    }
+}
+
 /// How many bytes tell it at most.
 pub(super) const ENOUGH: usize = 16;
 

@@ -1,7 +1,7 @@
 //! The sockets that are listened on, of TCP and in the file system.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::task::Poll;
 
@@ -109,22 +109,19 @@ pub(super) async fn accept_any(sockets: &[Socket]) -> io::Result<(Stream, Door)>
     .await
 }
 
-/// The address of the client, where it has one.
-pub(super) fn address(stream: &Stream) -> Option<IpAddr> {
-    match stream {
-        #[cfg(unix)]
-        Either::Right(_) => None,
-        Either::Left(stream) => stream.peer_addr().ok().map(|peer| peer.ip()),
-        #[cfg(not(unix))]
-        Either::Right(stream) => stream.peer_addr().ok().map(|peer| peer.ip()),
-    }
-}
-
 /// Whether the client is on this machine.
 pub(super) fn is_local(stream: &Stream) -> bool {
     match stream {
         Either::Left(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback()),
         Either::Right(_) => cfg!(unix),
+    }
+}
+
+/// The other end of a connection; a unix socket has no address there.
+pub(super) fn peer_of(stream: &Stream) -> Option<SocketAddr> {
+    match stream {
+        Either::Left(stream) => stream.peer_addr().ok(),
+        Either::Right(_) => None,
     }
 }
 

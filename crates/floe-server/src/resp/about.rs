@@ -247,7 +247,7 @@ fn authenticated(state: &State, secret: Option<&[u8]>) -> Result<Caller, Refusal
         ));
     }
     let secret = secret.ok_or_else(|| Refusal::bad("syntax error: AUTH takes [user] token"))?;
-    let caller = access.token(secret);
+    let caller = access.token(secret).at(&state.connected);
     caller.check()?;
     Ok(caller)
 }

@@ -2,7 +2,7 @@
 
 use floe::{Definition, Kind, Name, reserved_name};
 
-use crate::config::{Config, NameRule, NameSettings};
+use crate::config::{Config, NameRule, NameSettings, RuleIndex};
 use crate::status::{Refusal, Status};
 
 /// The call that asks for IDs: it decides which kinds can answer, and of which kind a name that nobody configured
@@ -89,6 +89,7 @@ pub(super) enum Rule<'r> {
 /// The names and patterns of a configuration.
 pub(super) struct Rules {
     settings: Vec<NameSettings>,
+    index: RuleIndex,
     has_file: bool,
     on_first_use: bool,
 }
@@ -97,6 +98,7 @@ impl Rules {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             settings: config.names.clone(),
+            index: RuleIndex::new(config.names.iter().map(|settings| &settings.rule)),
             has_file: config.file.is_some(),
             on_first_use: config.names_on_first_use(),
         }
@@ -128,21 +130,20 @@ impl Rules {
         self.on_first_use
     }
 
-    /// Whether `name` is not listed itself.
-    pub(super) fn is_first_use(&self, name: &Name) -> bool {
-        !self.listed().any(|(listed, _)| listed == name)
+    /// Whether there is a configuration file.
+    pub(super) fn has_file(&self) -> bool {
+        self.has_file
     }
 
     /// The rule for a name: its own, else that of the longest pattern that covers it.
     pub(super) fn of(&self, name: &Name) -> Result<Rule<'_>, Refusal> {
-        let exact = |settings: &&NameSettings| settings.rule == NameRule::Exact(name.clone());
-        if let Some(settings) = self.settings.iter().find(exact) {
-            return Ok(Rule::Listed(settings));
-        }
-        let pattern = self
-            .patterns()
-            .filter(|settings| settings.rule.covers(name.as_str()))
-            .max_by_key(|settings| settings.rule.to_string().len());
+        let settings = self.index.find(name.as_str()).and_then(|at| self.settings.get(at));
+        let pattern = match settings {
+            Some(settings) if matches!(settings.rule, NameRule::Exact(_)) => {
+                return Ok(Rule::Listed(settings));
+            }
+            pattern => pattern,
+        };
         if pattern.is_none() && !self.on_first_use {
             return Err(self.unknown(name));
         }

@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use floe::ledger::LedgerError;
 use floe::{DefineError, Definition, Name};
 use tokio::time::timeout;
 
 use super::names::{self, Wire};
-use super::{Born, Known, OpenName, RETRY, Service, report};
+use super::{Asked, Births, Known, OpenName, RETRY, Service, report};
 use crate::access::Caller;
+use crate::config::NewNames;
 use crate::status::{Refusal, Status};
 
 impl Service {
@@ -18,9 +20,20 @@ impl Service {
         wire: Wire,
         name: &str,
     ) -> Result<Arc<OpenName>, Refusal> {
+        self.opened_from(caller, wire, name, None).await
+    }
+
+    /// [`opened`](Self::opened) for a call that gives the name its `first` number, where it is new.
+    pub(super) async fn opened_from(
+        self: &Arc<Self>,
+        caller: &Caller,
+        wire: Wire,
+        name: &str,
+        first: Option<u64>,
+    ) -> Result<Arc<OpenName>, Refusal> {
         match self.find(name) {
             Some(known) => known.open(),
-            None => self.open_name(caller, wire, name).await,
+            None => self.open_name(caller, wire, name, first).await,
         }
     }
 
@@ -61,18 +74,21 @@ impl Service {
         caller: &Caller,
         wire: Wire,
         name: &str,
+        first: Option<u64>,
     ) -> Result<Arc<OpenName>, Refusal> {
         let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
         let opening = async {
-            let born = Arc::clone(&self.opening).lock_owned().await;
+            let births = Arc::clone(&self.opening).lock_owned().await;
             if let Some(known) = self.find(name.as_str()) {
                 return known.open();
             }
             let (service, caller, name) = (Arc::clone(self), caller.clone(), name.clone());
             // The lock goes along: a call that stops waiting leaves the opening to end by itself.
-            let mut born = born;
-            let task =
-                tokio::task::spawn_blocking(move || service.open_blocking(&caller, wire, &name, &mut born));
+            let mut births = births;
+            let task = tokio::task::spawn_blocking(move || {
+                let asked = Asked { caller: &caller, wire, name: &name, first };
+                service.open_blocking(&asked, &mut births)
+            });
             task.await.unwrap_or_else(|error| {
                 Err(Refusal::new(Status::Stopped, format!("opening the name failed: {error}")))
             })
@@ -87,45 +103,52 @@ impl Service {
         timeout(self.max_wait, opening).await.unwrap_or_else(|_| Err(late()))
     }
 
-    fn open_blocking(
-        &self,
-        caller: &Caller,
-        wire: Wire,
-        name: &Name,
-        born: &mut Born,
-    ) -> Result<Arc<OpenName>, Refusal> {
-        let (definition, taste) = match self.rules.of(name)? {
-            names::Rule::Listed(settings) => (settings.definition.clone(), settings.taste.clone()),
-            names::Rule::FirstUse(pattern) => {
-                let stored = self.floe.stored(name).map_err(|error| self.refuse_to_open(name, error))?;
-                if stored.is_none() {
-                    if matches!(name.as_str(), "." | "..") {
-                        return Err(Refusal::new(
-                            Status::UnknownName,
-                            format!(
-                                "`{name}` is a step in a path, so no name comes into being under it: use another name"
-                            ),
-                        ));
-                    }
-                    self.room_with(caller, name)?;
-                }
-                self.room_for(name, stored.is_none(), born)?;
-                match pattern {
-                    // What a pattern says holds, also against the ledger: a difference is shown, not hidden.
-                    Some(settings) => (settings.definition.clone(), settings.taste.clone()),
-                    None => {
-                        let natural = || Definition::called(name.as_str()).unwrap_or_else(|| wire.natural());
-                        (stored.unwrap_or_else(natural), floe::Taste::default())
-                    }
-                }
+    fn open_blocking(&self, asked: &Asked<'_>, births: &mut Births) -> Result<Arc<OpenName>, Refusal> {
+        let &Asked { caller, wire, name, .. } = asked;
+        let rule = self.rules.of(name).inspect_err(|_| self.tell_of_refused(asked, births, false))?;
+        let stored = match (&rule, self.floe.ledger().definition(name)) {
+            // It needs no ledger to mint: whether the ledger knows it matters to the log alone.
+            (names::Rule::Listed(settings), Err(LedgerError::Unavailable(_)))
+                if !settings.definition.needs_ledger() && self.new_names != NewNames::Refuse =>
+            {
+                Some(settings.definition.to_string())
+            }
+            (_, stored) => stored.map_err(|error| self.refuse_to_open(name, error.into()))?,
+        };
+        let (new, first_use) = (stored.is_none(), matches!(rule, names::Rule::FirstUse(_)));
+        let (definition, taste, first) = match rule {
+            // What a rule says holds, also against the ledger: a difference is shown, not hidden.
+            names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings)) => {
+                (settings.definition.clone(), settings.taste.clone(), settings.first)
+            }
+            names::Rule::FirstUse(None) => {
+                let stored = stored.map(|text| text.parse::<Definition>()).transpose();
+                let stored = stored.map_err(|error| self.refuse_to_open(name, error.into()))?;
+                let natural = || Definition::called(name.as_str()).unwrap_or_else(|| wire.natural());
+                (stored.unwrap_or_else(natural), floe::Taste::default(), None)
             }
         };
         wire.admits(name.as_str(), &definition)?;
-        let first_use = self.rules.is_first_use(name);
-        let listed = !first_use && !definition.needs_ledger();
+        if new {
+            self.may_be_born(asked, &definition, first, births)?;
+        }
+        if first_use {
+            if new {
+                if matches!(name.as_str(), "." | "..") {
+                    return Err(Refusal::new(
+                        Status::UnknownName,
+                        format!(
+                            "`{name}` is a step in a path, so no name comes into being under it: use another name"
+                        ),
+                    ));
+                }
+                self.room_with(caller, name)?;
+            }
+            self.room_for(name, new, births)?;
+        }
         let handle = match self.floe.define(name, &definition, &taste) {
             // What it is stands in the configuration, and its IDs are unique by themselves.
-            Err(DefineError::Unavailable(_)) if listed => {
+            Err(DefineError::Unavailable(_)) if !first_use && !new && !definition.needs_ledger() => {
                 let handle = self.floe.define_unbound(name, &definition);
                 let handle = handle.map_err(|error| self.refuse_to_open(name, error))?;
                 lock(&self.unbound).push((name.clone(), definition.clone()));
@@ -135,6 +158,12 @@ impl Service {
             }
             defined => defined.map_err(|error| self.refuse_to_open(name, error))?,
         };
+        // Also of a name that was bound before: whoever bound it may have ended before it did this. A larger number that
+        // the call gives is left to the call.
+        let first = first.filter(|first| asked.first.is_none_or(|asked| asked <= *first));
+        if let Some(first) = first {
+            self.floe.begin_at(&handle, first).map_err(|error| self.refuse_to_open(name, error))?;
+        }
         let open = Arc::new(OpenName {
             handle,
             last: AtomicU64::new(0),
@@ -146,14 +175,18 @@ impl Service {
         self.remember(name, Known::Open(Arc::clone(&open)));
         if first_use {
             self.on_first_use.fetch_add(1, Ordering::AcqRel);
-            tracing::info!(%name, %definition, "a name came into use");
+        }
+        match (new, first_use) {
+            (true, _) => self.tell_of_birth(asked, &definition, first.or(asked.first), births),
+            (false, true) => tracing::info!(%name, %definition, "a name came into use"),
+            (false, false) => {}
         }
         Ok(open)
     }
 
     /// Holds the number of names that come into being on first use to `limits.max_names`: those of this process,
     /// and, before the ledger gets another one, all that it holds.
-    fn room_for(&self, name: &Name, new: bool, born: &mut Born) -> Result<(), Refusal> {
+    fn room_for(&self, name: &Name, new: bool, births: &mut Births) -> Result<(), Refusal> {
         let full = |what: &str| {
             Refusal::new(
                 Status::Exhausted,
@@ -167,14 +200,14 @@ impl Service {
             return Err(full("this server has"));
         }
         if new {
-            let bound = match born.bound {
+            let bound = match births.bound {
                 Some(bound) => bound,
                 None => self.count_bound("", self.max_names + self.rules.listed().count())?,
             };
             if bound >= self.max_names + self.rules.listed().count() {
                 return Err(full("the ledger has"));
             }
-            born.bound = Some(bound + 1);
+            births.bound = Some(bound + 1);
         }
         Ok(())
     }

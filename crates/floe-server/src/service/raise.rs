@@ -25,7 +25,7 @@ impl Service {
         next: u64,
     ) -> Result<(), Refusal> {
         caller.check_raise(name)?;
-        let open = self.opened(caller, wire, name).await?;
+        let open = self.opened_from(caller, wire, name, Some(next)).await?;
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
         let caller = caller.clone();
         let name = open.handle.name().clone();
@@ -46,7 +46,9 @@ impl Service {
     ) -> Result<bool, Refusal> {
         // Behind 0 every name begins.
         if number == 0 { caller.check_name(name) } else { caller.check_raise(name) }?;
-        let open = self.opened(caller, wire, name).await?;
+        // Who may move a name on says with the number where a new one begins.
+        let first = caller.check_raise(name).is_ok().then(|| number.saturating_add(1));
+        let open = self.opened_from(caller, wire, name, first).await?;
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
         wire.admits(name, &definition)?;
         let (caller, name) = (caller.clone(), open.handle.name().clone());
@@ -171,23 +173,15 @@ fn position(name: &Name, definition: &Definition, next: u64) -> Result<u64, Refu
             format!("{next} is past 2^63 - 1, which no ID is: name a smaller number"),
         ));
     }
-    Ok(match definition.unformed() {
-        Definition::Segment { increment, offset } => {
-            next.saturating_sub(*offset).div_ceil((*increment).max(1))
-        }
-        // Its first ID is 1.
-        Definition::Counter => next.saturating_sub(1),
-        Definition::Snowflake { .. } | Definition::Dated(_) => {
-            return Err(Refusal::new(
-                Status::WrongKind,
-                format!("the IDs of `{name}` begin with the time, so there is nothing to raise"),
-            ));
-        }
-        _ => {
-            return Err(Refusal::new(
-                Status::WrongKind,
-                format!("the IDs of `{name}` are not counted, so there is nothing to raise"),
-            ));
-        }
-    })
+    match (definition.position_of(next), definition.unformed()) {
+        (Some(position), _) => Ok(position),
+        (None, Definition::Snowflake { .. } | Definition::Dated(_)) => Err(Refusal::new(
+            Status::WrongKind,
+            format!("the IDs of `{name}` begin with the time, so there is nothing to raise"),
+        )),
+        (None, _) => Err(Refusal::new(
+            Status::WrongKind,
+            format!("the IDs of `{name}` are not counted, so there is nothing to raise"),
+        )),
+    }
 }

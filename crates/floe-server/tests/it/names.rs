@@ -2,7 +2,7 @@
 
 use floe_server::{Config, ServeError};
 
-use crate::harness::{Server, directory, file};
+use crate::harness::{Server, directory, file, say};
 
 async fn kind(server: &Server, name: &str) -> String {
     server.json(&format!("/v1/names/{name}")).await["kind"].as_str().unwrap().to_owned()
@@ -175,4 +175,137 @@ async fn a_snowflake_name_shows_its_horizon_and_window() {
     assert_eq!(own.len(), 1);
     assert!(own[0]["owner"].as_str().unwrap().contains(&std::process::id().to_string()), "{own:?}");
     server.stop().await.unwrap();
+}
+
+/// A segment, a counter and others, on a server that makes no number without being told the first.
+const ASKING: &str = "new_names = \"ask for first\"\n[[name]]\nname = \"orders\"\nkind = \"segment\"\nfirst = 50000001\n\
+    [[name]]\nname = \"visits\"\nkind = \"counter\"\nfirst = 7\n[[name]]\nname = \"forgotten\"\nkind = \"segment\"\n\
+    [[name]]\nname = \"*\"\nkind = \"counter\"\n[[name]]\nname = \"flake-*\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n\
+    [[name]]\nname = \"day\"\nkind = \"dated\"\nzone = \"UTC\"\ndigits = 6\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_name_begins_at_its_first_number_and_an_old_one_goes_on() {
+    let directory = directory();
+    let first = Server::start(file(ASKING), directory.clone()).await;
+    assert_eq!(first.mint("orders", 2).await, ["50000001", "50000002"]);
+    assert_eq!(first.mint("visits", 2).await, ["7", "8"]);
+    first.stop().await.unwrap();
+    // The number is for a name that is new: whatever a file says later moves nothing.
+    let moved = ASKING.replace("50000001", "90000001").replace("first = 7", "first = 700");
+    let second = Server::start(file(&moved), directory).await;
+    assert_eq!(second.mint("orders", 1).await, ["50000003"]);
+    assert_eq!(second.mint("visits", 1).await, ["9"]);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_was_bound_and_never_raised_begins_at_its_first_number_too() {
+    // As where a server ended between the two.
+    let directory = directory();
+    let text = "[[name]]\nname = \"orders\"\nkind = \"segment\"\n";
+    Server::start(file(text), directory.clone()).await.stop().await.unwrap();
+    let second = Server::start(file(&format!("{text}first = 1001\n")), directory).await;
+    assert_eq!(second.mint("orders", 1).await, ["1001"]);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_make_a_name_together_begin_it_at_its_first_number() {
+    let directory = directory();
+    let (a, b) = tokio::join!(
+        Server::start(file(ASKING), directory.clone()),
+        Server::start(file(ASKING), directory.clone())
+    );
+    let (ids, others) = tokio::join!(a.mint("orders", 500), b.mint("orders", 500));
+    let least = ids.iter().chain(&others).map(|id| id.parse::<u64>().unwrap()).min();
+    assert_eq!(least, Some(50_000_001));
+    assert!(ids.iter().all(|id| !others.contains(id)));
+    a.stop().await.unwrap();
+    b.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_for_the_first_number_makes_no_number_without_one() {
+    let directory = directory();
+    let server = Server::start(file(ASKING), directory.clone()).await;
+    for (name, kind) in [("forgotten", "segment"), ("tickets64", "counter")] {
+        let refused = server.problem(&format!("/v1/mint/{name}"), 404).await;
+        let detail = refused["detail"].as_str().unwrap();
+        let command = format!("floe marks raise {name} --kind {kind} --to N");
+        assert!(detail.contains("first = N") && detail.contains(&command), "{detail}");
+        // Nobody is told what else there is.
+        assert!(!detail.contains("orders") && !detail.contains("floe.toml"), "{detail}");
+    }
+    server.problem("/v1/names/tickets64", 404).await;
+    // What begins with the time, or is random, repeats nothing.
+    for name in ["flake-1", "day"] {
+        server.mint(name, 1).await;
+    }
+    server.stop().await.unwrap();
+    let data = directory.path().join("data");
+    let ledger = floe_ledger::Sqlite::builder().realm("test").in_dir(&data).unwrap();
+    let floe = floe::Floe::open(ledger).unwrap();
+    let forgotten = floe::Name::new("forgotten").unwrap();
+    assert_eq!(floe.stored(&forgotten).unwrap(), None, "what is refused is not bound");
+    // What floe marks raise does.
+    floe.define(&forgotten, &floe::Definition::SEGMENT, &floe::Taste::default()).unwrap();
+    floe.ledger().raise(&floe::ledger::Key::name(&forgotten), 999).unwrap();
+    floe.close();
+    let server = Server::start(file(ASKING), directory).await;
+    assert_eq!(server.mint("forgotten", 1).await, ["1000"]);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_wire_says_that_the_first_number_is_missing() {
+    let server = Server::of(ASKING).await;
+    let segment = server.get("/api/segment/get/forgotten").await;
+    assert_eq!(segment.status(), 500);
+    let tinyid = server.text("/tinyid/id/nextId?bizType=forgotten&token=x").await;
+    assert!(!tinyid.contains("\"code\":200"), "{tinyid}");
+    for (words, answer) in [
+        (
+            &b"*2\r\n$4\r\nINCR\r\n$9\r\ntickets64\r\n*1\r\n$4\r\nQUIT\r\n"[..],
+            "-NOKEY there is no name `tickets64` yet",
+        ),
+        (b"get tickets64\r\nquit\r\n", "CLIENT_ERROR unknown-name: there is no name `tickets64` yet"),
+    ] {
+        let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+        let said = say(stream, words).await;
+        assert!(said.contains(answer) && said.contains("first = N"), "{said}");
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_refuses_new_names_serves_those_that_the_ledger_has() {
+    let directory = directory();
+    let first = Server::start(file(ASKING), directory.clone()).await;
+    assert_eq!(first.mint("visits", 1).await, ["7"]);
+    first.mint("flake-1", 1).await;
+    first.stop().await.unwrap();
+    let text = ASKING.replace("ask for first", "refuse");
+    let second = Server::start(file(&text), directory).await;
+    assert_eq!(second.mint("visits", 1).await, ["8"]);
+    second.mint("flake-1", 1).await;
+    for (name, command) in [("flake-2", "floe mint flake-2"), ("any", "floe marks raise any --kind counter")]
+    {
+        let refused = second.problem(&format!("/v1/mint/{name}"), 404).await;
+        assert!(refused["detail"].as_str().unwrap().contains(command), "{refused}");
+    }
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_reached_from_other_machines_asks_for_the_first_number_by_default() {
+    let text = "insecure = true\n[[name]]\nname = \"tickets\"\nkind = \"segment\"\n";
+    for (listen, refused) in [("127.0.0.1:0", false), ("0.0.0.0:0", true)] {
+        let mut config = file(text);
+        config.listen = vec![listen.parse().unwrap()];
+        let server = Server::start(config, directory()).await;
+        let url = format!("http://127.0.0.1:{}/v1/mint/tickets", server.address.port());
+        let status = server.client.get(url).send().await.unwrap().status();
+        assert_eq!(status == 404, refused, "{listen}: {status}");
+        server.stop().await.unwrap();
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AtHand, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
+use super::{AtHand, Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use crate::name::Name;
 use crate::time::UnixMillis;
 
@@ -44,6 +44,10 @@ macro_rules! pass_on {
 
             fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
                 (**self).clock()
+            }
+
+            fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+                (**self).in_other_realms(name)
             }
 
             fn realm_id(&self) -> Result<String, LedgerError> {

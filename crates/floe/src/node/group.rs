@@ -293,9 +293,8 @@ impl Group {
         let (is_fixed, floor) = (workers.len() == 1, self.floor(now));
         let taken = |worker: u64| held == Some(worker) || !is_fixed && eaten.contains(&worker);
         let looked = self.looked;
-        let acquiring = self
-            .acquiring
-            .get_or_insert_with(|| Acquiring::new(&workers, bits, looked, desk, now, floor));
+        let acquiring =
+            self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, looked, desk, now, floor));
         let Some((worker, max_mark)) = acquiring.next(&self.workers, |worker| !taken(worker), desk, now)
         else {
             let free = acquiring.least;

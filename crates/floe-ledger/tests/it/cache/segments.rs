@@ -102,3 +102,26 @@ fn a_raise_drops_what_lies_below_it() {
     assert_eq!(got(&cache, &numbers("orders", 100)), (5_000, 5_100));
     assert_eq!(cache.list("n/", "", 1).unwrap()[0].mark, 5_100);
 }
+
+#[test]
+fn a_segment_begins_where_it_is_told_once_and_goes_on_without_the_ledger() {
+    // What `Floe::begin_at` asks for.
+    let begin = |at: u64| Reserve { floor: at, max_mark: 0, ..numbers("orders", 0) };
+    let (dir, other, behind) = (TempDir::new().unwrap(), TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    // An empty range leaves nothing to hold here, so the reply may be either.
+    cache.reserve(&begin(1_000)).unwrap();
+    assert_eq!(left_behind(&behind), 1_000);
+    assert_eq!(got(&cache, &numbers("orders", 100)), (1_000, 1_100));
+    // Nobody begins it anew, here or elsewhere, also where only this directory can be asked.
+    let second = open(other.path(), &behind);
+    bind(&second, "orders");
+    let refused = |reply| matches!(reply, Ok(Reply::Refused { .. }));
+    assert!(refused(second.reserve(&begin(2_000))));
+    drop(cache);
+    behind.cut();
+    let cache = open(dir.path(), &behind);
+    assert!(refused(cache.reserve(&begin(2_000))));
+    assert_eq!(got(&cache, &numbers("orders", 100)), (1_100, 1_200));
+}

@@ -1,0 +1,46 @@
+//! The file that `floe config --new` writes: short, for people, valid as it is.
+
+pub(super) const TEXT: &str = r##"# A configuration of floe. `floe config --defaults` shows every other setting, `floe config --check FILE` says what is
+# wrong with this file, and `floe serve --config FILE` serves it.
+
+# The prefix of all names in the ledger. It can never change: a name has other marks, and other IDs, in another realm.
+# Commands take it from this file (`floe marks list --config FILE`).
+realm = "default"
+
+# Where the marks are kept: here a file of this machine, floe-data/floe.db. Several machines share a database instead
+# (docs/ledgers.md), such as ledger = "postgres://floe@db/ids".
+data_dir = "floe-data"
+
+# Where to listen. Other machines can reach "0.0.0.0:7600"; then add a token (`floe token new`).
+listen = ["127.0.0.1:7600"]
+
+# A segment or a counter that is new begins at 1, unless `first` says otherwise. With this line a server makes none without
+# `first`: no name that was forgotten, or misspelled, repeats the numbers of the system before floe.
+new_names = "ask for first"
+
+# One [[name]] for each name that clients ask for. What a name is (everything but `first` here) can never change.
+
+# 64-bit IDs that are ordered in time.
+[[name]]
+name = "orders"
+kind = "snowflake"
+layout = "twitter"
+
+# Numbers from reserved ranges. `first`: 1, or one more than the largest number that is in use.
+[[name]]
+name = "tickets"
+kind = "segment"
+first = 1
+
+# 1, 2, 3, … strictly increasing over all servers; each call is a write to the ledger.
+# [[name]]
+# name = "visits"
+# kind = "counter"
+# first = 1
+
+# A name for each key that begins so, made when it is first asked for.
+# [[name]]
+# name = "user-*"
+# kind = "snowflake"
+# layout = "twitter"
+"##;

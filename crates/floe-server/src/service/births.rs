@@ -1,0 +1,173 @@
+//! Names that the ledger does not know yet: whether one may be made, and what the log says of it.
+//!
+//! A segment or a counter that is new begins at 1. Where it takes over from another system, or is a misspelled name of
+//! this one, that repeats IDs which are in use. So a server that other machines reach asks for the first number, and every
+//! birth has its line in the log. Kinds whose IDs begin with the time, or are random, repeat nothing when they begin.
+
+use std::collections::{HashMap, HashSet};
+
+use floe::ledger::Elsewhere;
+use floe::{Definition, Name};
+
+use super::Service;
+use super::names::Wire;
+use crate::access::Caller;
+use crate::config::NewNames;
+use crate::status::{Refusal, Status};
+
+/// How many names are known by their letters alone, and how many refused ones the log is told of: both are for people.
+const LIKE: usize = 10_000;
+const REFUSED: usize = 1_000;
+
+/// What is known of the names that the ledger holds.
+#[derive(Default)]
+pub(super) struct Births {
+    /// How many names there are, counted when the first one is about to come into being.
+    pub(super) bound: Option<usize>,
+    /// Names by their letters in lower case; read from the ledger when the first one is looked for.
+    like: Option<HashMap<String, Box<str>>>,
+    /// New names that were refused, and of which the log knows.
+    refused: HashSet<Box<str>>,
+}
+
+/// A name that somebody asks for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) wire: Wire,
+    pub(super) name: &'a Name,
+    /// The first number that the call itself gives the name.
+    pub(super) first: Option<u64>,
+}
+
+impl Service {
+    /// Refuses to make a name that the ledger does not know, where the configuration says so.
+    ///
+    /// # Errors
+    /// A [`Refusal`] with the way out.
+    pub(super) fn may_be_born(
+        &self,
+        asked: &Asked<'_>,
+        definition: &Definition,
+        first: Option<u64>,
+        births: &mut Births,
+    ) -> Result<(), Refusal> {
+        let (name, kind) = (asked.name, definition.kind());
+        let counted = definition.position_of(0).is_some();
+        let detail = match self.new_names {
+            NewNames::FromOne => return Ok(()),
+            NewNames::AskForFirst if !counted || first.or(asked.first).is_some() => return Ok(()),
+            NewNames::AskForFirst => format!(
+                "there is no name `{name}` yet, and this server makes no {kind} whose first number it was not told: set first = N in \
+                 its [[name]] (N is one more than the largest number in use, and 1 where there is none), or run floe marks raise \
+                 {name} --kind {kind} --to N{}",
+                self.with_its_file()
+            ),
+            NewNames::Refuse => format!(
+                "there is no name `{name}` yet, and this server makes none (new_names = \"refuse\"): make it with floe {}",
+                match counted {
+                    true => format!("marks raise {name} --kind {kind} --to N{}", self.with_its_file()),
+                    false => format!("mint {name}{}", self.with_its_file()),
+                }
+            ),
+        };
+        self.tell_of_refused(asked, births, true);
+        Err(Refusal::new(Status::UnknownName, detail))
+    }
+
+    /// What a command needs to be told of this server; not where the file is, which is nobody's business.
+    fn with_its_file(&self) -> &'static str {
+        if self.rules.has_file() { " --config FILE" } else { "" }
+    }
+
+    /// Tells the log, once for a name, that it was refused; `always`, or only where another name is like it.
+    pub(super) fn tell_of_refused(&self, asked: &Asked<'_>, births: &mut Births, always: bool) {
+        let name = asked.name;
+        if births.refused.len() >= REFUSED || births.refused.contains(name.as_str()) {
+            return;
+        }
+        let near = self.near(name, births);
+        if near.is_none() && !always {
+            return;
+        }
+        births.refused.insert(name.as_str().into());
+        let (by, elsewhere) = (asked.caller.shown(), self.elsewhere(name));
+        tracing::warn!(%name, by, near, elsewhere, "a name that the ledger does not know was refused (said once)");
+        if births.refused.len() == REFUSED {
+            tracing::warn!("{REFUSED} names were refused: the log is told of no more of them");
+        }
+    }
+
+    /// Tells the log that a name was born, and which other name it may have been meant for.
+    pub(super) fn tell_of_birth(
+        &self,
+        asked: &Asked<'_>,
+        definition: &Definition,
+        first: Option<u64>,
+        births: &mut Births,
+    ) {
+        let (name, by) = (asked.name, asked.caller.shown());
+        // What a counted name begins at, as it is now in the ledger.
+        let first =
+            definition.position_of(first.unwrap_or(0)).and_then(|position| definition.number_at(position));
+        // What begins with the time, or is random, was not raised anywhere.
+        let elsewhere = first.and_then(|_| self.elsewhere(name));
+        match (self.near(name, births), elsewhere) {
+            (None, None) => tracing::info!(%name, %definition, first, by, "a new name"),
+            (near, None) => {
+                tracing::warn!(%name, %definition, first, by, near, "a new name, which differs from another only in case");
+            }
+            (near, elsewhere) => tracing::warn!(
+                %name, %definition, first, by, near, elsewhere,
+                "a new name, which another realm of this ledger has: what was raised there is not raised here"
+            ),
+        }
+        if let Some(like) = &mut births.like
+            && like.len() < LIKE
+        {
+            like.entry(name.as_str().to_lowercase()).or_insert_with(|| name.as_str().into());
+        }
+    }
+
+    /// Which other realms of the ledger have the name, and what comes next there. Where the ledger does not answer, the log
+    /// goes without.
+    fn elsewhere(&self, name: &Name) -> Option<String> {
+        let found = self.floe.ledger().in_other_realms(name).ok()?;
+        let shown = |Elsewhere { realm, definition, mark }: &Elsewhere| {
+            let next =
+                definition.parse::<Definition>().ok().and_then(|definition| definition.number_at(*mark));
+            next.map_or_else(|| realm.clone(), |next| format!("{realm} (next {next})"))
+        };
+        let shown: Vec<_> = found.iter().map(shown).collect();
+        (!shown.is_empty()).then(|| shown.join(", "))
+    }
+
+    /// A name that is listed or in the ledger, and differs from `name` in the case of its letters alone.
+    fn near(&self, name: &Name, births: &mut Births) -> Option<Box<str>> {
+        if births.like.is_none() {
+            births.like = self.names_by_letters();
+        }
+        let near = births.like.as_ref()?.get(&name.as_str().to_lowercase())?;
+        (**near != *name.as_str()).then(|| near.clone())
+    }
+
+    /// `None` where the ledger does not answer: that is told elsewhere, and asked again.
+    fn names_by_letters(&self) -> Option<HashMap<String, Box<str>>> {
+        let mut like: HashMap<String, Box<str>> = HashMap::new();
+        let mut add = |name: &str| {
+            like.entry(name.to_lowercase()).or_insert_with(|| name.into());
+            like.len() < LIKE
+        };
+        let mut after = String::new();
+        loop {
+            let page = self.floe.ledger().names(&after, 1_000).ok()?;
+            let room = page.iter().filter(|(name, _)| !Name::is_of_key(name)).all(|(name, _)| add(name));
+            match page.into_iter().next_back() {
+                Some((last, _)) if room => after = last,
+                _ => break,
+            }
+        }
+        let _ = self.rules.listed().all(|(name, _)| add(name.as_str()));
+        Some(like)
+    }
+}
