@@ -24,6 +24,9 @@ mod tickets;
 /// Any error, on its way to the person at the terminal.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
+/// A measurement that prints its own figures; whether all went as it must.
+type Report = dyn FnOnce() -> Result<bool>;
+
 const ROUNDS: usize = 5;
 
 fn main() -> ExitCode {
@@ -66,7 +69,7 @@ const ON_A_BINARY: &[(&str, fn(&Path) -> Result<bool>)] = &[
 fn run() -> Result<bool> {
     let mut load = load::Load::default();
     let (mut url, mut binary, mut soak, mut wanted) = (None, None, None, Vec::new());
-    let mut report: Option<Box<dyn FnOnce() -> Result<bool>>> = None;
+    let mut report: Option<Box<Report>> = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));

@@ -460,7 +460,7 @@ fn greeting_in_json(config: &Config, started: &Started) -> String {
     add("tls", config.tls.is_some().into());
     add("tokens", config.tokens.len().into());
     add("realm", config.realm.as_str().into());
-    add("realm_id", started.realm_id.as_str().into());
+    add("realm_id", started.realm_id.clone().into());
     add("ledger", started.ledger.as_str().into());
     add("names", config.names.len().into());
     add("names_on_first_use", started.names_on_first_use.into());

@@ -422,11 +422,11 @@ impl Service {
     /// A [`Refusal`] where the ledger cannot say.
     pub(crate) async fn is_known(self: &Arc<Self>, name: &str) -> Result<bool, Refusal> {
         let Ok(name) = Name::new(name) else { return Ok(false) };
-        if self.find(name.as_str()).is_some() || !self.rules.is_first_use(&name) {
-            return Ok(true);
-        }
-        if self.rules.of(&name).is_err() {
-            return Ok(false);
+        match self.rules.of(&name) {
+            _ if self.find(name.as_str()).is_some() => return Ok(true),
+            Ok(names::Rule::Listed(_)) => return Ok(true),
+            Ok(names::Rule::FirstUse(_)) => {}
+            Err(_) => return Ok(false),
         }
         let service = Arc::clone(self);
         let look = move || service.floe.stored(&name).map_err(|error| service.refuse_to_open(&name, error));
