@@ -56,8 +56,11 @@ usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
   --binary FLOE   how soon `floe serve` answers, and its memory; with --load, mints over it after that
 ";
 
+/// One that is made on the binary `floe` at a path.
+type OnABinary = fn(&Path) -> Result<bool>;
+
 /// What one binary is measured by, each with its flag.
-const ON_A_BINARY: &[(&str, fn(&Path) -> Result<bool>)] = &[
+const ON_A_BINARY: &[(&str, OnABinary)] = &[
     ("--redis", redis::report),
     ("--tickets", tickets::report),
     ("--nginx", nginx::report),
