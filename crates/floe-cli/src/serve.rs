@@ -74,5 +74,5 @@ fn all_wrong(arguments: &arguments::Serve) -> Option<Failure> {
         || !listen.is_empty()
         || !mysql.is_empty();
     let file = ledger.config.as_ref().filter(|_| !overrides)?;
-    floe_server::Config::load_checked(file).err().map(Failure::from)
+    Config::load_checked(file).err().map(Failure::from)
 }

@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use floe::ledger::{AtHand, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
+use floe::ledger::{AtHand, Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 use floe_ledger::OpenError;
 use tokio::sync::watch;
@@ -179,6 +179,10 @@ impl Ledger for Awaited {
 
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
         self.there()?.clock()
+    }
+
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        self.there()?.in_other_realms(name)
     }
 
     fn realm_id(&self) -> Result<String, LedgerError> {

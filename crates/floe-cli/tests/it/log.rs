@@ -38,7 +38,7 @@ fn json_is_all_that_is_said_and_a_wrong_token_is_said_once_with_its_address() {
     let server = Server::spawn(&mut command);
     let authorized = |token: &str| {
         format!(
-            "GET /v1/mint/visits HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
+            "GET /v1/mint/orders HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
         )
     };
     for _ in 0..3 {

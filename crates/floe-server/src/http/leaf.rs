@@ -194,12 +194,16 @@ pub(super) struct Decoded {
     timestamp: String,
 }
 
-/// What Leaf says of a text that is no ID.
+/// What Leaf answers to an ID, and to a text that is none.
 #[derive(Serialize, ToSchema)]
-pub(super) struct NotDecoded {
-    /// Always the same words.
-    #[serde(rename = "errorMsg")]
-    error: &'static str,
+#[serde(untagged)]
+pub(super) enum Decoding {
+    Parts(Decoded),
+    Error {
+        /// Always the same words.
+        #[serde(rename = "errorMsg")]
+        error: &'static str,
+    },
 }
 
 /// Take a Leaf ID apart
@@ -211,7 +215,7 @@ pub(super) struct NotDecoded {
     tag = "leaf",
     params(("snowflakeId" = String, Query, description = "The ID")),
     responses(
-        (status = 200, description = "Its parts, all as strings, or `errorMsg` for what is no number of 64 bits", body = Decoded),
+        (status = 200, description = "Its parts, all as strings, or `errorMsg` for what is no number of 64 bits", body = Decoding),
         (status = 400, description = "It is missing", body = SpringError),
         (status = 406, description = "No media type that can be written")
     )
@@ -231,10 +235,11 @@ pub(super) async fn decode(
     let Ok(content_type) = asked.content_type(Produces::Json) else {
         return Ok(asked.not_acceptable(now(&shared)));
     };
-    let mut response = match long(&id) {
-        Some(number) => axum::Json(decoded(number)?).into_response(),
-        None => axum::Json(NotDecoded { error: "snowflake Id反解析发生异常!" }).into_response(),
+    let decoding = match long(&id) {
+        Some(number) => Decoding::Parts(decoded(number)?),
+        None => Decoding::Error { error: "snowflake Id反解析发生异常!" },
     };
+    let mut response = axum::Json(decoding).into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     Ok(response)
 }

@@ -155,8 +155,11 @@ async fn the_document_says_how_a_caller_shows_who_it_is_and_what_is_settings() {
             let ways = operation["security"].as_array().unwrap();
             let open = ["/", "/livez", "/readyz", "/problems/{problem}"].contains(&path.as_str());
             assert_eq!(ways.len(), if open { 1 } else { 3 }, "{path}: {ways:?}");
+            // Leaf's and tinyid's have answers of their own, some without a body.
+            let own = ["leaf", "tinyid"].iter().any(|tag| operation["tags"][0] == *tag);
             for status in ["400", "408", "413", "414", "431", "503"] {
-                assert!(operation["responses"][status]["content"].is_object(), "{path}: {status}");
+                let described = &operation["responses"][status];
+                assert!(described["content"].is_object() || own && described.is_object(), "{path}: {status}");
             }
         }
     }

@@ -30,7 +30,10 @@ fn cases() -> Vec<(&'static str, BTreeSet<String>)> {
     let models = values_of_sim("--model");
     assert!(models.contains("flickr") && models.len() > 10, "{models:?}");
     vec![
-        ("floe ", set("completions config form inspect layout man marks mint names serve sim slots token")),
+        (
+            "floe ",
+            set("completions config form inspect layout man marks mint names realm serve sim slots token"),
+        ),
         ("floe completions ", set("bash elvish fish powershell zsh")),
         ("floe marks ", set("list raise")),
         ("floe sim --model ", models),
