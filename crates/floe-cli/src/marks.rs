@@ -225,7 +225,20 @@ fn next_dated(shape: &DatedShape, mark: u64) -> String {
 /// The position from which on every ID is at least `to`.
 fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
     if definition.position_of(0).is_some() {
-        return id(to).map(|id| definition.position_of(id).unwrap_or(0));
+        let position = definition.position_of(id(to)?).unwrap_or(0);
+        // A mark never goes down: a name that was raised past its last number would be used up for ever.
+        let writes = |number| {
+            let form = definition.form().filter(|form| form.can_encode());
+            form.is_none_or(|form| form.encode(number, &mut Buffer::new()).is_ok())
+        };
+        return definition.number_at(position).filter(|number| writes(*number)).map(|_| position).ok_or_else(
+            || {
+                Failure::usage(format_args!(
+                    "{name} has no number from {to} on: `{definition}` ends before it"
+                ))
+                .hint("name a smaller number, or take a new name with another form or increment")
+            },
+        );
     }
     let position = match definition.unformed() {
         Definition::Snowflake { .. } => {

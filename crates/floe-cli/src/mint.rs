@@ -72,8 +72,12 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     let step = arguments.count.min(1_000_000);
     let taste = Taste { min_step: step, max_step: step, ..Taste::default() };
     let handle = floe.define(name, &definition, &taste).map_err(Failure::new)?;
-    if let Some(begins_at) = begins_at {
-        floe.begin_at(&handle, begins_at).map_err(Failure::new)?;
+    if let Some(begins_at) = begins_at
+        && let Some(next) = floe.begin_at(&handle, begins_at).map_err(Failure::new)?
+    {
+        anstream::eprintln!(
+            "note: {name} has begun below its first number {begins_at}, and goes on at {next}: stop every server and run floe marks raise {name} --to {begins_at}"
+        );
     }
     // In a ledger that holds names already, a new one may be a slip of the pen, and it stays.
     if new && !first {

@@ -15,7 +15,7 @@ use crate::generator::Generator;
 use crate::handle::Handle;
 use crate::id::{Id, IdRepr, WideId};
 use crate::layout::{Layout, Width, Workers};
-use crate::ledger::{Key, Ledger, LedgerError, Memory, Reserve};
+use crate::ledger::{Key, Ledger, LedgerError, Memory, Reply, Reserve};
 use crate::line::{Line, Trouble};
 use crate::mutation::mutate;
 use crate::name::{Name, NameError};
@@ -411,7 +411,8 @@ impl Floe {
 
     /// Makes a segment or a counter that was never minted from begin at `first`, or at its first number above it. A name
     /// that has a mark above 0 stays as it is, so a repeated call changes nothing, and of several nodes that call it at
-    /// once one moves the mark. Call it before the first mint.
+    /// once one moves the mark. Call it before the first mint. If the name has begun below `first`, the answer is the number
+    /// at which it is, and only a raise while nobody mints can move it on.
     ///
     /// ```
     /// use floe::{Definition, Floe, Name, Taste, ledger::Memory};
@@ -419,14 +420,15 @@ impl Floe {
     /// let orders = floe.define(&Name::new("orders")?, &Definition::SEGMENT, &Taste::default())?;
     /// floe.begin_at(&orders, 50_000_001)?;
     /// assert_eq!(floe.segment("orders")?.mint()?.get(), 50_000_001);
-    /// floe.begin_at(&orders, 60_000_000)?; // too late: it has begun
+    /// assert_eq!(floe.begin_at(&orders, 50_000_001)?, None);
+    /// assert!(floe.begin_at(&orders, 60_000_000)?.is_some(), "too late: it has begun");
     /// assert_eq!(floe.segment("orders")?.mint()?.get(), 50_000_002);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`DefineError`]; `Invalid` where the name is neither a segment nor a counter.
-    pub fn begin_at(&self, handle: &Handle, first: u64) -> Result<(), DefineError> {
+    pub fn begin_at(&self, handle: &Handle, first: u64) -> Result<Option<u64>, DefineError> {
         let (name, definition) = (handle.name(), handle.definition());
         let Some(position) = definition.position_of(first) else {
             return Err(DefineError::Invalid(format!(
@@ -435,14 +437,18 @@ impl Floe {
             )));
         };
         if position == 0 {
-            return Ok(());
+            return Ok(None);
         }
         // An empty range above a mark of 0: the ledger moves the mark, or refuses since somebody has minted (I1).
         let token = self.inner.shared.node().desk().token();
         let (key, count, max_mark) = (Key::name(name), 0, 0);
         let request = Reserve { key, floor: position, count, max_mark, token, create: false, note: None };
-        self.inner.shared.ledger.reserve(&request)?;
-        Ok(())
+        Ok(match self.inner.shared.ledger.reserve(&request)? {
+            Reply::Refused { mark, .. } if mark < position => {
+                Some(definition.number_at(mark).unwrap_or(mark))
+            }
+            Reply::Refused { .. } | Reply::Got { .. } => None,
+        })
     }
 
     /// The definition that the ledger has a name bound to.

@@ -150,6 +150,15 @@ fn marks_go_up_and_never_down() {
     assert_eq!(on(dir.path(), &["mint", "tickets"]).numbers(), [1005]);
     raise("tickets", &["--to", "9223372036854775808"]).refuses(2, &["9223372036854775808"]);
     raise("tickets", &["--to", "-4"]).refuses(2, &["-4"]);
+    // What would use a name up for ever.
+    raise("tickets", &["--to", "9223372036854775807", "--dry-run"]).lines();
+    let far = ["--to", "9223372036854775806", "--kind", "segment", "--increment", "10", "--offset", "3"];
+    let few = ["--to", "2000000", "--kind", "segment", "--form", "base32 bits=20 width=4"];
+    for more in [&far[..], &few[..]] {
+        raise("far", more).refuses(2, &["has no number from", "smaller number"]);
+        raise("far", &[more, &["--dry-run"]].concat()).refuses(2, &["has no number from"]);
+    }
+    assert!(!on(dir.path(), &["names"]).out.contains("far"), "a refused raise has made a name");
     raise("orders", &["--to", "5"]).refuses(1, &["snowflake", "time", "epoch"]);
     raise("tickets", &["--to", "abc"]).refuses(2, &["--to must be a number", "abc"]);
 
@@ -387,6 +396,33 @@ fn the_log_says_which_name_was_born_by_whom_and_at_which_number() {
     assert!(status.success(), "{text}");
     assert_eq!(text.matches("name=tickets64").count(), 1, "{text}");
     assert_eq!(text.matches("name=user-1").count(), 1, "{text}");
+}
+
+#[test]
+fn the_log_says_which_name_is_like_one_that_a_command_made_and_which_began_below_its_first_number() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let data = dir.path().join("data");
+    assert_eq!(on(&data, &["mint", "late", "--kind", "segment", "-n", "3"]).numbers(), [1, 2, 3]);
+    let config = file(
+        dir.path(),
+        "realm = \"default\"\n[[name]]\nname = \"late\"\nkind = \"segment\"\nfirst = 4001\n[[name]]\nname = \"*\"\nkind = \"segment\"\n",
+    );
+    let server = Server::spawn(&mut floe(["serve", "--config", &config]));
+    assert_eq!(mint(server.url(), "other", 1), [1]);
+    on(&data, &["marks", "raise", "tickets", "--kind", "segment", "--to", "50000001"]).lines();
+    assert_eq!(mint(server.url(), "Tickets", 1), [1]);
+    assert_eq!(mint(server.url(), "late", 1), [4]);
+    let (_, text) = server.terminate();
+    let line = |words: &[&str]| {
+        assert!(
+            text.lines().any(|line| words.iter().all(|word| line.contains(word))),
+            "no {words:?}: {text}"
+        );
+    };
+    line(&["WARN", "a new name", "name=Tickets", "near=\"tickets\""]);
+    line(&["WARN", "name=late", "first=4001", "next=4", "floe marks raise late --to 4001"]);
+    let said = run(&mut floe(["mint", "late", "--config", &config]));
+    assert!(said.err.contains("note: late has begun below its first number 4001"), "{said:?}");
 }
 
 #[test]

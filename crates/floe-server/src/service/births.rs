@@ -5,9 +5,11 @@
 //! birth has its line in the log. Kinds whose IDs begin with the time, or are random, repeat nothing when they begin.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use floe::ledger::Elsewhere;
 use floe::{Definition, Name};
+use tokio::time::Instant;
 
 use super::Service;
 use super::names::Wire;
@@ -17,6 +19,10 @@ use crate::status::{Refusal, Status};
 
 /// How many names are known by their letters alone, and how many refused ones the log is told of: both are for people.
 const LIKE: usize = 10_000;
+/// How many names one question to the ledger brings. Where there are more, they are not read again for so long: a client
+/// that makes many must not have all of them read for each.
+const PAGE: usize = 1_000;
+const LIKE_FOR: Duration = Duration::from_secs(1);
 const REFUSED: usize = 1_000;
 
 /// What is known of the names that the ledger holds.
@@ -24,8 +30,8 @@ const REFUSED: usize = 1_000;
 pub(super) struct Births {
     /// How many names there are, counted when the first one is about to come into being.
     pub(super) bound: Option<usize>,
-    /// Names by their letters in lower case; read from the ledger when the first one is looked for.
-    like: Option<HashMap<String, Box<str>>>,
+    /// Names by their letters in lower case, and when they were read from the ledger, which others write to as well.
+    like: Option<(Instant, HashMap<String, Box<str>>)>,
     /// New names that were refused, and of which the log knows.
     refused: HashSet<Box<str>>,
 }
@@ -122,7 +128,7 @@ impl Service {
                 "a new name, which another realm of this ledger has: what was raised there is not raised here"
             ),
         }
-        if let Some(like) = &mut births.like
+        if let Some((_, like)) = &mut births.like
             && like.len() < LIKE
         {
             like.entry(name.as_str().to_lowercase()).or_insert_with(|| name.as_str().into());
@@ -144,23 +150,31 @@ impl Service {
 
     /// A name that is listed or in the ledger, and differs from `name` in the case of its letters alone.
     fn near(&self, name: &Name, births: &mut Births) -> Option<Box<str>> {
-        if births.like.is_none() {
-            births.like = self.names_by_letters();
+        let now = Instant::now();
+        let is_old = |(read, like): &(Instant, HashMap<_, _>)| {
+            like.len() < PAGE || now.duration_since(*read) >= LIKE_FOR
+        };
+        if births.like.as_ref().is_none_or(is_old) {
+            births.like = self.names_by_letters(name).map(|like| (now, like));
         }
-        let near = births.like.as_ref()?.get(&name.as_str().to_lowercase())?;
+        let (_, like) = births.like.as_ref()?;
+        let near = like.get(&name.as_str().to_lowercase())?;
         (**near != *name.as_str()).then(|| near.clone())
     }
 
-    /// `None` where the ledger does not answer: that is told elsewhere, and asked again.
-    fn names_by_letters(&self) -> Option<HashMap<String, Box<str>>> {
+    /// All names but `own`, which may be bound by now; `None` where the ledger does not answer: that is told elsewhere, and
+    /// asked again.
+    fn names_by_letters(&self, own: &Name) -> Option<HashMap<String, Box<str>>> {
         let mut like: HashMap<String, Box<str>> = HashMap::new();
         let mut add = |name: &str| {
-            like.entry(name.to_lowercase()).or_insert_with(|| name.into());
+            if name != own.as_str() {
+                like.entry(name.to_lowercase()).or_insert_with(|| name.into());
+            }
             like.len() < LIKE
         };
         let mut after = String::new();
         loop {
-            let page = self.floe.ledger().names(&after, 1_000).ok()?;
+            let page = self.floe.ledger().names(&after, PAGE).ok()?;
             let room = page.iter().filter(|(name, _)| !Name::is_of_key(name)).all(|(name, _)| add(name));
             match page.into_iter().next_back() {
                 Some((last, _)) if room => after = last,

@@ -8,6 +8,7 @@ use floe::{DefineError, Definition, Name};
 use tokio::time::timeout;
 
 use super::names::{self, Wire};
+use super::raise::position;
 use super::{Asked, Births, Known, OpenName, RETRY, Service, report};
 use crate::access::Caller;
 use crate::config::NewNames;
@@ -131,6 +132,10 @@ impl Service {
         wire.admits(name.as_str(), &definition)?;
         if new {
             self.may_be_born(asked, &definition, first, births)?;
+            // A call that will be refused for its number makes nothing.
+            if let Some(first) = asked.first {
+                position(name, &definition, first)?;
+            }
         }
         if first_use {
             if new {
@@ -162,7 +167,14 @@ impl Service {
         // the call gives is left to the call.
         let first = first.filter(|first| asked.first.is_none_or(|asked| asked <= *first));
         if let Some(first) = first {
-            self.floe.begin_at(&handle, first).map_err(|error| self.refuse_to_open(name, error))?;
+            let begun =
+                self.floe.begin_at(&handle, first).map_err(|error| self.refuse_to_open(name, error))?;
+            if let Some(next) = begun {
+                tracing::warn!(
+                    %name, first, next,
+                    "the name has begun below its first number, which changes nothing now: stop every server and run floe marks raise {name} --to {first}"
+                );
+            }
         }
         let open = Arc::new(OpenName {
             handle,

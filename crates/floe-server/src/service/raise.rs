@@ -166,7 +166,10 @@ impl Service {
 }
 
 /// The position of the first ID of a name that is `next` or more.
-fn position(name: &Name, definition: &Definition, next: u64) -> Result<u64, Refusal> {
+///
+/// # Errors
+/// A [`Refusal`] where the name has none.
+pub(super) fn position(name: &Name, definition: &Definition, next: u64) -> Result<u64, Refusal> {
     if next > MAX_MARK {
         return Err(Refusal::new(
             Status::Exhausted,
@@ -174,7 +177,11 @@ fn position(name: &Name, definition: &Definition, next: u64) -> Result<u64, Refu
         ));
     }
     match (definition.position_of(next), definition.unformed()) {
-        (Some(position), _) => Ok(position),
+        (Some(position), _) if definition.number_at(position).is_some() => Ok(position),
+        (Some(_), _) => Err(Refusal::new(
+            Status::Exhausted,
+            format!("`{name}` has no number from {next} on: name a smaller number"),
+        )),
         (None, Definition::Snowflake { .. } | Definition::Dated(_)) => Err(Refusal::new(
             Status::WrongKind,
             format!("the IDs of `{name}` begin with the time, so there is nothing to raise"),

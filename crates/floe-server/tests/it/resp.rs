@@ -56,6 +56,30 @@ async fn a_new_name_begins_behind_the_number_that_set_nx_gives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_for_its_number_makes_no_name() {
+    let names = "new_names = 'ask for first'\n\
+        [[name]]\nname = 'f-*'\nkind = 'segment'\nfirst = 1000\n\
+        [[name]]\nname = 'i-*'\nkind = 'segment'\nincrement = 10\noffset = 3\nfirst = 1003\n\
+        [[name]]\nname = 't-*'\nkind = 'counter'\n[[name]]\nname = 's-*'\nkind = 'snowflake'\nlayout = 'twitter'\n";
+    let server = Server::of(names).await;
+    for (asked, begins) in [
+        ("SETNX f-1 9223372036854775807", "-OVERFLOW"),
+        ("INCR f-1", ":1000"),
+        // The name has no number that large, though others have.
+        ("SETNX i-1 9223372036854775805", "-OVERFLOW"),
+        ("INCR i-1", ":1003"),
+        ("SET t-1 9223372036854775807 NX", "-OVERFLOW"),
+        ("INCR t-1", "-NOKEY"),
+        ("SETNX s-1 5", "-WRONGTYPE"),
+        ("EXISTS f-1 i-1 t-1 s-1", ":2"),
+    ] {
+        let said = answers(&server, &[asked]).await.join(" ");
+        assert!(said.starts_with(begins), "{asked}: {said}");
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_many_that_set_a_name_at_once_one_does() {
     let server = Server::of(NAMES).await;
     let address = server.address;
