@@ -73,8 +73,6 @@ pub(crate) struct Peer {
     pub(crate) caller: Caller,
     /// Whether it comes from this machine.
     pub(crate) local: bool,
-    /// Its address, where it has one.
-    pub(crate) address: Option<IpAddr>,
 }
 
 struct Bearer {
@@ -221,6 +219,11 @@ impl Caller {
     /// The same caller on the connection of `other`.
     pub(crate) fn at(self, other: &Self) -> Self {
         Self(self.0, other.1)
+    }
+
+    /// The address that the call comes from, where it has one.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        Some(self.1?.peer?.ip())
     }
 
     /// What a log says of a call: who calls, in which protocol, and from where.

@@ -119,7 +119,7 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
 
 /// What every request passes. It may be in a task of its own, which does not know whose it is.
 async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
-    let address = request.extensions().get().and_then(|peer: &Peer| peer.address);
+    let address = request.extensions().get().and_then(|peer: &Peer| peer.caller.address());
     PEER.scope(address, pass(shared, request, next)).await
 }
 

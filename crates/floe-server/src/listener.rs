@@ -232,8 +232,7 @@ impl Front {
             }
             _ => {
                 let caller = access.unknown().from(Origin { protocol: protocol.name(), peer: from });
-                let peer = Peer { caller, local, address: from.map(|from| from.ip()) };
-                self.speak(protocol, stream, peer, spoken, served, ending).await
+                self.speak(protocol, stream, Peer { caller, local }, spoken, served, ending).await
             }
         }
     }
@@ -252,8 +251,8 @@ impl Front {
         let first = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?;
         let Some((protocol, first)) = first else { return Ok(()) };
         let caller = caller.from(Origin { protocol: protocol.name(), peer: from });
-        let peer = Peer { caller, local, address: from.map(|from| from.ip()) };
-        self.speak(protocol, Rewound::new(first, stream), peer, spoken, served, ending).await
+        self.speak(protocol, Rewound::new(first, stream), Peer { caller, local }, spoken, served, ending)
+            .await
     }
 
     async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
