@@ -61,7 +61,7 @@ pub(crate) fn existing(config: &Config) -> Outcome<Open> {
     let says_more = !config.create || config.realm_id.is_some();
     if let Some(file) = embedded_file(config)
         && !says_more
-        && is_missing(&file)
+        && floe_ledger::sqlite::is_new(&file)
     {
         return Err(Failure::new(format_args!("there is no ledger at {}", file.display())).hint(
             "name the server's directory with --data-dir, or the ledger with --ledger; `floe serve` or `floe mint` makes a new one",
@@ -107,13 +107,6 @@ fn embedded_file(config: &Config) -> Option<PathBuf> {
     }
 }
 
-/// Whether there is no ledger, and no witness that there was one: to open one that is lost is refused, and makes none.
-fn is_missing(file: &Path) -> bool {
-    let witnessed = file.file_name().is_some_and(|name| name == floe_ledger::sqlite::DATABASE)
-        && file.with_file_name(floe_ledger::sqlite::WITNESS).exists();
-    !witnessed && !file.exists()
-}
-
 fn open(config: &Config) -> Outcome<Open> {
     config.open_ledger().map_err(Failure::new)
 }
@@ -121,7 +114,7 @@ fn open(config: &Config) -> Outcome<Open> {
 /// Whether opening the ledger would make it.
 pub(crate) fn is_new(config: &Config) -> bool {
     // One with a cache is refused.
-    config.cache.is_none() && embedded_file(config).is_some_and(|file| is_missing(&file))
+    config.cache.is_none() && embedded_file(config).is_some_and(|file| floe_ledger::sqlite::is_new(&file))
 }
 
 /// The ledger, made where it is not there yet; a new one is announced, for it is a new space of IDs.

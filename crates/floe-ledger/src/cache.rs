@@ -32,6 +32,8 @@
 //! that was not opened again since. After such a thing, remove the directory before floe starts.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
@@ -45,7 +47,7 @@ use self::refill::{Gates, token};
 use self::store::{Got, Home, Level, Store};
 use self::top_up::Queue;
 use self::upstream::Upstream;
-use self::witness::{Witness, refuse_foreign};
+use crate::sqlite::Origin;
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name, without_credentials};
 
 mod asking;
@@ -53,7 +55,6 @@ mod refill;
 mod store;
 mod top_up;
 mod upstream;
-mod witness;
 
 /// The shortest and the longest time of a slot that is reserved at once.
 const WINDOWS: std::ops::RangeInclusive<Duration> =
@@ -180,7 +181,7 @@ impl Builder {
         crate::sqlite::make_dir(&self.dir)?;
         refuse_foreign(&self.dir)?;
         let store = Store::open(&self.dir, self.max_wait)?;
-        let here = Witness::of(&self.dir.join(store::FILE))?;
+        let here = Origin::of(&self.dir.join(store::FILE))?;
         let home = store.enter(self.opening.realm(), upstream, &here, token()?)?;
         if let Some(id) = &home.realm_id {
             self.opening.check_id(id, store.shown())?;
@@ -203,6 +204,26 @@ impl Builder {
         inner.meet(&home, &reached)?;
         Ok(Cache { inner })
     }
+}
+
+/// Refuses the directory of another user: the files that SQLite makes in it would be this user's, and shut the other
+/// one out.
+fn refuse_foreign(dir: &Path) -> Result<(), LedgerError> {
+    let metadata = fs::metadata(dir).map_err(|error| {
+        LedgerError::Unfit(format!(
+            "the cache {} cannot be looked at ({error}): look at its permissions",
+            dir.display()
+        ))
+    })?;
+    let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    if owner == user {
+        return Ok(());
+    }
+    Err(LedgerError::Unfit(format!(
+        "the cache {} belongs to the user {owner}, and this process runs as the user {user}: run it as that one, or give it a \
+         directory of its own",
+        dir.display()
+    )))
 }
 
 impl Inner {

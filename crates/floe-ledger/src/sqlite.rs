@@ -20,8 +20,11 @@
 //!   to lead to the very file that was opened, and so have its `-wal` and `-shm`. Where one was replaced or removed,
 //!   the answer is [`LedgerError::Unfit`]. In a data directory ([`Builder::in_dir`]) a small file `realm` witnesses
 //!   that there was a ledger, so that a lost one is noticed at the next start as well.
-//! - **What is in the file stays there.** A backup that is copied over the file in place, by `cp`, is noticed by the next
-//!   call of any process, and at the next start, by a number that each write writes (`turn.rs`): the answer is `Unfit`.
+//! - **What is in the file stays there.** Each write writes its number too, into the file (`turn.rs`) and into a small file
+//!   `floe.db-witness` beside it (`witness.rs`). By these a backup that is copied over the file is noticed by the next call of
+//!   any process, and at the next start, as is a WAL that was removed, cut off or damaged: the answer is `Unfit`.
+//! - **There is one of it.** A copy of the file with its witness is refused: its inode, the time of its birth or the id of
+//!   the machine differ from what the witness remembers.
 //! - **A backup is old.** A file that is restored has the marks of its day, and what was reserved since would be
 //!   reserved again: raise every mark above every ID in use before anything is minted. Copy the file with
 //!   `sqlite3 floe.db ".backup copy.db"`: `floe.db` alone, without its `-wal`, lacks the last ranges. Before a copy is
@@ -48,23 +51,27 @@ use self::patience::patiently;
 use self::schema::{LEDGER, Purpose};
 use self::trouble::Trouble;
 use self::turn::{Below, Shared, Turn};
+use self::witness::Witness;
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod data_dir;
 mod file;
 mod marks;
+mod origin;
 mod patience;
 mod schema;
 mod trouble;
 mod turn;
 mod url;
+mod witness;
 
-pub use self::data_dir::{DATABASE, WITNESS};
+pub use self::data_dir::{DATABASE, is_new};
 pub(crate) use self::url::{check_url, open_url};
 #[cfg(feature = "cache")]
 pub(crate) use self::{
     data_dir::make as make_dir,
     marks::{number, position},
+    origin::Origin,
     schema::{CACHE_ID, Purpose as FilePurpose},
     trouble::Trouble as FileTrouble,
 };
@@ -106,6 +113,7 @@ pub struct Sqlite {
     watch: Watch,
     /// After the connection, so that it is closed after it.
     below: Below,
+    witness: Witness,
     realm: i64,
     realm_id: String,
     ledger_id: String,
@@ -226,8 +234,14 @@ impl Builder {
             }
             schema::create(&place, self.purpose)?;
         }
+        place.refuse_lost_wal()?;
         let before = place.identity()?;
         place.refuse_read_only()?;
+        // Before the database is looked at: others write to both, and the witness never says more than the database.
+        let witness = Witness::find(&place)?;
+        if let Some(witness) = &witness {
+            witness.refuse_copy(&place)?;
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let file = Shared::open(place.real(), before).map_err(|error| place.not_writable(&error))?;
         let connection = Connection::open_with_flags(place.real(), flags)
@@ -237,16 +251,27 @@ impl Builder {
         if place.identity()? != before {
             return Err(place.was_replaced().into());
         }
-        let opened = patiently(self.max_wait, || {
-            schema::prepare(&connection, &place, self.purpose, self.max_bytes)?;
-            schema::enter(&connection, &self.opening, &place)
-        });
-        let entered = opened.map_err(|trouble| match trouble {
+        let told = |trouble| match trouble {
             Trouble::Ledger(error) => error,
             Trouble::Sql(error) if trouble::is_busy(&error) => trouble::held(place.shown(), self.max_wait),
             Trouble::Sql(error) => trouble::at_open(&place, &error),
-        })?;
-        let below = Below::new(file, &connection).map_err(|error| trouble::at_open(&place, &error))?;
+        };
+        patiently(self.max_wait, || schema::prepare(&connection, &place, self.purpose, self.max_bytes))
+            .map_err(told)?;
+        let witnessed = witness.as_ref().map_or(0, Witness::turn);
+        let below = Below::new(file, &connection, witnessed).map_err(|error| told(error.into()))?;
+        // Before anything is written to it.
+        let begun = patiently(self.max_wait, || {
+            let transaction = connection.unchecked_transaction()?;
+            below.begin(&transaction)
+        });
+        let Some(turn) = begun.map_err(told)? else { return Err(place.was_put_back().into()) };
+        let entered =
+            patiently(self.max_wait, || schema::enter(&connection, &self.opening, &place)).map_err(told)?;
+        let witness = match witness {
+            Some(witness) => witness,
+            None => Witness::make(&place, turn.before())?,
+        };
         let watch = place.watch(before)?;
         let ledger = Sqlite {
             connection: Mutex::new(connection),
@@ -254,6 +279,7 @@ impl Builder {
             free: Condvar::new(),
             watch,
             below,
+            witness,
             realm: entered.realm,
             realm_id: entered.realm_id,
             ledger_id: entered.ledger_id,
@@ -338,18 +364,21 @@ impl Sqlite {
             if done.written {
                 turn.write(connection)?;
             }
-            Ok(done)
+            Ok((done, turn))
         });
         let end = match &done {
-            Ok(Done { written: true, .. }) => run("COMMIT"),
+            Ok((Done { written: true, .. }, _)) => run("COMMIT"),
             _ => run("ROLLBACK"),
         };
         if end.is_err() && !connection.is_autocommit() {
             // The error of the commit is what counts; if this fails too, the next call begins with it.
             drop(run("ROLLBACK"));
         }
-        let done = done?;
+        let (done, turn) = done?;
         end?;
+        if done.written {
+            self.witness.note(turn.next())?;
+        }
         Ok(done.answer)
     }
 

@@ -456,13 +456,21 @@ impl Floe {
     /// # Errors
     /// [`DefineError`]; `Definition` where a newer floe has bound it to something that this one cannot read.
     pub fn stored(&self, name: &Name) -> Result<Option<Definition>, DefineError> {
-        let stored = self.inner.shared.ledger.definition(name)?;
+        let stored = self.inner.shared.ledger.definition(name).inspect_err(|error| self.heed(error))?;
         Ok(stored.map(|text| text.parse()).transpose()?)
     }
 
-    /// The ledger, for the operator's reads.
+    /// The ledger, for the operator's reads. [`heed`](Self::heed) their errors.
     pub fn ledger(&self) -> &dyn Ledger {
         &*self.inner.shared.ledger
+    }
+
+    /// Stops every name where an error of the [`ledger`](Self::ledger) says that it may not be used any more (`Unfit`), as
+    /// where a reservation had met it.
+    pub fn heed(&self, error: &LedgerError) {
+        if let LedgerError::Unfit(cause) = error {
+            self.inner.shared.node().stop(cause);
+        }
     }
 
     /// Asks for the ledger's clock now, which is otherwise done before the first window is reserved, so that a process
@@ -519,11 +527,7 @@ impl Floe {
     }
 
     fn bind_text(&self, name: &Name, text: &str, marked: bool) -> Result<String, DefineError> {
-        let stored = self.inner.shared.ledger.bind(name, text, marked);
-        if let Err(LedgerError::Unfit(cause)) = &stored {
-            self.inner.shared.node().stop(cause);
-        }
-        Ok(stored?)
+        Ok(self.inner.shared.ledger.bind(name, text, marked).inspect_err(|error| self.heed(error))?)
     }
 
     /// Binds the key that a name seals with, where its texts say which, to its check value: with two keys under one id, two

@@ -82,6 +82,54 @@ fn a_backup_copied_over_the_ledger_in_place_stops_the_server() {
     }
 }
 
+#[test]
+fn a_backup_under_a_server_that_has_written_nothing_stops_it_and_the_next_start() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (data, backup) = (dir.path().join("data"), dir.path().join("backup.db"));
+    let mut before = run(floe(["mint", "visits", "--kind", "counter", "--data-dir"]).arg(&data)).numbers();
+    std::fs::copy(data.join("floe.db"), &backup).expect("the file can be copied");
+    before.extend(run(floe(["mint", "visits", "--data-dir"]).arg(&data)).numbers());
+    let mut server = Server::on(&data);
+    std::fs::copy(&backup, data.join("floe.db")).expect("the file can be overwritten");
+    // The first call is also the first that has to do with the name.
+    let answer = get(&agent(), &format!("{}/v1/mint/visits", server.url()));
+    assert!(!matches!(answer, Some((200, _))), "{answer:?}");
+    let (status, text) = server.ended();
+    assert_eq!(status.code(), Some(1), "{text}");
+    assert!(text.contains("so this server stops") && text.contains("was put back"), "{text}");
+    run(floe(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(&data)).refuses(1, &["was put back"]);
+    // As docs/operating.md says it.
+    std::fs::remove_file(data.join("floe.db-witness")).expect("the witness can be removed");
+    run(floe(["marks", "raise", "visits", "--to", "50", "--data-dir"]).arg(&data)).lines();
+    before.extend(run(floe(["mint", "visits", "--data-dir"]).arg(&data)).numbers());
+    crate::client::unique("visits", before);
+}
+
+#[test]
+fn a_wal_that_was_removed_after_a_kill_is_missed_at_the_next_start() {
+    for (place, path) in [("--data-dir", "data"), ("--ledger", "ids.db")] {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join(path);
+        let (file, value) = match place {
+            "--data-dir" => (path.join("floe.db"), path.display().to_string()),
+            _ => (path.clone(), format!("sqlite:{}", path.display())),
+        };
+        run(&mut floe(["mint", "visits", "--kind", "counter", place, &value])).lines();
+        let server = Server::start([place, &value]);
+        for _ in 0..300 {
+            let answer = get(&agent(), &format!("{}/v1/mint/visits", server.url()));
+            assert!(matches!(answer, Some((200, _))), "{answer:?}");
+        }
+        server.kill();
+        let beside = |suffix: &str| format!("{}{suffix}", file.display());
+        std::fs::remove_file(beside("-wal")).expect("the WAL can be removed");
+        let mint = || run(&mut floe(["mint", "visits", place, &value]));
+        mint().refuses(1, &["-wal is gone", "floe marks raise"]);
+        std::fs::remove_file(beside("-shm")).expect("the shared memory can be removed");
+        mint().refuses(1, &["was put back", "removed, cut off or damaged", "floe marks raise"]);
+    }
+}
+
 /// The database and the files that SQLite keeps beside it.
 fn database(data: &Path) -> Vec<std::path::PathBuf> {
     files(data).into_iter().filter(|file| file.to_string_lossy().contains("floe.db")).collect()

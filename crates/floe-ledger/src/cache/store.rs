@@ -11,8 +11,7 @@ use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Mark, Record, Reply, Rese
 use floe::{Definition, Kind, Name};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::witness::Witness;
-use crate::sqlite::{Begin, CACHE_ID, Done, FilePurpose, FileTrouble, number, position};
+use crate::sqlite::{Begin, CACHE_ID, Done, FilePurpose, FileTrouble, Origin, number, position};
 use crate::{OpenError, Sqlite};
 
 /// The file in the directory.
@@ -163,7 +162,7 @@ impl Store {
         &self,
         realm: &str,
         upstream: &str,
-        here: &Witness,
+        here: &Origin,
         fresh: Token,
     ) -> Result<Home, LedgerError> {
         let text = here.to_string();

@@ -10,14 +10,14 @@ use floe::ledger::LedgerError;
 use super::file::flush_dir;
 use super::schema::{draft_path, link_into_place, random_id};
 use super::trouble::RAISE;
-use super::{Builder, Sqlite};
+use super::{Builder, Sqlite, witness};
 use crate::OpenError;
 
 /// The ledger's file in a data directory.
 pub const DATABASE: &str = "floe.db";
 
 /// The witness in a data directory: a line of text with the id of the ledger that lives there.
-pub const WITNESS: &str = "realm";
+const WITNESS: &str = "realm";
 
 /// What stands before the id in the witness.
 const LABEL: &str = "ledger ";
@@ -64,6 +64,15 @@ impl Builder {
     }
 }
 
+/// Whether to open the ledger at `path` would make it: neither it nor a witness of it is there. One that is lost is not made
+/// anew.
+pub fn is_new(path: &Path) -> bool {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(witness::SUFFIX);
+    let of_dir = path.file_name().is_some_and(|name| name == DATABASE).then(|| path.with_file_name(WITNESS));
+    !path.exists() && !Path::new(&beside).exists() && !of_dir.is_some_and(|witness| witness.exists())
+}
+
 fn same(dir: &Path, witnessed: &str, ledger: Sqlite) -> Result<Sqlite, OpenError> {
     if ledger.ledger_id() == witnessed {
         return Ok(ledger);
@@ -76,7 +85,8 @@ fn lost(dir: &Path, witnessed: &str, how: &str) -> LedgerError {
     LedgerError::Unfit(format!(
         "{dir}/{WITNESS} says that the ledger {witnessed} lives in {dir}, but {dir}/{DATABASE} is {how}, and a fresh ledger would \
          repeat IDs: put {DATABASE} back (with its {DATABASE}-wal, if it has one), or restore the backup and {RAISE}; if no ID \
-         of that ledger is in use anywhere, remove {DATABASE} and {WITNESS}, and floe begins afresh"
+         of that ledger is in use anywhere, remove {DATABASE}, {DATABASE}{suffix} and {WITNESS}, and floe begins afresh",
+        suffix = witness::SUFFIX,
     ))
 }
 

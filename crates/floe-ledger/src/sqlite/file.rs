@@ -9,6 +9,7 @@ use floe::ledger::LedgerError;
 
 use super::schema::Purpose;
 use super::trouble::{RAISE, damaged};
+use super::witness;
 use crate::OpenError;
 
 /// No ledger is shorter than its first page.
@@ -97,7 +98,8 @@ impl Place {
     /// Whether a ledger may be made here: there is none, and no remains of one. One that is there has to be complete.
     pub(super) fn is_vacant(&self) -> Result<bool, LedgerError> {
         // In this order: a WAL is only ever made beside a ledger that is there.
-        let remains = ["-wal", "-journal"].into_iter().find(|suffix| self.beside(suffix).exists());
+        let remains =
+            ["-wal", "-journal", witness::SUFFIX].into_iter().find(|suffix| self.beside(suffix).exists());
         match (fs::metadata(&self.real), remains) {
             (Err(error), None) if error.kind() == ErrorKind::NotFound => Ok(true),
             (Err(error), Some(suffix)) if error.kind() == ErrorKind::NotFound => {
@@ -108,20 +110,23 @@ impl Place {
                     shown = self.shown,
                 )))
             }
-            (Ok(_), None) if self.has_lost_its_wal() => Err(LedgerError::Unfit(format!(
-                "{shown}-shm is there, and {shown}-wal is gone: somebody has removed it after a crash, and with it the last ranges; put \
-                 it back, or {RAISE}, and then remove {shown}-shm",
-                shown = self.shown,
-            ))),
             _ => Ok(false),
         }
     }
 
-    /// SQLite makes the WAL before the shared memory and removes it after: the second never stands alone. Looked at in
-    /// this order, so that a process that opens or closes meanwhile is not taken for a loss.
-    fn has_lost_its_wal(&self) -> bool {
+    /// Refuses a ledger without its WAL. SQLite makes the WAL before the shared memory and removes it after: the second
+    /// never stands alone. Looked at in this order, so that a process that opens or closes meanwhile is not taken for a loss.
+    pub(super) fn refuse_lost_wal(&self) -> Result<(), LedgerError> {
         let is_there = |suffix| self.beside(suffix).exists();
-        !is_there("-wal") && is_there("-shm") && !is_there("-wal")
+        if is_there("-wal") || !is_there("-shm") || is_there("-wal") {
+            return Ok(());
+        }
+        Err(LedgerError::Unfit(format!(
+            "{shown}-shm is there, and {shown}-wal is gone: somebody has removed it after a crash, and with it the last ranges; put \
+             it back; or remove {shown}-shm and {shown}{suffix}, and {RAISE}",
+            shown = self.shown,
+            suffix = witness::SUFFIX,
+        )))
     }
 
     /// The file that the path leads to now.
@@ -165,6 +170,17 @@ impl Place {
             "{what} {cause}: what would be written now, others would not see; stop every floe that uses {shown}, put the file \
              back, or restore the backup and {RAISE}",
             shown = self.shown,
+        ))
+    }
+
+    /// Less is in the file than was written to it.
+    pub(super) fn was_put_back(&self) -> LedgerError {
+        let (shown, suffix) = (self.shown(), witness::SUFFIX);
+        LedgerError::Unfit(format!(
+            "{shown} was put back: it holds less than was written to it, as after a backup was copied over it, or after {shown}-wal \
+             was removed, cut off or damaged. What was reserved since would be reserved again: stop every floe that uses {shown}; \
+             put back the last {shown} with its {shown}-wal, if you have them; if not, move {shown}-wal, {shown}-shm and \
+             {shown}{suffix} away, restore the backup and {RAISE}; then start again"
         ))
     }
 
@@ -224,6 +240,11 @@ impl Place {
                 "{shown} cannot be opened for writing ({error}): look at the file, its directory and its file system"
             ))
         })
+    }
+
+    /// Whether the file system may belong to several machines. Such a one may number its files anew.
+    pub(super) fn is_on_network(&self) -> bool {
+        network_filesystem(self.dir()).is_some()
     }
 
     /// Refuses file systems that do not keep SQLite's locks between machines.
@@ -307,14 +328,9 @@ impl Watch {
         Ok(())
     }
 
-    /// Same file, older content.
+    /// Less is in it than was written to it.
     pub(super) fn was_put_back(&self) -> LedgerError {
-        let shown = self.shown();
-        LedgerError::Unfit(format!(
-            "{shown} was put back: what is in it is older than what was written to it, as after a backup was copied over it in \
-             place. What was reserved since would be reserved again: stop every floe that uses {shown}, move {shown}-wal and \
-             {shown}-shm away, restore the backup and {RAISE}; then start again"
-        ))
+        self.place.was_put_back()
     }
 
     /// Same file, other content.

@@ -8,6 +8,8 @@
 //! finds the same.
 //!
 //! A backup that holds all that the file did when it was overwritten is no loss: what came after is in the WAL.
+//!
+//! The turn is also what the witness (`witness.rs`) remembers beside the file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -86,14 +88,14 @@ pub(super) struct Turn {
 }
 
 impl Below {
-    /// Begins to look at the file, which has its table.
-    pub(super) fn new(file: Shared, connection: &Connection) -> rusqlite::Result<Self> {
+    /// Begins to look at the file, which has its table and has come to the turn `witnessed`.
+    pub(super) fn new(file: Shared, connection: &Connection, witnessed: u64) -> rusqlite::Result<Self> {
         let bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let sql = "SELECT rootpage FROM sqlite_schema WHERE type = 'table' AND name = 'turn'";
         let page: u32 = connection.query_row(sql, [], |row| row.get(0))?;
         let begin = u64::from(page.saturating_sub(1)) * u64::from(bytes);
         let page = (begin, usize::try_from(bytes).unwrap_or(0));
-        Ok(Self { file, page, turn: AtomicU64::new(0), below: AtomicU64::new(0) })
+        Ok(Self { file, page, turn: AtomicU64::new(witnessed), below: AtomicU64::new(0) })
     }
 
     /// The turn of the transaction that has begun; `None` where the file was put back.
@@ -126,9 +128,19 @@ impl Below {
 impl Turn {
     /// Writes the next turn, in the transaction that this one began.
     pub(super) fn write(self, connection: &Connection) -> Result<(), Trouble> {
-        let next = stamp(self.turn + 1, self.below);
+        let next = stamp(self.next(), self.below);
         connection.prepare_cached("UPDATE turn SET stamp = ?1")?.execute([next])?;
         Ok(())
+    }
+
+    /// The number of the transaction itself, if it writes.
+    pub(super) fn next(self) -> u64 {
+        self.turn + 1
+    }
+
+    /// How many transactions had written before it.
+    pub(super) fn before(self) -> u64 {
+        self.turn
     }
 }
 

@@ -29,7 +29,7 @@ fn unfit(dir: &Path, parts: &[&str]) {
 fn used() -> TempDir {
     let dir = TempDir::new().unwrap();
     assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(100)), (0, 100));
-    assert_eq!(entries(dir.path()), ["floe.db", "realm"]);
+    assert_eq!(entries(dir.path()), ["floe.db", "floe.db-witness", "realm"]);
     dir
 }
 
@@ -40,7 +40,7 @@ fn a_directory_is_made_for_its_user_alone() {
     let ledger = open_dir(&dir, "shop").unwrap();
     assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(got(&*ledger, &ask(10)), (0, 10));
-    assert_eq!(entries(&dir), ["floe.db", "floe.db-shm", "floe.db-wal", "realm"]);
+    assert_eq!(entries(&dir), ["floe.db", "floe.db-shm", "floe.db-wal", "floe.db-witness", "realm"]);
     let witness = fs::read_to_string(dir.join("realm")).unwrap();
     says(&witness, &["ledger ", "a fresh ledger would repeat IDs"]);
     // The same by every way in.
@@ -63,10 +63,10 @@ fn a_ledger_that_was_removed_is_missed() {
             "would repeat IDs",
             "restore the backup",
             "floe marks raise",
-            "remove floe.db and realm",
+            "remove floe.db, floe.db-witness and realm",
         ],
     );
-    assert_eq!(entries(dir.path()), ["kept", "realm"], "nothing was made in its place");
+    assert_eq!(entries(dir.path()), ["floe.db-witness", "kept", "realm"], "nothing was made in its place");
     fs::rename(&kept, dir.path().join("floe.db")).unwrap();
     assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (100, 101));
 }
@@ -88,6 +88,8 @@ fn a_ledger_that_was_emptied_or_damaged_is_missed() {
 fn a_ledger_that_was_exchanged_is_noticed() {
     let (dir, other) = (used(), used());
     fs::rename(other.path().join("floe.db"), dir.path().join("floe.db")).unwrap();
+    unfit(dir.path(), &["floe.db is not the file that was made here", "another ledger", "inode"]);
+    fs::remove_file(dir.path().join("floe.db-witness")).unwrap();
     unfit(dir.path(), &["floe.db is another one", "restore the backup"]);
 }
 
@@ -114,11 +116,12 @@ fn a_witness_that_says_nothing_is_not_overruled() {
 }
 
 #[test]
-fn removing_both_begins_afresh() {
+fn removing_all_of_it_begins_afresh() {
     let dir = used();
     let before = Sqlite::builder().in_dir(dir.path()).unwrap().realm_id().unwrap();
-    fs::remove_file(dir.path().join("floe.db")).unwrap();
-    fs::remove_file(dir.path().join("realm")).unwrap();
+    for file in ["floe.db", "floe.db-witness", "realm"] {
+        fs::remove_file(dir.path().join(file)).unwrap();
+    }
     let ledger = Sqlite::builder().in_dir(dir.path()).unwrap();
     assert_ne!(ledger.realm_id().unwrap(), before);
     assert_eq!(got(&ledger, &ask(1)), (0, 1));

@@ -386,22 +386,22 @@ fn who_names_no_realm_is_told_of_several() {
 }
 
 /// As `cp` does it: the same file, with what is in the other one.
-fn copy_over(from: &Path, to: &Path) {
+pub(crate) fn copy_over(from: &Path, to: &Path) {
     let bytes = fs::read(from).unwrap();
     let mut file = OpenOptions::new().write(true).truncate(true).open(to).unwrap();
     file.write_all(&bytes).unwrap();
 }
 
 #[track_caller]
-fn put_back<T: std::fmt::Debug>(answer: Result<T, LedgerError>) {
+pub(crate) fn put_back<T: std::fmt::Debug>(answer: Result<T, LedgerError>) {
     match answer {
-        Err(LedgerError::Unfit(text)) => says(&text, &["was put back", "ids.db-wal", "raise"]),
+        Err(LedgerError::Unfit(text)) => says(&text, &["was put back", ".db-wal", "raise"]),
         other => panic!("{other:?}"),
     }
 }
 
 /// So many writes that SQLite has moved some of them from the WAL to the file.
-fn checkpointed(ledger: &Sqlite) {
+pub(crate) fn checkpointed(ledger: &Sqlite) {
     for _ in 0..300 {
         got(ledger, &ask(1));
     }
@@ -433,7 +433,7 @@ fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
     put_back(open());
     put_back(open());
     // As it has to be done: without what belongs to the old file. The marks are those of the backup.
-    for suffix in ["-wal", "-shm"] {
+    for suffix in ["-wal", "-shm", "-witness"] {
         fs::remove_file(dir.path().join(format!("ids.db{suffix}"))).unwrap();
     }
     copy_over(&backup, &path);
@@ -478,6 +478,7 @@ fn a_file_of_an_older_floe_without_a_turn_is_gone_on_with() {
     let (_dir, path) = place();
     used(&path);
     Connection::open(&path).unwrap().execute_batch("DROP TABLE turn").unwrap();
+    fs::remove_file(path.with_file_name("ids.db-witness")).unwrap();
     assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (100, 101));
     checkpointed(&Sqlite::at(&path).unwrap());
 }

@@ -13,6 +13,7 @@ mod readme;
 #[cfg(all(unix, feature = "remote"))]
 mod real_servers;
 mod sharing;
+mod witness;
 
 use std::path::Path;
 

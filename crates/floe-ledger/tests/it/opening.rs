@@ -89,27 +89,6 @@ fn who_names_no_realm_does_not_begin_a_second_one() {
 }
 
 #[test]
-fn a_wal_that_was_removed_after_a_crash_is_missed() {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("ids.db");
-    let url = format!("sqlite:{}", path.display());
-    let ledger = open(&url, DEFAULT_REALM).unwrap();
-    got(&ledger, &ask(3));
-    // What a killed process leaves behind: nothing is closed.
-    std::mem::forget(ledger);
-    let copy = TempDir::new().unwrap();
-    for suffix in ["", "-shm"] {
-        let name = format!("ids.db{suffix}");
-        std::fs::copy(dir.path().join(&name), copy.path().join(&name)).unwrap();
-    }
-    match open(&format!("sqlite:{}", copy.path().join("ids.db").display()), DEFAULT_REALM) {
-        Err(OpenError::Ledger(error)) => says(&error.to_string(), &["ids.db-wal is gone", "put it back"]),
-        Err(error) => panic!("{error:?}"),
-        Ok(_) => panic!("a ledger without its last ranges was opened"),
-    }
-}
-
-#[test]
 fn options_in_the_url_and_absolute_paths_work() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("ids.db");

@@ -23,14 +23,10 @@ pub(crate) fn program(name: &str) -> PathBuf {
     path
 }
 
-fn url(dir: &Path) -> String {
-    format!("sqlite:{}/floe.db", dir.display())
-}
-
-/// Starts `reserve` on the data directory.
-fn start(dir: &Path, count: u64, times: u64) -> Child {
+/// Starts `reserve` on the ledger in the file at `path`.
+pub(crate) fn start(path: &Path, count: u64, times: u64) -> Child {
     Command::new(program("reserve"))
-        .args([&url(dir), "orders", &count.to_string(), &times.to_string()])
+        .args([&format!("sqlite:{}", path.display()), "orders", &count.to_string(), &times.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -38,7 +34,7 @@ fn start(dir: &Path, count: u64, times: u64) -> Child {
         .unwrap()
 }
 
-fn lines(child: &mut Child) -> Lines<BufReader<ChildStdout>> {
+pub(crate) fn lines(child: &mut Child) -> Lines<BufReader<ChildStdout>> {
     BufReader::new(child.stdout.take().unwrap()).lines()
 }
 
@@ -48,7 +44,7 @@ fn random(end: u64) -> u64 {
 }
 
 /// A line `START END`, whole or cut off by a kill.
-fn range(line: &str) -> Option<(u64, u64)> {
+pub(crate) fn range(line: &str) -> Option<(u64, u64)> {
     let (start, end) = line.split_once(' ')?;
     Some((start.parse().ok()?, end.parse().ok()?))
 }
@@ -80,7 +76,7 @@ fn processes_that_are_killed_at_random_moments_leave_no_overlap() {
                 scope.spawn(move || {
                     let mut ranges = Vec::new();
                     for life in 0..LIVES {
-                        let mut child = start(dir, 1 + worker, u64::MAX);
+                        let mut child = start(&dir.join("floe.db"), 1 + worker, u64::MAX);
                         let mut lines = lines(&mut child);
                         lines.next().unwrap().unwrap();
                         for _ in 0..random(100) {
@@ -116,7 +112,7 @@ fn processes_that_start_at_once_make_one_ledger() {
     for _ in 0..3 {
         let parent = TempDir::new().unwrap();
         let dir = parent.path().join("floe-data");
-        let children: Vec<Child> = (0..PROCESSES).map(|_| start(&dir, 3, TIMES)).collect();
+        let children: Vec<Child> = (0..PROCESSES).map(|_| start(&dir.join("floe.db"), 3, TIMES)).collect();
         let (mut realms, mut ranges) = (Vec::new(), Vec::new());
         for child in children {
             let output = child.wait_with_output().unwrap();
@@ -152,7 +148,7 @@ fn a_first_start_that_is_killed_at_any_moment_leaves_a_directory_that_starts() {
     for until in (0..=5).flat_map(|stage| [stage; ROUNDS]) {
         let parent = TempDir::new().unwrap();
         let dir = parent.path().join("floe-data");
-        let mut child = start(&dir, 1, u64::MAX);
+        let mut child = start(&dir.join("floe.db"), 1, u64::MAX);
         // It may have gone further by the time it is killed; whichever the moment, the rest has to hold.
         let reached = (0..10_000_000).any(|_| stage(&dir) >= until);
         assert!(reached, "it never came to stage {until}");
@@ -218,7 +214,7 @@ fn a_file_that_is_read_only_is_refused() {
     give_away(dir.path());
     allow(&dir.path().join("ids.db"), 0o444);
     says(&errors_without_rights(dir.path()), &["ids.db is read-only for this user", "ls -l"]);
-    assert_eq!(entries(dir.path()), ["ids.db"], "nothing was left");
+    assert_eq!(entries(dir.path()), ["ids.db", "ids.db-witness"], "nothing was left");
     assert_eq!(got(&reopened(&dir), &ask(1)), (100, 101), "nothing was changed");
 }
 
@@ -278,7 +274,7 @@ fn a_limit_on_file_sizes_is_unavailable_and_loses_nothing() {
     let output = Command::new("sh")
         .args(["-c", script, "sh"])
         .arg(program("reserve"))
-        .args([&url(dir.path()), "orders", "1", "5000"])
+        .args([&format!("sqlite:{}/floe.db", dir.path().display()), "orders", "1", "5000"])
         .output()
         .unwrap();
     assert!(!output.status.success());

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::names::{self, Wire};
 use super::raise::position;
-use super::{Asked, Births, Known, OpenName, RETRY, Service, report};
+use super::{Asked, Births, Known, OpenName, RETRY, Service};
 use crate::access::Caller;
 use crate::config::NewNames;
 use crate::status::{Refusal, Status};
@@ -114,7 +114,10 @@ impl Service {
             {
                 Some(settings.definition.to_string())
             }
-            (_, stored) => stored.map_err(|error| self.refuse_to_open(name, error.into()))?,
+            (_, stored) => stored.map_err(|error| {
+                self.floe.heed(&error);
+                self.refuse_to_open(name, error.into())
+            })?,
         };
         let (new, first_use) = (stored.is_none(), matches!(rule, names::Rule::FirstUse(_)));
         let (definition, taste, first) = match rule {
@@ -248,7 +251,7 @@ impl Service {
         let mut count = 0;
         let mut after = beginning.to_owned();
         while count < enough {
-            let page = self.floe.ledger().names(&after, 1000).map_err(|error| report::unreadable(&error))?;
+            let page = self.floe.ledger().names(&after, 1000).map_err(|error| self.unreadable(&error))?;
             let found = page.iter().take_while(|(name, _)| name.starts_with(beginning));
             count += found.filter(|(name, _)| !Name::is_of_key(name)).count();
             match page.into_iter().next_back() {

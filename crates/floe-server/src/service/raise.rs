@@ -6,7 +6,6 @@ use floe::ledger::{Key, MAX_MARK, Reply, Reserve, Token};
 use floe::{Definition, Kind, Name};
 use tokio::time::timeout;
 
-use super::report::unreadable;
 use super::{RETRY, Service, Wire};
 use crate::access::Caller;
 use crate::status::{Refusal, Status};
@@ -122,7 +121,7 @@ impl Service {
         })?;
         // One reservation, of the number itself, and only where nothing was reserved before: of two callers one is the first.
         let request = Reserve { key, floor: last, count: 1, max_mark: 0, token, create: false, note: None };
-        match self.floe.ledger().reserve(&request).map_err(|error| unreadable(&error))? {
+        match self.floe.ledger().reserve(&request).map_err(|error| self.unreadable(&error))? {
             Reply::Got { .. } => {
                 tracing::warn!(%caller, %name, number, "a client set the number that the name begins behind");
                 Ok(true)
@@ -153,7 +152,7 @@ impl Service {
         if segment && mark > 0 {
             return Err(held());
         }
-        let before = self.floe.ledger().raise(&key, position).map_err(|error| unreadable(&error))?;
+        let before = self.floe.ledger().raise(&key, position).map_err(|error| self.unreadable(&error))?;
         match segment && before > 0 {
             // Somebody was faster.
             true => Err(held()),

@@ -133,7 +133,7 @@ impl Service {
                 let report = self.unopened(&name, &definition);
                 (name, report)
             })),
-            Err(error) => ledger_trouble = Some(error.to_string()),
+            Err(error) => ledger_trouble = Some(self.unreadable(&error).detail),
         }
         for (name, definition) in self.rules.listed() {
             if name.as_str() > after {
@@ -187,6 +187,21 @@ impl Service {
         }
     }
 
+    /// What a ledger that cannot be read comes to. One that may not be used any more stops the server.
+    pub(super) fn unreadable(&self, error: &LedgerError) -> Refusal {
+        let detail = error.to_string();
+        match error {
+            LedgerError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, super::RETRY),
+            LedgerError::Unfit(_) => {
+                self.floe.heed(error);
+                self.stopped.notify_one();
+                Refusal::new(Status::Stopped, detail)
+            }
+            LedgerError::Missing(_) => Refusal::new(Status::Stopped, detail),
+            LedgerError::Overflow { .. } => Refusal::new(Status::Exhausted, detail),
+        }
+    }
+
     /// Up to `limit` slots after the one whose key is `after`. Blocking.
     ///
     /// # Errors
@@ -195,7 +210,7 @@ impl Service {
         caller.check()?;
         let status = self.floe.status();
         let records =
-            self.floe.ledger().list(Key::SLOTS, after, limit).map_err(|error| unreadable(&error))?;
+            self.floe.ledger().list(Key::SLOTS, after, limit).map_err(|error| self.unreadable(&error))?;
         let next = records.last().filter(|_| records.len() == limit).map(|record| record.key.clone());
         let slots = records.into_iter().filter_map(|record| {
             let (worker_bits, worker) = Key::parse_slot(&record.key)?;
@@ -221,7 +236,7 @@ impl Service {
     /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
     pub(crate) fn counted(&self, caller: &Caller, limit: usize) -> Result<Vec<Counted>, Refusal> {
         caller.check()?;
-        let bound = self.floe.ledger().names("", limit).map_err(|error| unreadable(&error))?;
+        let bound = self.floe.ledger().names("", limit).map_err(|error| self.unreadable(&error))?;
         let bound: BTreeMap<String, String> = bound.into_iter().collect();
         let records = self.records(Key::NAMES, limit)?.into_iter().filter_map(|record| {
             let name = record.key.strip_prefix(Key::NAMES).unwrap_or(&record.key).to_owned();
@@ -263,7 +278,7 @@ impl Service {
     /// # Errors
     /// A [`Refusal`] where the ledger cannot say.
     pub(super) fn records(&self, prefix: &str, limit: usize) -> Result<Vec<Record>, Refusal> {
-        self.floe.ledger().list(prefix, "", limit).map_err(|error| unreadable(&error))
+        self.floe.ledger().list(prefix, "", limit).map_err(|error| self.unreadable(&error))
     }
 
     /// Whether clients should be sent here: no where nothing can be minted, and from the moment of draining.
@@ -426,16 +441,6 @@ fn trouble(state: &NameState) -> Option<String> {
         NameState::Exhausted(cause) | NameState::ClockApart(cause) | NameState::Stopped(cause) => {
             Some(cause.clone())
         }
-    }
-}
-
-/// What a ledger that cannot be read comes to.
-pub(super) fn unreadable(error: &LedgerError) -> Refusal {
-    let detail = error.to_string();
-    match error {
-        LedgerError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, super::RETRY),
-        LedgerError::Unfit(_) | LedgerError::Missing(_) => Refusal::new(Status::Stopped, detail),
-        LedgerError::Overflow { .. } => Refusal::new(Status::Exhausted, detail),
     }
 }
 

@@ -1,8 +1,8 @@
-//! By what a copy of a cache's directory is told from the original: the machine, and the file itself.
+//! By what a copy of a file is told from the original: the machine, and the file itself.
 //!
 //! A file that was copied has another inode or another time of birth, wherever it was copied to; a disk that was cloned
 //! with its file system has neither, and is told by the machine's id alone. The number of the device is no part of it:
-//! systems number their disks, and containers their layers, anew at each start, and a cache is there for restarts.
+//! systems number their disks, and containers their layers, anew at each start.
 
 use std::fmt;
 use std::fs;
@@ -17,7 +17,7 @@ const MACHINE_IDS: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 
 /// What is known of a file and of the machine that it is on.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Witness {
+pub(crate) struct Origin {
     inode: u64,
     /// In nanoseconds since 1970, where the file system keeps it.
     born: Option<u128>,
@@ -25,8 +25,8 @@ pub(super) struct Witness {
     machine: Option<String>,
 }
 
-impl Witness {
-    pub(super) fn of(file: &Path) -> Result<Self, LedgerError> {
+impl Origin {
+    pub(crate) fn of(file: &Path) -> Result<Self, LedgerError> {
         let metadata = fs::metadata(file).map_err(|error| {
             LedgerError::Unavailable(format!("{} cannot be looked at ({error}): try again", file.display()))
         })?;
@@ -41,7 +41,7 @@ impl Witness {
 
     /// What tells this place from the one where `text` was written, if anything does. What only one of them knows tells
     /// nothing.
-    pub(super) fn differs_from(&self, text: &str) -> Option<String> {
+    pub(crate) fn differs_from(&self, text: &str) -> Option<String> {
         let here = self.to_string();
         let value = |text: &str, key: &str| {
             let word = text.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
@@ -60,32 +60,12 @@ impl Witness {
     }
 }
 
-impl fmt::Display for Witness {
+impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "inode={}", self.inode)?;
         self.born.map_or(Ok(()), |born| write!(f, " born={born}"))?;
         self.machine.as_ref().map_or(Ok(()), |machine| write!(f, " machine={machine}"))
     }
-}
-
-/// Refuses the directory of another user: the files that SQLite makes in it would be this user's, and shut the other
-/// one out.
-pub(super) fn refuse_foreign(dir: &Path) -> Result<(), LedgerError> {
-    let metadata = fs::metadata(dir).map_err(|error| {
-        LedgerError::Unfit(format!(
-            "the cache {} cannot be looked at ({error}): look at its permissions",
-            dir.display()
-        ))
-    })?;
-    let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
-    if owner == user {
-        return Ok(());
-    }
-    Err(LedgerError::Unfit(format!(
-        "the cache {} belongs to the user {owner}, and this process runs as the user {user}: run it as that one, or give it a \
-         directory of its own",
-        dir.display()
-    )))
 }
 
 #[cfg(test)]
@@ -94,10 +74,10 @@ mod tests {
 
     #[test]
     fn a_place_differs_by_what_both_know() {
-        let made = Witness { inode: 7, born: Some(5), machine: Some("a".to_owned()) };
+        let made = Origin { inode: 7, born: Some(5), machine: Some("a".to_owned()) };
         let text = made.to_string();
         assert_eq!(made.differs_from(&text), None);
-        let other = |change: fn(&mut Witness)| {
+        let other = |change: fn(&mut Origin)| {
             let mut other = made.clone();
             change(&mut other);
             other.differs_from(&text)

@@ -1,0 +1,210 @@
+//! A small file beside the database, `floe.db-witness`, that remembers where the database was made and how far it had come.
+//!
+//! What it catches is what the database cannot know of itself: that its WAL was removed, cut off or damaged, that an older
+//! copy was put in its place, that it was copied with its whole directory. It is written after each commit with the turn
+//! (`turn.rs`) of that commit, so it never says more than the database holds, whenever a process is killed. It is flushed
+//! once in [`FLUSHED_EVERY`] turns, and by the system meanwhile: after a loss of power it may say less, never more.
+//!
+//! Who commits does not wait for others: a turn goes to a place of its own among [`PLACES`], the largest of them counts.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
+use std::path::PathBuf;
+
+use floe::ledger::LedgerError;
+
+use super::file::Place;
+use super::origin::Origin;
+use super::schema::{draft_path, link_into_place, random_id};
+use super::trouble::RAISE;
+
+/// What is added to the path of the database.
+pub(super) const SUFFIX: &str = "-witness";
+
+/// The first line.
+const LABEL: &str = "floe witness 1";
+
+const EXPLANATION: &str = "\
+Where the database beside this file was made, and how many times it had been written to.
+By it floe notices when writes were lost, or when the database is a copy: either would
+repeat IDs. Leave this file where it is; docs/operating.md says when to remove it.
+";
+
+/// Where the turns begin.
+const HEAD_BYTES: usize = 1024;
+
+/// How many turns stand there.
+const PLACES: u64 = 64;
+
+/// A turn, twice, and a line feed.
+const PLACE_BYTES: usize = 32;
+
+/// How many digits a turn has. At a million writes a second they last for thirty years.
+const DIGITS: usize = 15;
+
+/// After how many turns the file is flushed.
+const FLUSHED_EVERY: u64 = 1024;
+
+/// What the file remembers, and the way to write more.
+#[derive(Debug)]
+pub(super) struct Witness {
+    file: File,
+    path: PathBuf,
+    /// Where the database was made; empty where that cannot be told.
+    origin: String,
+    /// The turn that the database had come to, at least.
+    turn: u64,
+}
+
+impl Witness {
+    /// The witness of the database at `place`, if there is one.
+    pub(super) fn find(place: &Place) -> Result<Option<Self>, LedgerError> {
+        let path = place.beside(SUFFIX);
+        let shown = path.display();
+        let unfit = |error: io::Error| {
+            LedgerError::Unfit(format!(
+                "{shown} cannot be read and written ({error}): it remembers how far {} had come; look at its permissions",
+                place.shown()
+            ))
+        };
+        let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unfit(error)),
+        };
+        let mut bytes = Vec::new();
+        let whole = HEAD_BYTES + PLACE_BYTES * usize::try_from(PLACES).unwrap_or(usize::MAX);
+        Read::by_ref(&mut file).take(whole as u64).read_to_end(&mut bytes).map_err(unfit)?;
+        let Some((origin, turn)) = read(&bytes) else {
+            return Err(LedgerError::Unfit(format!(
+                "{shown} does not say how far {ledger} had come: it was changed or damaged; if {ledger} is known to be the right \
+                 one and up to date, remove {shown}, and floe writes it anew",
+                ledger = place.shown(),
+            )));
+        };
+        Ok(Some(Self { file, path, origin, turn }))
+    }
+
+    /// Begins to remember, unless somebody else is first.
+    pub(super) fn make(place: &Place, turn: u64) -> Result<Self, LedgerError> {
+        let path = place.beside(SUFFIX);
+        let draft = draft_path(&path, &random_id()?);
+        let origin = origin(place)?;
+        let written = (|| {
+            let database = fs::metadata(place.real())?;
+            let mode = database.mode() & 0o666;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
+            if rustix::process::geteuid().is_root() {
+                // Whoever may write the database may write its witness.
+                fchown(&file, Some(database.uid()), Some(database.gid()))?;
+            }
+            let head = format!("{LABEL}\n{origin}\n\n{EXPLANATION}");
+            let mut text = format!("{head:<width$}\n", width = HEAD_BYTES - 1).into_bytes();
+            for _ in 0..PLACES {
+                text.extend(
+                    line(turn).ok_or_else(|| io::Error::other("the database was written too often"))?,
+                );
+            }
+            file.write_all(&text)?;
+            file.sync_all()?;
+            link_into_place(&draft, &path)
+        })();
+        if let Err(error) = written {
+            drop(fs::remove_file(&draft));
+            return Err(LedgerError::Unfit(format!(
+                "{} cannot be written ({error}): look at the permissions of its directory and the room on its file system",
+                path.display()
+            )));
+        }
+        Self::find(place)?.ok_or_else(|| {
+            LedgerError::Unavailable(format!("{} was removed while it was made: try again", path.display()))
+        })
+    }
+
+    /// The turn that the database had come to, at least.
+    pub(super) fn turn(&self) -> u64 {
+        self.turn
+    }
+
+    /// Refuses a database that was made elsewhere than this one.
+    pub(super) fn refuse_copy(&self, place: &Place) -> Result<(), LedgerError> {
+        let here = Origin::of(place.real())?;
+        let Some(difference) = here.differs_from(&self.origin) else { return Ok(()) };
+        let (shown, witness) = (place.shown(), self.path.display());
+        Err(LedgerError::Unfit(format!(
+            "{shown} is not the file that was made here, it is a copy, a backup or another ledger: {difference}. It would hand out \
+             again what the original hands out. If the original is in use, give this floe a ledger of its own; if this is the \
+             original as it was last, moved here, and nothing uses it where it was, remove {witness}; if it is a backup, remove \
+             {witness} and {RAISE}"
+        )))
+    }
+
+    /// Remembers a turn that was committed.
+    pub(super) fn note(&self, turn: u64) -> Result<(), LedgerError> {
+        let noted = (|| {
+            let line = line(turn).ok_or_else(|| io::Error::other("the database was written too often"))?;
+            self.file.write_all_at(&line, HEAD_BYTES as u64 + turn % PLACES * PLACE_BYTES as u64)?;
+            if turn.is_multiple_of(FLUSHED_EVERY) { self.file.sync_data() } else { Ok(()) }
+        })();
+        noted.map_err(|error| {
+            LedgerError::Unavailable(format!(
+                "{} cannot be written ({error}): look at its disk; floe tries again",
+                self.path.display()
+            ))
+        })
+    }
+}
+
+/// Where the database is made, where its file system keeps by what that is told.
+fn origin(place: &Place) -> Result<String, LedgerError> {
+    if place.is_on_network() {
+        return Ok(String::new());
+    }
+    Ok(Origin::of(place.real())?.to_string())
+}
+
+/// The line of a turn; `None` where it has too many digits.
+fn line(turn: u64) -> Option<[u8; PLACE_BYTES]> {
+    format!("{turn:0DIGITS$} {turn:0DIGITS$}\n").into_bytes().try_into().ok()
+}
+
+/// The origin and the turn in the bytes of a witness.
+fn read(bytes: &[u8]) -> Option<(String, u64)> {
+    let (head, places) = bytes.split_at_checked(HEAD_BYTES)?;
+    let mut lines = std::str::from_utf8(head).ok()?.lines();
+    if lines.next()? != LABEL {
+        return None;
+    }
+    let origin = lines.next()?.to_owned();
+    let turn = |place: &[u8]| {
+        let text = std::str::from_utf8(place).ok()?;
+        let (one, other) = text.strip_suffix('\n')?.split_once(' ')?;
+        (one == other).then(|| one.parse().ok())?
+    };
+    // One that was cut off by a loss of power says nothing.
+    Some((origin, places.chunks_exact(PLACE_BYTES).filter_map(turn).max()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_was_cut_off_says_nothing() {
+        let mut bytes =
+            format!("{:<width$}\n", format!("{LABEL}\ninode=7\n"), width = HEAD_BYTES - 1).into_bytes();
+        assert_eq!(read(&bytes), None, "no turn at all");
+        for turn in [7, 8, 6] {
+            bytes.extend(line(turn).unwrap());
+        }
+        assert_eq!(read(&bytes), Some(("inode=7".to_owned(), 8)));
+        let (second, third) = (HEAD_BYTES + PLACE_BYTES, HEAD_BYTES + 2 * PLACE_BYTES);
+        bytes[second + DIGITS + DIGITS] = b'9';
+        assert_eq!(read(&bytes), Some(("inode=7".to_owned(), 7)));
+        assert_eq!(read(&bytes[..third + 9]), Some(("inode=7".to_owned(), 7)));
+        bytes[0] = b'g';
+        assert_eq!(read(&bytes), None);
+        assert_eq!(line(1_000_000_000_000_000), None);
+    }
+}
