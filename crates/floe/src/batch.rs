@@ -6,15 +6,22 @@ use crate::layout::{Layout, Placer};
 
 /// IDs that were minted in one step: an iterator that holds a run of positions and makes each ID when it is asked.
 ///
-/// The IDs are increasing. Those that are not taken are wasted, never minted again.
-#[derive(Clone, Debug)]
+/// The IDs are increasing. Those that are not taken are wasted, never minted again. It cannot be cloned, since a clone would
+/// hand out the same IDs:
+///
+/// ```compile_fail,E0599
+/// # let floe = floe::Floe::open(floe::ledger::Memory::default()).unwrap();
+/// let batch = floe.segment("orders").unwrap().mint_many(10).unwrap();
+/// let same_ids = batch.clone();
+/// ```
+#[derive(Debug)]
 pub struct Batch<I = Id> {
     next: u64,
     end: u64,
     places: Places<I>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Places<I> {
     Layout(Placer<I>),
     Numbers { increment: u64, offset: u64, make: fn(u64) -> I },

@@ -447,8 +447,19 @@ impl Clock {
         self.at_hand().map_or_else(|| self.read(), Ok)
     }
 
+    /// The era, also while nothing that depends on the time may be minted.
+    #[inline]
+    pub(crate) fn era(&self) -> u64 {
+        self.at_hand().unwrap_or_else(|| self.read_now().stamp).era()
+    }
+
     #[cold]
     fn read(&self) -> Result<Stamp, String> {
+        let now = self.read_now();
+        now.refusal().map_or(Ok(now.stamp), Err)
+    }
+
+    fn read_now(&self) -> Now {
         let before = lock(&self.steady).last.mono;
         let now = self.look();
         if now.mono != before {
@@ -458,7 +469,7 @@ impl Clock {
         {
             ticker.unpark();
         }
-        now.refusal().map_or(Ok(now.stamp), Err)
+        now
     }
 
     /// Looks at the clocks.

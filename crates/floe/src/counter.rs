@@ -299,8 +299,14 @@ impl fmt::Display for DatedId {
     }
 }
 
-/// IDs of one period that were minted in one step.
-#[derive(Clone, Debug)]
+/// IDs of one period that were minted in one step. It cannot be cloned, since a clone would hand out the same IDs:
+///
+/// ```compile_fail,E0599
+/// fn again(batch: floe::DatedBatch) -> floe::DatedBatch {
+///     batch.clone()
+/// }
+/// ```
+#[derive(Debug)]
 pub struct DatedBatch {
     next: u64,
     end: u64,

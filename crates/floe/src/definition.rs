@@ -401,6 +401,14 @@ impl Kind {
     pub fn is_number(self) -> bool {
         matches!(self, Self::Snowflake | Self::Segment | Self::Counter | Self::Dated)
     }
+
+    /// Whether a time is in the IDs, so that none is minted while the clock is refused.
+    pub fn has_time(self) -> bool {
+        matches!(
+            self,
+            Self::Snowflake | Self::Dated | Self::Uuid7 | Self::Ulid | Self::ObjectId | Self::Ksuid
+        )
+    }
 }
 
 impl fmt::Display for Kind {

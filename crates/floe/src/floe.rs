@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::clock::{Clock, ClockPolicy, Stamp, system};
+use crate::clock::{Clock, ClockPolicy, Now, system};
 use crate::counter::{Counter, Dated};
 use crate::definition::{DatedShape, Definition, DefinitionError, Kind, key_names, same_key, same_keys};
 use crate::driver::{Driver, Shared};
@@ -14,6 +14,7 @@ use crate::form::Form;
 use crate::generator::Generator;
 use crate::handle::Handle;
 use crate::id::{Id, IdRepr, WideId};
+use crate::kind::Origin;
 use crate::layout::{Layout, Width, Workers};
 use crate::ledger::{Key, Ledger, LedgerError, Memory, Reply, Reserve};
 use crate::line::{Line, Trouble};
@@ -693,7 +694,7 @@ impl Floe {
         let now = shared.clock.look();
         let steady = now.stamp.time();
         let names: Vec<_> = lock(&self.inner.names).values().cloned().collect();
-        let mut names: Vec<_> = names.iter().map(|handle| status_of(handle, now.stamp, shared)).collect();
+        let mut names: Vec<_> = names.iter().map(|handle| status_of(handle, &now, shared)).collect();
         names.sort_by(|a, b| a.name.cmp(&b.name));
         let mut node = shared.node();
         let apart = node.desk().apart(&now);
@@ -728,35 +729,52 @@ impl Floe {
     }
 }
 
-fn status_of(handle: &Handle, stamp: Stamp, shared: &Shared) -> NameStatus {
+fn status_of(handle: &Handle, now: &Now, shared: &Shared) -> NameStatus {
     let (name, definition) = (handle.name().clone(), handle.definition().clone());
-    let (left, ahead_ms, horizon, trouble) = match handle.numbers() {
-        Handle::Snowflake(..) | Handle::Wide(..) => handle.stream().map_or((0, 0, None, None), |stream| {
+    let stamp = now.stamp;
+    let refused = || now.refusal().map(NameState::ClockRefused);
+    let (mut left, mut ahead_ms, mut horizon) = (0, 0, None);
+    let (trouble, barred) = match handle.numbers() {
+        Handle::Snowflake(..) | Handle::Wide(..) => handle.stream().map_or((None, None), |stream| {
             let (layout, cursor) = (&stream.layout, &stream.line.cursor);
             let end = cursor.owned().current.end;
             let until = if end == 0 { UnixMillis::EPOCH } else { layout.time_of(layout.tick_of(end)) };
             let after = |time: UnixMillis| u64::try_from(time.since(stamp.time())).unwrap_or(0);
-            let next = cursor.next().map_or(0, |next| after(layout.time_of(layout.tick_of(next))));
-            (after(until), next, Some(layout.horizon()), stream.line.trouble())
+            left = after(until);
+            ahead_ms = cursor.next().map_or(0, |next| after(layout.time_of(layout.tick_of(next))));
+            horizon = Some(layout.horizon());
+            (stream.line.trouble(), refused().or_else(|| stream.barred(stamp).map(NameState::barred)))
         }),
         Handle::Segment(segment, _) => {
             let line = &segment.numbers.line;
-            (line.cursor.left(), 0, None, line.trouble())
+            left = line.cursor.left();
+            (line.trouble(), None)
         }
-        Handle::Counter(..) | Handle::Dated(..) => (0, 0, None, tally_trouble(&name, shared)),
-        Handle::Texts(..) => (0, 0, None, None),
+        Handle::Counter(..) | Handle::Dated(..) => tally_trouble(&name, now, shared),
+        // The kinds that reserve nothing have the time from a clock of their own, which holds through every rollback.
+        Handle::Texts(..) if definition.kind().has_time() => {
+            (None, Origin::system().look().err().map(NameState::barred))
+        }
+        Handle::Texts(..) => (None, None),
     };
-    NameStatus { name, definition, state: NameState::of(trouble, left), left, ahead_ms, horizon }
+    let state = match (trouble, barred) {
+        (Some(Trouble::Stopped(cause)), _) => NameState::Stopped(cause),
+        (_, Some(barred)) => barred,
+        (trouble, None) => NameState::of(trouble, left),
+    };
+    NameStatus { name, definition, state, left, ahead_ms, horizon }
 }
 
-fn tally_trouble(name: &Name, shared: &Shared) -> Option<Trouble> {
+/// What the ledger has said, and why the time or the numbers that are left forbid a mint.
+fn tally_trouble(name: &Name, now: &Now, shared: &Shared) -> (Option<Trouble>, Option<NameState>) {
     let mut node = shared.node();
     let down = node.desk().down();
-    let tally = node.tallies.get(name)?;
-    match tally.stopped() {
+    let Some(tally) = node.tallies.get_mut(name) else { return (None, None) };
+    let trouble = match tally.stopped() {
         Some(cause) => Some(Trouble::Stopped(cause.to_owned())),
         None => down.filter(|_| tally.waits()).map(|(since, cause)| Trouble::Unavailable { since, cause }),
-    }
+    };
+    (trouble, tally.barred(now).map(NameState::barred))
 }
 
 fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {

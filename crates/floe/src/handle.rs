@@ -31,8 +31,14 @@ pub enum Handle {
     Texts(TextMinter, Definition),
 }
 
-/// IDs of any kind, minted in one step.
-#[derive(Clone, Debug)]
+/// IDs of any kind, minted in one step. They cannot be cloned, since a clone would hand out the same IDs:
+///
+/// ```compile_fail,E0599
+/// fn again(minted: floe::Minted) -> floe::Minted {
+///     minted.clone()
+/// }
+/// ```
+#[derive(Debug)]
 pub enum Minted {
     /// Numbers of at most 63 bits.
     Numbers(Batch<Id>),

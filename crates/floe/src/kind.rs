@@ -59,6 +59,7 @@ mod uuid8;
 pub use ksuid::{Ksuid, KsuidGenerator};
 pub use nano_id::{NanoId, NanoIdFormat, NanoIdFormatError, NanoIdGenerator};
 pub use object_id::{ObjectId, ObjectIdGenerator};
+pub(crate) use origin::Origin;
 pub use read::ReadError;
 pub use ulid::{Ulid, UlidGenerator, UlidMinter};
 pub use uuid::Uuid;

@@ -113,7 +113,7 @@ impl Segment {
     /// [`MintError`].
     pub fn try_mint_many(&self, count: u64) -> Result<Option<Batch>, MintError> {
         check_count(count, MAX_BATCH)?;
-        match self.numbers.draw(self.shared.stamp()?.era(), count) {
+        match self.numbers.draw(self.shared.clock.era(), count) {
             Draw::Got(drawn) => Ok(Some(self.batch(drawn))),
             Draw::Later(_) | Draw::NeedRange => Ok(None),
         }

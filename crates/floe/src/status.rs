@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::ClockState;
 use crate::definition::Definition;
+use crate::error::MintError;
 use crate::ledger::{LedgerError, Reply};
 use crate::line::Trouble;
 use crate::name::Name;
@@ -121,11 +122,23 @@ pub enum NameState {
     Exhausted(String),
     /// This machine's clock and the ledger's do not agree; the text says by how much. It mints when they do.
     ClockApart(String),
+    /// This machine's clock went back too far, or says a time that the name cannot use; the text says how far, or which. It mints
+    /// when the clock is right.
+    ClockRefused(String),
     /// Uniqueness is at stake; the text says why.
     Stopped(String),
 }
 
 impl NameState {
+    /// Why the next ID cannot be minted, whatever is left.
+    pub(crate) fn barred(error: MintError) -> Self {
+        match error {
+            MintError::Exhausted(cause) => Self::Exhausted(cause),
+            // What the time forbids passes.
+            error => Self::ClockRefused(error.to_string()),
+        }
+    }
+
     pub(crate) fn of(trouble: Option<Trouble>, left: u64) -> Self {
         match trouble {
             None => Self::Ready,

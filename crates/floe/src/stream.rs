@@ -25,7 +25,7 @@ use crate::time::UnixMillis;
 pub enum Start {
     /// At 0.
     Zero,
-    /// At a random number below this one (Leaf: 100).
+    /// At a random number below this one (Leaf: 100), which is at least 1.
     Random(u64),
     /// One after the last ID's: `id % 2^k` is even at any rate. A tick whose sequence began high ends early and the
     /// next one is begun ahead of the clock, so it needs `max_ahead` of at least a tick.
@@ -87,6 +87,10 @@ impl Stream {
         match start {
             Start::Rolling if ahead_ms < tick => Err(format!(
                 "start \"rolling\" needs max_ahead of at least one tick ({tick} ms), and it is {ahead_ms} ms: raise max_ahead, or take \"random:{}\"",
+                (layout.per_tick() / 64).max(1)
+            )),
+            Start::Random(0) => Err(format!(
+                "start \"random:0\" leaves no number to begin at: take \"zero\", or \"random:{}\"",
                 (layout.per_tick() / 64).max(1)
             )),
             Start::Random(below) if below > layout.per_tick() => Err(format!(
@@ -215,6 +219,15 @@ impl Stream {
     /// Positions of a minter's chunk are of no use any more after this stamp.
     pub(crate) fn expiry(&self, drawn_at: Stamp) -> Stamp {
         drawn_at.plus(self.layout.tick_millis() + self.ahead_ms)
+    }
+
+    /// Why no position may be drawn by this stamp, whatever was reserved.
+    pub(crate) fn barred(&self, stamp: Stamp) -> Option<MintError> {
+        match self.layout.position_at(stamp.time()) {
+            Err(error) => Some(self.no_tick(&error)),
+            Ok(_) if self.line.cursor.next() >= Some(self.layout.end_position()) => Some(self.used_up()),
+            Ok(_) => None,
+        }
     }
 
     #[cold]

@@ -46,7 +46,14 @@ enum Source {
 }
 
 /// Texts that were minted in one step: an iterator over them, and [`next_text`](Self::next_text) for who needs none to keep.
-#[derive(Clone, Default, Debug)]
+/// It cannot be cloned, since a clone would hand out the same IDs:
+///
+/// ```compile_fail,E0599
+/// fn again(texts: floe::Texts) -> floe::Texts {
+///     texts.clone()
+/// }
+/// ```
+#[derive(Default, Debug)]
 pub struct Texts {
     text: String,
     ends: Vec<usize>,

@@ -32,7 +32,7 @@ pub(crate) struct NameReport {
     pub horizon: Option<String>,
     /// IDs minted here since this server started.
     pub minted: u64,
-    /// `ready`, `unavailable`, `exhausted`, `clock apart`, `stopped`, or `closed` (bound in the ledger,
+    /// `ready`, `unavailable`, `exhausted`, `clock apart`, `clock refused`, `stopped`, or `closed` (bound in the ledger,
     /// not asked for here yet).
     pub state: &'static str,
     /// Why the state is what it is, where there is more to say.
@@ -377,8 +377,8 @@ fn barren(status: &floe::Status) -> Option<String> {
     if let State::Stopped(cause) = &status.state {
         return Some(format!("stopped: {cause}"));
     }
-    // No window is of use without the clock.
-    if let Some(cause) = &status.clock.refused {
+    // What is asked for first may be a kind without a time, or not.
+    if let Some(cause) = status.clock.refused.as_ref().filter(|_| status.names.is_empty()) {
         return Some(format!("the clock is refused: {cause}"));
     }
     let window_lasts = status.slots.iter().any(|slot| slot.window_left_ms > 0);
@@ -390,7 +390,10 @@ fn barren(status: &floe::Status) -> Option<String> {
                 !ledger_gone || name.left > 0 || in_window || !name.definition.kind().is_number()
             }
             NameState::Unavailable { .. } => in_window,
-            NameState::Exhausted(_) | NameState::ClockApart(_) | NameState::Stopped(_) => false,
+            NameState::Exhausted(_)
+            | NameState::ClockApart(_)
+            | NameState::ClockRefused(_)
+            | NameState::Stopped(_) => false,
         }
     };
     if status.names.iter().any(serves) {
@@ -430,6 +433,7 @@ fn word(state: &NameState) -> &'static str {
         NameState::Unavailable { .. } => "unavailable",
         NameState::Exhausted(_) => "exhausted",
         NameState::ClockApart(_) => "clock apart",
+        NameState::ClockRefused(_) => "clock refused",
         NameState::Stopped(_) => "stopped",
     }
 }
@@ -438,9 +442,10 @@ fn trouble(state: &NameState) -> Option<String> {
     match state {
         NameState::Ready => None,
         NameState::Unavailable { since, cause } => Some(format!("unavailable since {since}: {cause}")),
-        NameState::Exhausted(cause) | NameState::ClockApart(cause) | NameState::Stopped(cause) => {
-            Some(cause.clone())
-        }
+        NameState::Exhausted(cause)
+        | NameState::ClockApart(cause)
+        | NameState::ClockRefused(cause)
+        | NameState::Stopped(cause) => Some(cause.clone()),
     }
 }
 
@@ -509,11 +514,18 @@ mod tests {
         let mut used_up = status(&[(orders, over, 0)]);
         used_up.slots = vec![window(1000)];
         assert!(why(&used_up).contains("exhausted"));
-        let mut moved = status(&[(orders, ready, 1000)]);
+        let went_back = NameState::ClockRefused("went back".to_owned());
+        let mut moved = status(&[(orders, went_back.clone(), 1000)]);
         moved.slots = vec![window(1000)];
-        assert_eq!(barren(&moved), None);
         moved.clock.refused = Some("went back".to_owned());
-        assert_eq!(why(&moved), "the clock is refused: went back");
+        assert_eq!(why(&moved), "no name can be minted from; `name-0` is clock refused: went back");
+        // Numbers of a segment do not depend on the time.
+        let mut mixed = status(&[(orders, went_back, 1000), (segment, ready, 5)]);
+        mixed.clock.refused = Some("went back".to_owned());
+        assert_eq!(barren(&mixed), None);
+        let mut unasked = status(&[]);
+        unasked.clock.refused = Some("went back".to_owned());
+        assert_eq!(why(&unasked), "the clock is refused: went back");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) struct Origin {
     pub(crate) random: Random,
     /// The clock's era that was seen last: a new one means that the process slept or was copied.
     era: AtomicU64,
-    pub(crate) process: Process,
+    pub(super) process: Process,
 }
 
 impl Origin {

@@ -66,6 +66,14 @@ impl Tally {
         self.stopped.as_deref()
     }
 
+    /// Why not one number can be minted now, as far as the ledger has told.
+    pub(crate) fn barred(&mut self, now: &Now) -> Option<MintError> {
+        match self.bounds(now) {
+            Err(error) => Some(error),
+            Ok((period, ..)) => (self.room == Some((period, 0))).then(|| self.used_up(period, 0)),
+        }
+    }
+
     /// Whether somebody waits for the ledger.
     pub(crate) fn waits(&self) -> bool {
         self.asking.is_some() || !self.queue.is_empty()

@@ -57,9 +57,9 @@ fn a_batch_over_the_digits_is_refused_and_loses_nothing() {
         panic!("a thousand in three digits")
     };
     assert!(text.contains("999 numbers left") && text.contains("3 digits") && text.contains("UTC"), "{text}");
-    let batch = dated.mint_many(999).unwrap();
+    let mut batch = dated.mint_many(999).unwrap();
     assert_eq!(batch.len(), 999);
-    let (first, last) = (batch.clone().next().unwrap(), batch.last().unwrap());
+    let (first, last) = (batch.next().unwrap(), batch.last().unwrap());
     assert_eq!((first.counter(), last.counter(), first.date()), (1, 999, last.date()));
     for asked in [0, u64::MAX] {
         assert_eq!(dated.mint_many(asked).err(), Some(MintError::Count { asked, max: 1 << 32 }));

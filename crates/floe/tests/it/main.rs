@@ -12,4 +12,6 @@ mod kinds;
 mod minters;
 mod parsers;
 mod segment;
+#[cfg(feature = "by-hand")]
+mod status;
 mod texts;

@@ -1,0 +1,175 @@
+//! What mints, and what says that it does not, whatever the clock says: by hand, so that the clock is the test's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use floe::by_hand::{self, Hand, Op, Surroundings};
+use floe::ledger::{Key, Ledger, MAX_MARK, Memory};
+use floe::{
+    Definition, Floe, Handle, Layout, MintError, MonoMillis, Name, NameState, Outcome, Owner, Reading, Start,
+    Taste, UnixMillis,
+};
+
+/// 2026-11-22.
+const NOW: i64 = 1_795_305_600_000;
+const HOUR: i64 = 3_600_000;
+
+struct Rig {
+    floe: Floe,
+    hand: Hand,
+    ledger: Memory,
+    wall: Arc<AtomicI64>,
+    mono: Arc<AtomicU64>,
+}
+
+impl Rig {
+    fn at(wall: i64) -> Self {
+        let (wall, mono) = (Arc::new(AtomicI64::new(wall)), Arc::new(AtomicU64::new(1)));
+        let ledger = Memory::default();
+        let clocks = (Arc::clone(&wall), Arc::clone(&mono));
+        let mut drawn = 0_u128;
+        let surroundings = Surroundings {
+            clock: Box::new(move || Reading {
+                wall: UnixMillis::new(clocks.0.load(Ordering::Relaxed)),
+                mono: MonoMillis::new(clocks.1.load(Ordering::Relaxed)),
+            }),
+            entropy: Box::new(move || {
+                drawn += 0x9e37_79b9_7f4a_7c15;
+                drawn.wrapping_mul(drawn).to_le_bytes()
+            }),
+            owner: Owner::this_process("here"),
+            is_gone: Box::new(|_| false),
+        };
+        let (floe, hand) = by_hand::open(Floe::builder(), ledger.clone(), surroundings).unwrap();
+        Self { floe, hand, ledger, wall, mono }
+    }
+
+    fn define(&self, name: &str, definition: &Definition) -> Handle {
+        self.floe.define(&Name::new(name).unwrap(), definition, &Taste::default()).unwrap()
+    }
+
+    /// Answers whatever is asked.
+    fn settle(&self) {
+        while self.hand.is_called() {
+            for call in self.hand.turn().calls {
+                match &call.op {
+                    Op::Reserve(request) => self.hand.answer(call.id, self.ledger.reserve(request)),
+                    Op::Count(request) => self.hand.answer(call.id, self.ledger.count(request)),
+                    Op::Clock => self.hand.answer_clock(call.id, Ok(None)),
+                    Op::GiveBack { .. } => self.hand.over(call.id),
+                }
+            }
+        }
+    }
+
+    /// Both clocks go on together, in steps of a second.
+    fn pass(&self, millis: i64) {
+        for _ in 0..millis / 1_000 {
+            self.wall.fetch_add(1_000, Ordering::Relaxed);
+            self.mono.fetch_add(1_000, Ordering::Relaxed);
+            self.floe.status();
+        }
+    }
+
+    fn state(&self, name: &str) -> NameState {
+        let found = self.floe.status().names.into_iter().find(|status| status.name.as_str() == name);
+        found.unwrap().state
+    }
+}
+
+fn snowflake(layout: &Layout) -> Definition {
+    Definition::Snowflake { layout: layout.clone(), own: false }
+}
+
+/// One ID, with as many turns as it takes.
+fn mint(rig: &Rig, handle: &Handle) -> Result<u64, MintError> {
+    for _ in 0..100 {
+        let minted = match handle {
+            Handle::Snowflake(generator, _) => match generator.try_mint()? {
+                Outcome::Ready(id) => Some(id.get()),
+                Outcome::WaitUntil(_) | Outcome::NeedWindow => None,
+            },
+            Handle::Segment(segment, _) => {
+                let batch = segment.try_mint_many(1)?;
+                if batch.is_none() {
+                    // As a future does that finds nothing.
+                    let mut future = Box::pin(segment.mint_async());
+                    let _ =
+                        future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+                }
+                batch.and_then(|mut batch| batch.next()).map(|id| id.get())
+            }
+            _ => panic!("no other kind is minted from here"),
+        };
+        if let Some(id) = minted {
+            return Ok(id);
+        }
+        rig.settle();
+        rig.pass(1_000);
+    }
+    panic!("nothing was minted");
+}
+
+#[test]
+fn a_segment_goes_on_through_a_rollback_that_stops_what_has_a_time() {
+    let rig = Rig::at(NOW);
+    let (orders, visits) =
+        (rig.define("orders", &snowflake(&Layout::TWITTER)), rig.define("visits", &Definition::SEGMENT));
+    assert_eq!(mint(&rig, &visits), Ok(1));
+    mint(&rig, &orders).unwrap();
+    rig.wall.fetch_sub(5 * HOUR, Ordering::Relaxed);
+    assert!(matches!(mint(&rig, &orders), Err(MintError::Stopped(text)) if text.contains("max_hold")));
+    // Past what is reserved now as well. What was in hand is dropped, since this may be a copy of the process.
+    let mut last = 1;
+    for _ in 0..5_000 {
+        let next = mint(&rig, &visits).unwrap();
+        assert!(next > last, "{next} after {last}");
+        last = next;
+    }
+    assert!(matches!(rig.state("orders"), NameState::ClockRefused(text) if text.contains("max_hold")));
+    assert_eq!(rig.state("visits"), NameState::Ready);
+    // Nor does it matter that the clock cannot be read as a time at all.
+    rig.wall.store(-HOUR, Ordering::Relaxed);
+    assert!(mint(&rig, &visits).unwrap() > last);
+    rig.wall.store(NOW + HOUR, Ordering::Relaxed);
+    mint(&rig, &orders).unwrap();
+    assert_eq!(rig.state("orders"), NameState::Ready);
+}
+
+#[test]
+fn a_name_past_its_horizon_says_so() {
+    let layout: Layout = "time:27 worker:10 sequence:12 tick=1s epoch=2024-01-01T00:00:00Z".parse().unwrap();
+    let horizon = layout.horizon().get();
+    let before = Rig::at(horizon - HOUR);
+    let orders = before.define("orders", &snowflake(&layout));
+    mint(&before, &orders).unwrap();
+    assert_eq!(before.state("orders"), NameState::Ready);
+    let past = Rig::at(horizon + HOUR);
+    let orders = past.define("orders", &snowflake(&layout));
+    let Err(MintError::Exhausted(said)) = mint(&past, &orders) else { panic!("past its horizon") };
+    assert_eq!(past.state("orders"), NameState::Exhausted(said));
+}
+
+#[test]
+fn a_counter_that_is_used_up_says_so() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let counter = floe.counter("visits").unwrap();
+    let visits = Name::new("visits").unwrap();
+    floe.ledger().raise(&Key::name(&visits), MAX_MARK - 1).unwrap();
+    let state = || floe.status().names.remove(0).state;
+    assert!(counter.mint_many(2).is_err());
+    assert_eq!(state(), NameState::Ready, "one is left");
+    counter.mint().unwrap();
+    let Err(MintError::Exhausted(said)) = counter.mint() else { panic!("a number past the last") };
+    assert_eq!(state(), NameState::Exhausted(said));
+}
+
+#[test]
+fn a_tick_that_begins_below_nothing_is_refused_when_the_name_is_defined() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let taste = Taste { start: Some(Start::Random(0)), ..Taste::default() };
+    let orders = Name::new("orders").unwrap();
+    let refused = floe.define(&orders, &snowflake(&Layout::TWITTER), &taste).unwrap_err().to_string();
+    assert!(refused.contains("random:0") && refused.contains("take \"zero\""), "{refused}");
+    assert_eq!(floe.ledger().definition(&orders), Ok(None), "it was bound");
+}
