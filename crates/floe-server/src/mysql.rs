@@ -35,6 +35,9 @@ const VERSION: &str = concat!("8.0.40-floe-", env!("CARGO_PKG_VERSION"));
 /// The most statements that a connection has prepared.
 const MOST_PREPARED: usize = 1_000;
 
+/// What a prepared statement takes beside its text, in bytes.
+const PREPARED_BYTES: usize = 128;
+
 /// The longest user name, in bytes. MySQL's has 32 characters and MariaDB's 128, of at most four bytes.
 const USER_BYTES: usize = 4 * 128;
 
@@ -172,14 +175,10 @@ impl Failure {
 }
 
 /// The packet for a client for whom there is no place.
-pub(crate) fn no_place() -> Vec<u8> {
+pub(crate) fn no_place(why: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     // The number before the first.
-    Replies::new(&mut bytes, u8::MAX, Capabilities::OFFERED).error(
-        1040,
-        b"08004",
-        "all connections are taken (limits.connections): try again",
-    );
+    Replies::new(&mut bytes, u8::MAX, Capabilities::OFFERED).error(1040, b"08004", why);
     bytes
 }
 
@@ -649,6 +648,17 @@ impl Session for Mysql {
             }
         };
         Served { consumed, next }
+    }
+
+    fn keeps(&self) -> usize {
+        // The types of a statement's parameters may take as much as its text.
+        2 * self.prepared.bytes + self.prepared.statements.len() * PREPARED_BYTES
+    }
+
+    fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {
+        let failure = Failure::from(refusal);
+        self.metrics.refused(failure.status);
+        Replies::new(output, 0, self.capabilities).error(failure.code, failure.state, &failure.text);
     }
 
     fn took(&mut self, time: Duration) {
