@@ -30,7 +30,10 @@ pub(crate) fn report(binary: &Path) -> Result<bool> {
     let mut sound = true;
     println!("{:<32} {:>12}", "10,000 clients that said", "MB resident");
     for (way, said) in WAYS {
-        let subject = Subject::start(binary, &format!("connections = {}", CONNECTIONS + 100))?;
+        let subject = Subject::start(
+            binary,
+            &format!("connections = {0}\nconnections_per_address = {0}", CONNECTIONS + 100),
+        )?;
         let mut clients = Vec::new();
         for _ in 0..CONNECTIONS {
             let mut client = TcpStream::connect(("127.0.0.1", subject.port)).map_err(|error| {

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+mod attack;
 mod bulk;
 mod idle;
 mod kinds;
@@ -52,6 +53,7 @@ usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
   --nginx FLOE    one ID over HTTP by wrk, beside nginx
   --bulk FLOE     IDs by the hundred thousand, over HTTP, gRPC and RESP
   --idle FLOE     memory with 10,000 connections that wait
+  --attack FLOE   memory and connections under hostile clients, and what honest ones get meanwhile
   --soak FLOE     all wires at once, and the server killed
   --binary FLOE   how soon `floe serve` answers, and its memory; with --load, mints over it after that
 ";
@@ -61,6 +63,7 @@ type OnABinary = fn(&Path) -> Result<bool>;
 
 /// What one binary is measured by, each with its flag.
 const ON_A_BINARY: &[(&str, OnABinary)] = &[
+    ("--attack", attack::report),
     ("--redis", redis::report),
     ("--tickets", tickets::report),
     ("--nginx", nginx::report),

@@ -18,6 +18,7 @@ use floe_wire::mysql::{Salt, caching_sha2, native_password};
 use prometheus_client::metrics::counter::Counter;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
+use crate::clients::{CLIENT, Client};
 use crate::config::{NameRule, TinyIdToken, TokenHash, TokenSettings};
 use crate::metrics::Metrics;
 use crate::status::{Refusal, Status};
@@ -62,6 +63,8 @@ enum Who {
     /// What was shown is no token of this server.
     Stranger,
     Bearer(Arc<Bearer>),
+    /// A bearer who has as many connections as may show one token: why the call is refused.
+    Crowded(Arc<Refusal>),
     /// Who showed a token of tinyid's for this name.
     Visitor(Arc<str>),
 }
@@ -73,6 +76,7 @@ pub(crate) struct Peer {
     pub(crate) caller: Caller,
     /// Whether it comes from this machine.
     pub(crate) local: bool,
+    pub(crate) client: Arc<Client>,
 }
 
 struct Bearer {
@@ -163,7 +167,7 @@ impl Access {
             bearer.settings.certificate.as_ref().is_some_and(|certificate| names.contains(certificate))
         };
         let bearer = self.bearers.iter().find(listed);
-        bearer.map_or_else(|| self.unknown(), |bearer| Caller(Who::Bearer(Arc::clone(bearer)), None))
+        bearer.map_or_else(|| self.unknown(), known)
     }
 
     /// Who sends a request with these headers on a connection of `peer`: `Authorization: Bearer <token>`, or `Basic`
@@ -190,7 +194,7 @@ impl Access {
             found.conditional_assign(&index, matched);
         }
         let bearer = usize::try_from(found).ok().and_then(|found| self.bearers.get(found));
-        bearer.map_or_else(|| self.stranger(), |bearer| Caller(Who::Bearer(Arc::clone(bearer)), None))
+        bearer.map_or_else(|| self.stranger(), known)
     }
 
     /// Who has shown what is no token, of which the log is told.
@@ -198,6 +202,18 @@ impl Access {
         self.strangers.tell(PEER.try_with(|peer| *peer).unwrap_or_default());
         Caller(Who::Stranger, None)
     }
+}
+
+/// The bearer of a token, as far as one more connection may show it.
+fn known(bearer: &Arc<Bearer>) -> Caller {
+    let shown = CLIENT.try_with(|client| client.shows(&bearer.settings.name));
+    Caller(
+        match shown {
+            Ok(Err(refusal)) => Who::Crowded(Arc::new(refusal)),
+            _ => Who::Bearer(Arc::clone(bearer)),
+        },
+        None,
+    )
 }
 
 impl Caller {
@@ -231,7 +247,7 @@ impl Caller {
         let who = match &self.0 {
             Who::Bearer(bearer) => format!("the token `{}`", bearer.settings.name),
             Who::Visitor(_) => "a client of tinyid".to_owned(),
-            Who::Anybody | Who::Nobody | Who::Stranger => "a client".to_owned(),
+            Who::Anybody | Who::Nobody | Who::Stranger | Who::Crowded(_) => "a client".to_owned(),
         };
         match self.1 {
             Some(Origin { protocol, peer: Some(peer) }) => format!("{who} over {protocol} from {peer}"),
@@ -248,6 +264,7 @@ impl Caller {
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         match &self.0 {
             Who::Anybody | Who::Bearer(_) | Who::Visitor(_) => Ok(()),
+            Who::Crowded(refusal) => Err(Refusal::clone(refusal)),
             Who::Nobody => Err(Refusal::new(
                 Status::Unauthenticated,
                 "this server asks for a token and none was shown: send `Authorization: Bearer <token>` over HTTP and gRPC, AUTH over Redis' protocol, the token as the password over MySQL; other protocols need a client certificate",
@@ -325,7 +342,7 @@ impl Caller {
     pub(crate) fn sees(&self, name: &str) -> bool {
         match &self.0 {
             Who::Anybody => true,
-            Who::Nobody | Who::Stranger => false,
+            Who::Nobody | Who::Stranger | Who::Crowded(_) => false,
             Who::Bearer(bearer) => bearer.settings.names.iter().any(|rule| rule.covers(name)),
             Who::Visitor(visited) => **visited == *name,
         }
@@ -356,6 +373,7 @@ impl fmt::Display for Caller {
             Who::Anybody => "anybody",
             Who::Nobody => "nobody",
             Who::Stranger => "a stranger",
+            Who::Crowded(_) => "a bearer with too many connections",
             Who::Bearer(bearer) => &bearer.settings.name,
             Who::Visitor(_) => "a client of tinyid",
         })

@@ -147,8 +147,16 @@ pub struct Limits {
     pub header_bytes: usize,
     /// The most fields in a request's header.
     pub header_count: usize,
+    /// The most memory that is held for all clients together, in bytes: requests that are not whole, answers that are not
+    /// read, and what connections cost by themselves.
+    pub memory: usize,
     /// The most connections at once, over all listeners.
     pub connections: usize,
+    /// The most connections at once of one address (of IPv6, one network of 64 bits); `None` is half of
+    /// [`connections`](Self::connections).
+    pub connections_per_address: Option<usize>,
+    /// The most connections at once that show one token; `None` is half of [`connections`](Self::connections).
+    pub connections_per_token: Option<usize>,
     /// The most requests at once on one HTTP/2 connection.
     pub streams: u32,
     /// How long a client may take to send a request's header, or a whole request where there is no header, or to log in.
@@ -225,7 +233,10 @@ impl Default for Limits {
             uri_bytes: 8 << 10,
             header_bytes: 16 << 10,
             header_count: 64,
+            memory: 256 << 20,
             connections: 4_096,
+            connections_per_address: None,
+            connections_per_token: None,
             streams: 128,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
@@ -626,7 +637,11 @@ impl Config {
             section.set("uri_bytes", &mut limits.uri_bytes, within(512..=65_000));
             section.set("header_bytes", &mut limits.header_bytes, within(1024..=1 << 20));
             section.set("header_count", &mut limits.header_count, within(8..=1000));
+            section.set("memory", &mut limits.memory, reader::bytes_within(16 << 20..=1 << 40));
             section.set("connections", &mut limits.connections, within(1..=1_000_000));
+            let share = |value: &DeValue<'_>| within(1..=1_000_000)(value).map(Some);
+            section.set("connections_per_address", &mut limits.connections_per_address, share);
+            section.set("connections_per_token", &mut limits.connections_per_token, share);
             section.set("streams", &mut limits.streams, within(1..=10_000));
             section.set("header_timeout", &mut limits.header_timeout, short());
             section.set("idle_timeout", &mut limits.idle_timeout, short());

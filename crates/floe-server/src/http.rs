@@ -21,14 +21,17 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::{Caller, PEER, Peer};
+use crate::clients::{CLIENT, Client};
 use crate::config::Limits;
 use crate::grpc;
 use crate::metrics::Counted;
-use crate::service::{HeldPart, Service};
+use crate::service::Service;
+use crate::status::Refusal;
 
 mod accept;
 mod bounded;
 mod document;
+mod held;
 mod ids;
 mod katsubushi;
 mod leaf;
@@ -40,7 +43,8 @@ mod spring;
 mod tinyid;
 mod v1;
 
-use bounded::{Bounded, Holding};
+use bounded::Bounded;
+pub(crate) use held::HeldMessage;
 pub(crate) use plain::Plain;
 use problem::{HttpProblem, Problem};
 use spring::Asked;
@@ -51,7 +55,6 @@ pub(crate) use spring::recognise;
 pub(crate) struct Shared {
     service: Arc<Service>,
     limits: Arc<Limits>,
-    holding: Holding,
 }
 
 #[derive(OpenApi)]
@@ -74,7 +77,7 @@ struct Api;
 
 /// The application on a service.
 pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
-    let shared = Shared { service, limits: Arc::new(limits.clone()), holding: Holding::default() };
+    let shared = Shared { service, limits: Arc::new(limits.clone()) };
     let (router, mut api) = OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(v1::mint_get, v1::mint_post))
         .routes(routes!(v1::inspect))
@@ -119,14 +122,24 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
 
 /// What every request passes. It may be in a task of its own, which does not know whose it is.
 async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
-    let address = request.extensions().get().and_then(|peer: &Peer| peer.caller.address());
-    PEER.scope(address, pass(shared, request, next)).await
+    let peer = request.extensions().get::<Peer>();
+    let address = peer.and_then(|peer| peer.caller.address());
+    match peer.map(|peer| Arc::clone(&peer.client)) {
+        Some(client) => {
+            let passed = pass(shared, request, &client, next);
+            CLIENT.scope(Arc::clone(&client), PEER.scope(address, passed)).await
+        }
+        // Every connection has one.
+        None => HttpProblem::NoRoute(String::new()).into_response(),
+    }
 }
 
 /// Limits first, then its route under the request's deadline, then the count. Who calls is found out here, and refused by
 /// the service: a probe of `/readyz` is asked for nothing.
-async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body> {
+async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: Next) -> Response<Body> {
     let since = Instant::now();
+    let at_work = client.at_work();
+    let mut held = client.nothing();
     let access = shared.service.access();
     let connected =
         request.extensions().get().map_or_else(|| access.unknown(), |peer: &Peer| peer.caller.clone());
@@ -138,19 +151,24 @@ async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body
     let _in_flight = Counted::new(&shared.service.metrics().in_flight);
     let asked = request.extensions().get::<Asked>().cloned();
     let call = asked.is_none() && grpc::is_call(request.headers());
-    let now = || shared.service.status().clock.steady;
+    let now = || shared.service.steady_time();
+    let needed = held::request(&request);
     let admitted = match (&asked, allowed(route)) {
         // The router takes it for a GET, whose IDs nobody would see.
         (None, Some(_)) if method == Method::HEAD => Err(HttpProblem::Method(method.clone()).into_response()),
-        (None, _) => admit(&shared, request, call, false).await.map_err(IntoResponse::into_response),
+        (None, _) => admit(&shared, request, client, call, false).await.map_err(IntoResponse::into_response),
         (Some(asked), _) => match asked.malformed() {
             Some(refused) => Err(refused),
             // Read also where nobody looks at it, so that the connection can go on.
-            None => match admit(&shared, request, call, true).await {
+            None => match admit(&shared, request, client, call, true).await {
                 Ok(request) => asked.answer(now).map_or(Ok(request), Err),
                 Err(problem) => Err(problem.into_response()),
             },
         },
+    };
+    let admitted = match (admitted, held.resize(needed).await) {
+        (Ok(_), Err(full)) => Err(Problem::from(Refusal::from(full)).into_response()),
+        (admitted, _) => admitted,
     };
     let mut response = match admitted {
         Ok(request) => match timeout(shared.limits.request_timeout, next.run(request)).await {
@@ -164,6 +182,9 @@ async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body
         },
         Err(response) => response,
     };
+    if let Err(full) = held.resize(needed + held::answer(&response)).await {
+        response = Problem::from(Refusal::from(full)).into_response();
+    }
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         // The originals ask nobody who they are.
         let stranger = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -186,14 +207,9 @@ async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body
         let challenge = HeaderValue::from_static(CHALLENGE);
         response.headers_mut().entry(header::WWW_AUTHENTICATE).or_insert(challenge);
     }
-    if let Some(part) = response.extensions_mut().remove::<HeldPart>() {
-        response = response.map(|body| {
-            Body::new(body.map_frame(move |frame| {
-                let _until_it_is_dropped = &part;
-                frame
-            }))
-        });
-    }
+    response = held::until_it_is_read(response, held);
+    client.touch();
+    drop(at_work);
     // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if let (false, Some(date)) =
@@ -277,7 +293,13 @@ fn allowed(route: &str) -> Option<&'static str> {
 /// Refuses what is too large before anything reads it. A gRPC call's messages are read by its service, within the same
 /// limit, and the calls of Leaf and tinyid are `lenient`: they take any body. No other call takes one: what a client puts
 /// there would be ignored, so it is refused too.
-async fn admit(shared: &Shared, request: Request, call: bool, lenient: bool) -> Result<Request, HttpProblem> {
+async fn admit(
+    shared: &Shared,
+    request: Request,
+    client: &Arc<Client>,
+    call: bool,
+    lenient: bool,
+) -> Result<Request, HttpProblem> {
     let limits = &shared.limits;
     let uri = match request.extensions().get::<Asked>() {
         // As it came, and not as it is routed.
@@ -299,7 +321,7 @@ async fn admit(shared: &Shared, request: Request, call: bool, lenient: bool) -> 
         return Err(too_large());
     }
     if call {
-        let body = Bounded::new(body, limits.body_bytes, limits.idle_timeout, &shared.holding);
+        let body = Bounded::new(body, limits.body_bytes, limits.idle_timeout, client.nothing());
         return Ok(Request::from_parts(parts, Body::new(body)));
     }
     if announced.exact() == Some(0) {
@@ -307,7 +329,7 @@ async fn admit(shared: &Shared, request: Request, call: bool, lenient: bool) -> 
     }
     // Where none is taken, its first byte is refused.
     let longest = if lenient { limits.body_bytes } else { 0 };
-    let read = Bounded::new(body, longest, limits.header_timeout, &shared.holding).collect();
+    let read = Bounded::new(body, longest, limits.header_timeout, client.nothing()).collect();
     match timeout(limits.header_timeout, read).await {
         Ok(Ok(form)) => Ok(Request::from_parts(parts, Body::from(form.to_bytes()))),
         Ok(Err(error)) if error.code() == tonic::Code::ResourceExhausted => match longest {
@@ -330,12 +352,12 @@ async fn method_not_allowed(method: Method) -> HttpProblem {
 /// Runs what blocks (the ledger's reads) off the threads that serve.
 async fn blocking<T: Send + 'static>(
     shared: &Shared,
-    work: impl FnOnce(&Service) -> Result<T, crate::status::Refusal> + Send + 'static,
+    work: impl FnOnce(&Service) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Problem> {
     let service = Arc::clone(&shared.service);
     match tokio::task::spawn_blocking(move || work(&service)).await {
         Ok(result) => result.map_err(Problem::from),
-        Err(error) => Err(Problem::from(crate::status::Refusal::new(
+        Err(error) => Err(Problem::from(Refusal::new(
             crate::status::Status::Stopped,
             format!("the work for this request failed inside the server: {error}; see its log"),
         ))),

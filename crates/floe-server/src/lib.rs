@@ -6,7 +6,10 @@
 
 mod access;
 mod awaited;
+mod clients;
 mod config;
+#[cfg(unix)]
+mod files;
 mod grpc;
 mod http;
 mod listener;

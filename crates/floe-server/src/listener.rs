@@ -26,6 +26,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
 use crate::access::{Origin, PEER, Peer};
+use crate::clients::{Address, CLIENT, Client, Clients, Full, NoPlace, Place};
 use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
 use crate::http::{self, Plain};
 use crate::memcached::{Binary, Text};
@@ -55,6 +56,12 @@ pub(crate) use tls::check as check_tls;
 /// How many clients at once hear that all connections are taken; more are closed without a word.
 const TURNED_AWAY_AT_ONCE: usize = 64;
 
+/// What a connection costs beside its task where hyper serves it, in bytes: two buffers of fixed size, and its state.
+const HYPER: usize = 16 << 10;
+
+/// What TLS costs a connection, in bytes.
+const TLS: usize = 20 << 10;
+
 /// How long such a client may take to hear it.
 const TURNED_AWAY_WAIT: Duration = Duration::from_secs(1);
 
@@ -80,7 +87,7 @@ struct Ending {
 struct Front {
     limits: Limits,
     metrics: Arc<Metrics>,
-    places: Arc<Semaphore>,
+    clients: Arc<Clients>,
     doorstep: Arc<Semaphore>,
     connected: AtomicU64,
     tls: Option<Tls>,
@@ -107,11 +114,11 @@ impl Listeners {
                 Err((_, why)) => return Err(ServeError::Listen(why)),
             }
         }
-        let places = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
+        let clients = Clients::new(limits, Arc::clone(&metrics));
         let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
         let connected = AtomicU64::new(0);
         let (limits, told) = (limits.clone(), Mutex::default());
-        let front = Front { limits, metrics, places, doorstep, connected, tls, told };
+        let front = Front { limits, metrics, clients, doorstep, connected, tls, told };
         Ok(Self { sockets, front: Arc::new(front) })
     }
 
@@ -144,17 +151,18 @@ impl Listeners {
                     continue;
                 }
             };
-            match Arc::clone(&self.front.places).try_acquire_owned() {
+            let address = Address::of(peer_of(&stream).map(|peer| peer.ip()));
+            match self.front.clients.admit(address) {
                 Ok(place) => {
                     let ending = Ending { http: graceful.watcher(), others: draining.clone() };
                     let front = Arc::clone(&self.front);
                     let connection = front.connection(stream, door, place, served.clone(), ending);
                     connections.spawn(connection);
                 }
-                Err(_) => {
+                Err(why) => {
                     self.front.metrics.turned_away.inc();
                     if let Ok(place) = Arc::clone(&self.front.doorstep).try_acquire_owned() {
-                        connections.spawn(turn_away(stream, door.spoken, place));
+                        connections.spawn(turn_away(stream, door.spoken, why, place));
                     }
                 }
             }
@@ -178,7 +186,7 @@ impl Front {
         self: Arc<Self>,
         stream: Stream,
         door: Door,
-        _place: OwnedSemaphorePermit,
+        place: Place,
         served: Served,
         ending: Ending,
     ) {
@@ -189,8 +197,17 @@ impl Front {
             let _ = stream.set_nodelay(true);
         }
         let address = peer_of(&stream).map(|peer| peer.ip());
-        if let Err(error) = PEER.scope(address, self.converse(stream, door, served, ending)).await {
-            tracing::debug!("a connection ended: {error}");
+        let client = place.client();
+        let served = PEER.scope(address, self.converse(client, stream, door, served, ending));
+        tokio::select! {
+            ended = CLIENT.scope(Arc::clone(client), served) => {
+                if let Err(error) = ended {
+                    tracing::debug!("a connection ended: {error}");
+                }
+            }
+            () = client.has_to_end() => {
+                tracing::debug!(?address, "a connection that was idle or stuck was closed for the sake of others");
+            }
         }
     }
 
@@ -198,6 +215,7 @@ impl Front {
     /// most connections do have it allocated when they are gone.
     async fn converse(
         &self,
+        client: &Arc<Client>,
         mut stream: Stream,
         Door { spoken, exposed }: Door,
         served: Served,
@@ -212,7 +230,7 @@ impl Front {
         let mut stream = Rewound::new(first, stream);
         match (protocol, &self.tls) {
             (Protocol::Tls, Some(tls)) => {
-                Box::pin(self.within_tls(tls, stream, spoken, (local, from), served, ending)).await
+                Box::pin(self.within_tls(client, tls, stream, spoken, (local, from), served, ending)).await
             }
             (Protocol::Tls, None) => {
                 self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
@@ -224,7 +242,7 @@ impl Front {
                     Some(tls) if exposed && !tls.plain() => mysql::Tls::Required,
                     Some(_) => mysql::Tls::Offered,
                 };
-                Box::pin(self.speak_mysql(stream, from, offer, &served, ending.others)).await
+                Box::pin(self.speak_mysql(client, stream, from, offer, &served, ending.others)).await
             }
             (_, Some(tls)) if exposed && !tls.plain() => {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
@@ -232,13 +250,16 @@ impl Front {
             }
             _ => {
                 let caller = access.unknown().from(Origin { protocol: protocol.name(), peer: from });
-                self.speak(protocol, stream, Peer { caller, local }, spoken, served, ending).await
+                let peer = Peer { caller, local, client: Arc::clone(client) };
+                self.speak(protocol, stream, peer, spoken, served, ending).await
             }
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what is known of a connection by then")]
     async fn within_tls<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
+        client: &Arc<Client>,
         tls: &Tls,
         stream: S,
         spoken: Spoken,
@@ -246,13 +267,14 @@ impl Front {
         served: Served,
         ending: Ending,
     ) -> io::Result<()> {
+        let _held = client.hold_to_the_end(TLS).await.map_err(no_memory)?;
         let mut stream = self.shake_hands(tls, stream).await?;
         let caller = served.service.access().certificate(&tls::names(stream.get_ref().1));
         let first = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?;
         let Some((protocol, first)) = first else { return Ok(()) };
         let caller = caller.from(Origin { protocol: protocol.name(), peer: from });
-        self.speak(protocol, Rewound::new(first, stream), Peer { caller, local }, spoken, served, ending)
-            .await
+        let peer = Peer { caller, local, client: Arc::clone(client) };
+        self.speak(protocol, Rewound::new(first, stream), peer, spoken, served, ending).await
     }
 
     async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
@@ -267,6 +289,7 @@ impl Front {
     /// Serves a client of MySQL, which asks for TLS after the greeting, if at all.
     async fn speak_mysql<S: AsyncRead + AsyncWrite + Unpin + Send>(
         &self,
+        client: &Arc<Client>,
         mut stream: S,
         from: Option<SocketAddr>,
         offer: mysql::Tls,
@@ -278,11 +301,12 @@ impl Front {
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let mut session = Mysql::new(&served.service, offer, &self.limits, id, random);
         session.comes_from(Origin { protocol: Protocol::Mysql.name(), peer: from });
-        let left = session::run(&mut stream, &mut session, &self.limits, draining.clone()).await?;
+        let left = session::run(&mut stream, &mut session, client, &self.limits, draining.clone()).await?;
         if let (Some(hello), Some(tls)) = (left, &self.tls) {
+            let _held = client.hold_to_the_end(TLS).await.map_err(no_memory)?;
             let mut stream = self.shake_hands(tls, Rewound::new(hello, stream)).await?;
             session.secured(served.service.access().certificate(&tls::names(stream.get_ref().1)));
-            session::run(&mut stream, &mut session, &self.limits, draining).await?;
+            session::run(&mut stream, &mut session, client, &self.limits, draining).await?;
         }
         Ok(())
     }
@@ -364,32 +388,41 @@ impl Front {
         Ending { http: ending, others }: Ending,
     ) -> io::Result<()> {
         let id = self.connected.fetch_add(1, Ordering::Relaxed) + 1;
+        let client = &Arc::clone(&peer.client);
         match protocol {
             Protocol::Http => {
                 // What it does not serve itself, hyper does from there on.
                 let left = {
                     let mut plain = Plain::new(&served.service, peer.caller.clone(), &self.limits);
-                    session::run(&mut stream, &mut plain, &self.limits, others).await?
+                    session::run(&mut stream, &mut plain, client, &self.limits, others).await?
                 };
                 let Some(left) = left else { return Ok(()) };
-                self.by_hyper(Rewound::new(left, stream), served.router, peer, ending).await
+                // Within TLS it is a part of what that costs.
+                let mut stream = Rewound::new(left, stream);
+                let Ok(held) = client.hold_to_the_end(HYPER).await else {
+                    return self.part(&mut stream, &no_place(FULL)).await;
+                };
+                let connection = self.by_hyper(stream, served.router, peer, ending);
+                let ended = connection.await;
+                drop(held);
+                ended
             }
             Protocol::Resp => {
                 let shared = spoken == Spoken::Any;
                 let mut session = Resp::new(&served.service, peer.caller, &self.limits, id, shared);
-                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
+                session::run(&mut stream, &mut session, client, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedText => {
                 let mut session = Text::new(&served.service, peer.caller, &self.limits);
-                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
+                session::run(&mut stream, &mut session, client, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedBinary => {
                 let mut session = Binary::new(&served.service, peer.caller, &self.limits);
-                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
+                session::run(&mut stream, &mut session, client, &self.limits, others).await.map(drop)
             }
             Protocol::Thrift => {
                 let mut session = Thrift::new(&served.service, peer.caller);
-                session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
+                session::run(&mut stream, &mut session, client, &self.limits, others).await.map(drop)
             }
             // One has been served by now, and the other comes but once.
             Protocol::Mysql | Protocol::Tls => {
@@ -408,7 +441,7 @@ impl Front {
         peer: Peer,
         ending: Watcher,
     ) -> BoxFuture<'static, io::Result<()>> {
-        let (guard, busy) = Guard::new(stream, &self.limits);
+        let (guard, busy) = Guard::new(stream, &self.limits, peer.client.nothing());
         let service = busy.around(Introduced { router: TowerToHyperService::new(router), peer });
         let builder = self.builder();
         let connection = builder.serve_connection(TokioIo::new(guard), service).into_owned();
@@ -477,14 +510,19 @@ fn without_tls(protocol: Protocol) -> &'static [u8] {
 
 /// Tells a client that there is no place, and waits for it to have read that: closing at once would take the answer
 /// back from a client that is still sending.
-async fn turn_away(mut stream: Stream, spoken: Spoken, _place: OwnedSemaphorePermit) {
-    const WHY: &str = "all connections are taken (limits.connections): try again";
+async fn turn_away(mut stream: Stream, spoken: Spoken, why: NoPlace, _place: OwnedSemaphorePermit) {
+    let why = match why {
+        NoPlace::All => "all connections are taken (limits.connections): try again",
+        NoPlace::Address => {
+            "all connections that one address may have are taken (limits.connections_per_address): try again"
+        }
+    };
     let answer = match spoken {
-        Spoken::Any | Spoken::Http => no_place(),
-        Spoken::Resp => format!("-TRYAGAIN {WHY}\r\n").into(),
-        Spoken::Memcached => format!("SERVER_ERROR busy: {WHY}\r\n").into(),
+        Spoken::Any | Spoken::Http => no_place(why),
+        Spoken::Resp => format!("-TRYAGAIN {why}\r\n").into(),
+        Spoken::Memcached => format!("SERVER_ERROR busy: {why}\r\n").into(),
         Spoken::Thrift => Vec::new(),
-        Spoken::Mysql => mysql::no_place(),
+        Spoken::Mysql => mysql::no_place(why),
     };
     let told = async {
         stream.write_all(&answer).await?;
@@ -497,9 +535,17 @@ async fn turn_away(mut stream: Stream, spoken: Spoken, _place: OwnedSemaphorePer
     let _ = timeout(TURNED_AWAY_WAIT, told).await;
 }
 
+/// What a client hears for whose connection there is no memory.
+const FULL: &str = "all the memory for clients is in use (limits.memory): try again";
+
+fn no_memory(_: Full) -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, FULL)
+}
+
 /// The answer of HTTP, which most clients speak, or show to whoever reads their log.
-fn no_place() -> Vec<u8> {
-    let body = r#"{"type":"/problems/busy","title":"Busy","status":503,"detail":"all connections are taken (limits.connections): try again","instance":"/"}"#;
+fn no_place(why: &str) -> Vec<u8> {
+    let body =
+        format!(r#"{{"type":"/problems/busy","title":"Busy","status":503,"detail":"{why}","instance":"/"}}"#);
     format!(
         "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()

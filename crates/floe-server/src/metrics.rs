@@ -52,6 +52,10 @@ pub(crate) struct Metrics {
     pub(crate) accepted: Counter,
     /// Connections that were turned away, the limit being reached.
     pub(crate) turned_away: Counter,
+    /// Connections that were closed so that others have their places, or their memory.
+    pub(crate) closed_for_others: Counter,
+    /// Bytes that are held for clients, of `limits.memory`.
+    pub(crate) memory_held: Gauge,
     /// Connections on which something came that is no protocol.
     pub(crate) unknown_protocols: Counter,
     /// User agents that Twitter's `get_id` does not take.
@@ -179,8 +183,14 @@ impl Metrics {
         let (connections, accepted, turned_away) = (Gauge::default(), Counter::default(), Counter::default());
         registry.register("connections", "Open connections", connections.clone());
         registry.register("connections_accepted", "Connections that were accepted", accepted.clone());
-        let help = "Connections that were turned away at limits.connections";
+        let help = "Connections that were turned away at limits.connections, or at the share of one address";
         registry.register("connections_turned_away", help, turned_away.clone());
+        let closed_for_others = Counter::default();
+        let help = "Connections that were idle or stuck, and closed since others needed their places or their memory";
+        registry.register("connections_closed_for_others", help, closed_for_others.clone());
+        let memory_held = Gauge::default();
+        let help = "Memory that is held for clients: their connections, requests, and answers that they have yet to read";
+        registry.register_with_unit("memory_held", help, Unit::Bytes, memory_held.clone());
         let unknown_protocols = Counter::default();
         let help = "Connections that were closed since what came on them is no protocol that is served";
         registry.register("connections_unknown_protocol", help, unknown_protocols.clone());
@@ -204,6 +214,8 @@ impl Metrics {
             connections,
             accepted,
             turned_away,
+            closed_for_others,
+            memory_held,
             unknown_protocols,
             useragents_refused,
             floe,

@@ -35,6 +35,15 @@ const VERSION: &str = concat!("8.0.40-floe-", env!("CARGO_PKG_VERSION"));
 /// The most statements that a connection has prepared.
 const MOST_PREPARED: usize = 1_000;
 
+/// What a prepared statement takes beside its text, in bytes.
+const PREPARED_BYTES: usize = 128;
+
+/// The longest user name, in bytes. MySQL's has 32 characters and MariaDB's 128, of at most four bytes.
+const USER_BYTES: usize = 4 * 128;
+
+/// The longest name of a database, in bytes: MySQL's 64 characters (`NAME_CHAR_LEN`), of at most four.
+const DATABASE_BYTES: usize = 4 * 64;
+
 /// The most tables that are listed at once. Clients ask for others by name.
 const MOST_TABLES: usize = 1_000;
 
@@ -58,6 +67,16 @@ pub(crate) struct Mysql {
     multi_statements: bool,
     about: About,
     prepared: Prepared,
+    /// How far the query at the front of the input has been answered.
+    paused: Option<Paused>,
+}
+
+/// A query of which some statements have been answered, and others wait until the client has taken that.
+#[derive(Clone, Copy)]
+struct Paused {
+    next: sql::Place,
+    /// The number of the next packet of the answer.
+    sequence: u8,
 }
 
 /// What TLS is to a connection.
@@ -134,6 +153,19 @@ impl Failure {
         Self::new(1835, b"HY000", "malformed communication packet")
     }
 
+    /// As MySQL refuses such a name in `CREATE USER`.
+    fn long_user() -> Self {
+        let text = format!("the user name is longer than {USER_BYTES} bytes: log in with a shorter one");
+        Self::new(1470, b"HY000", text)
+    }
+
+    fn long_database() -> Self {
+        let text = format!(
+            "the database's name is longer than {DATABASE_BYTES} bytes: use a shorter one, any will do"
+        );
+        Self::new(1059, b"42000", text)
+    }
+
     fn unknown_statement(id: u32) -> Self {
         let text = format!(
             "there is no prepared statement {id} on this connection: prepare it again, also after a reset"
@@ -143,14 +175,10 @@ impl Failure {
 }
 
 /// The packet for a client for whom there is no place.
-pub(crate) fn no_place() -> Vec<u8> {
+pub(crate) fn no_place(why: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     // The number before the first.
-    Replies::new(&mut bytes, u8::MAX, Capabilities::OFFERED).error(
-        1040,
-        b"08004",
-        "all connections are taken (limits.connections): try again",
-    );
+    Replies::new(&mut bytes, u8::MAX, Capabilities::OFFERED).error(1040, b"08004", why);
     bytes
 }
 
@@ -176,6 +204,7 @@ impl Mysql {
             multi_statements: false,
             about: About::new(id, packet_bytes, limits.idle_timeout),
             prepared: Prepared::default(),
+            paused: None,
         }
     }
 
@@ -199,8 +228,13 @@ impl Mysql {
         }
     }
 
-    /// Takes one packet; `Read` where the next one may follow.
-    async fn take(&mut self, packet: &Packet<'_>, output: &mut Vec<u8>) -> Result<Next, Error> {
+    /// Takes one packet; `Read` where the next one may follow. A query may be [paused](Self::paused), and is taken again then.
+    async fn take(
+        &mut self,
+        packet: &Packet<'_>,
+        output: &mut Vec<u8>,
+        since: Instant,
+    ) -> Result<Next, Error> {
         let mut replies = Replies::new(output, packet.sequence, self.capabilities);
         match self.phase {
             Phase::Opening => match Opening::read(packet, self.offered(), self.tls == Tls::Begun)? {
@@ -221,17 +255,26 @@ impl Mysql {
             },
             Phase::Proof(due) if due == packet.sequence => Ok(self.prove(packet.payload, &mut replies)),
             Phase::Proof(_) => Err(Error::OutOfOrder),
-            Phase::Commands => {
-                let command = Command::read(packet, self.capabilities)?;
-                Ok(self.run(command, &mut replies).await)
-            }
+            Phase::Commands => match Command::read(packet, self.capabilities)? {
+                Command::Query(text) => {
+                    Ok(self.query(text, packet.sequence.wrapping_add(1), output, since).await)
+                }
+                command => Ok(self.run(command, &mut replies).await),
+            },
         }
     }
 
     /// Judges a login, or asks for its proof in the way in which the client can make one.
     fn log_in(&mut self, login: &Login<'_>, replies: &mut Replies<'_>) -> Next {
+        if login.user.len() > USER_BYTES {
+            self.refuse(&Failure::long_user(), replies);
+            return Next::Close;
+        }
+        if let Err(failure) = self.use_database(login.database.unwrap_or_default()) {
+            self.refuse(&failure, replies);
+            return Next::Close;
+        }
         self.about.user = login.user.to_vec();
-        self.about.use_database(login.database.unwrap_or_default());
         // A client that names no way knows but the oldest one.
         let named = login.plugin.map_or(Some(Plugin::NativePassword), Plugin::named);
         if named == Some(self.plugin) {
@@ -272,7 +315,8 @@ impl Mysql {
                 self.forget();
                 return self.log_in(&login, replies);
             }
-            Command::Query(text) => return self.query(text, replies).await,
+            // It is answered piece by piece.
+            Command::Query(_) => return Next::Read,
             Command::Execute(execute) => self.execute(&execute, replies).await,
             Command::Prepare(text) => self.prepare(text, replies),
             // Neither is answered.
@@ -294,11 +338,7 @@ impl Mysql {
                 }
                 None => Err(Failure::unknown_statement(statement)),
             },
-            Command::InitDb(database) => {
-                self.about.use_database(database);
-                replies.ok(&self.done());
-                Ok(())
-            }
+            Command::InitDb(database) => self.use_database(database).map(|()| replies.ok(&self.done())),
             Command::FieldList { .. } => {
                 replies.fields(&about::TABLE, self.about.standing);
                 Ok(())
@@ -350,6 +390,14 @@ impl Mysql {
         Done { status: self.about.standing, ..Done::default() }
     }
 
+    fn use_database(&mut self, database: &[u8]) -> Result<(), Failure> {
+        if database.len() > DATABASE_BYTES {
+            return Err(Failure::long_database());
+        }
+        self.about.use_database(database);
+        Ok(())
+    }
+
     /// What a connection forgets when it is reset.
     fn forget(&mut self) {
         self.prepared = Prepared::default();
@@ -357,11 +405,15 @@ impl Mysql {
         self.about.standing = Standing::default();
     }
 
-    /// Answers statement after statement; the first that fails ends it.
-    async fn query(&mut self, text: &[u8], replies: &mut Replies<'_>) -> Next {
-        let mut statements = sql::statements(text).peekable();
+    /// Answers statement after statement; the first that fails ends it. When what was answered should be written, the rest
+    /// is left for when the client has taken that: a query of many statements never has more than a few answers in memory.
+    async fn query(&mut self, text: &[u8], sequence: u8, output: &mut Vec<u8>, since: Instant) -> Next {
+        let (mut statements, mut sequence) = match self.paused.take() {
+            Some(Paused { next, sequence }) => (sql::statements_from(text, next), sequence),
+            None => (sql::statements(text), sequence),
+        };
         while let Some(parsed) = statements.next() {
-            let more = statements.peek().is_some();
+            let more = statements.has_more();
             let answer = if more && !self.multi_statements {
                 Err(Refusal::bad(
                     "there are several statements in one query: the client has to ask for that when it connects (CLIENT_MULTI_STATEMENTS), or send them one by one",
@@ -372,16 +424,22 @@ impl Mysql {
             } else {
                 self.answer(&parsed.statement, &[]).await
             };
+            let mut replies = Replies::new(output, sequence.wrapping_sub(1), self.capabilities);
             match answer {
                 Ok(answer) => {
                     self.metrics.answered(1);
                     let standing = Standing { more_results: more, ..self.about.standing };
-                    answer.write(Format::Text, standing, replies);
+                    answer.write(Format::Text, standing, &mut replies);
                 }
                 Err(failure) => {
-                    self.refuse(&failure, replies);
+                    self.refuse(&failure, &mut replies);
                     break;
                 }
+            }
+            sequence = replies.sequence();
+            if more && is_due(output, since) {
+                self.paused = Some(Paused { next: statements.place(), sequence });
+                return Next::Again;
             }
         }
         Next::Read
@@ -488,7 +546,7 @@ impl Mysql {
                     self.about.standing = Standing { autocommit, ..Standing::default() };
                 }
             }
-            Statement::Use(database) => self.about.use_database(database),
+            Statement::Use(database) => self.use_database(database)?,
             Statement::Begin => self.about.standing.in_transaction = true,
             Statement::Commit | Statement::Rollback => self.about.standing.in_transaction = false,
             Statement::Empty => return Err(Failure::empty()),
@@ -564,8 +622,11 @@ impl Session for Mysql {
             let taken = match packet(rest, self.packet_bytes) {
                 Ok(None) => break Next::Read,
                 Ok(Some((packet, bytes))) => {
-                    consumed += bytes;
-                    self.take(&packet, output).await
+                    let taken = self.take(&packet, output, since).await;
+                    if self.paused.is_none() {
+                        consumed += bytes;
+                    }
+                    taken
                 }
                 Err(error) => Err(error),
             };
@@ -587,6 +648,17 @@ impl Session for Mysql {
             }
         };
         Served { consumed, next }
+    }
+
+    fn keeps(&self) -> usize {
+        // The types of a statement's parameters may take as much as its text.
+        2 * self.prepared.bytes + self.prepared.statements.len() * PREPARED_BYTES
+    }
+
+    fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {
+        let failure = Failure::from(refusal);
+        self.metrics.refused(failure.status);
+        Replies::new(output, 0, self.capabilities).error(failure.code, failure.state, &failure.text);
     }
 
     fn took(&mut self, time: Duration) {

@@ -16,7 +16,7 @@ use crate::access::Caller;
 use crate::config::Limits;
 use crate::metrics::WireMetrics;
 use crate::service::{OpenName, Service, Wire};
-use crate::session::{FULL, Next, Served, Session, is_due};
+use crate::session::{FULL, KEPT, Next, Served, Session, is_due};
 use crate::status::{Refusal, Status};
 
 mod about;
@@ -147,6 +147,16 @@ impl Session for Resp {
         }
     }
 
+    fn keeps(&self) -> usize {
+        let State { queue, replay, name, run, .. } = &self.state;
+        let queued = queue.as_ref().map_or(0, |queue| queue.commands.capacity());
+        queued + replay.capacity() + name.capacity() + run.name.capacity()
+    }
+
+    fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {
+        self.state.refuse(&refusal.into(), output);
+    }
+
     fn took(&mut self, time: Duration) {
         self.state.metrics.took(time);
     }
@@ -163,7 +173,9 @@ impl State {
     ) -> Served {
         let mut consumed = 0;
         let next = loop {
-            if is_due(output, since) || !self.write_on(output) {
+            let many = self.writing.is_some();
+            // Many IDs do not wait in memory until the next command is answered too.
+            if is_due(output, since) || !self.write_on(output) || (many && output.len() >= KEPT) {
                 break Next::Again;
             }
             let rest = input.get(consumed..).unwrap_or_default();
@@ -471,7 +483,7 @@ impl State {
         let name = request.get(2).map(text).transpose()?.map(str::to_owned);
         let service = Arc::clone(&self.service);
         let caller = self.caller.clone();
-        let look = move || service.inspect(&caller, &id, name.as_deref(), None);
+        let look = move || service.inspect(&caller, &id, name.as_deref(), None, None);
         let found = tokio::task::spawn_blocking(look).await.map_err(|error| {
             Refusal::new(Status::Stopped, format!("looking at the ID failed: {error}; see the server's log"))
         })??;

@@ -203,6 +203,8 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     config.check()?;
     config.check_mints()?;
     log::start(&config.log);
+    #[cfg(unix)]
+    crate::files::allow(&config.limits);
     let system =
         |error: io::Error| ServeError::System(format!("the system refuses what a server needs: {error}"));
     let threads = config.worker_threads();

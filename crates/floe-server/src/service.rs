@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
 use floe::{Definition, Floe, Handle, MintError, Minted, Name, TextMinter};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::access::{Access, Caller};
 use crate::awaited::Awaited;
+use crate::clients::{CLIENT, Held};
 use crate::config::{Config, NewNames};
 use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
@@ -48,13 +49,10 @@ const RETRY: Duration = Duration::from_secs(1);
 const TEXTS_AT_ONCE: u64 = 2_048;
 /// How many calls mint so at once.
 const TEXTS_MINTED: usize = 6;
-/// The most memory that is held in texts which clients have yet to read, in KiB, and what is too little to be counted, in bytes.
-const TEXTS_HELD: usize = 64 << 10;
+/// What a text takes, before one has been seen.
+const TEXT_BYTES: usize = 64;
+/// Texts of fewer bytes are not counted among what is held for clients.
 const HELD_UNCOUNTED: usize = 16 << 10;
-
-/// A part of what is held for clients that have yet to read. It is free again when the last copy is dropped.
-#[derive(Clone)]
-pub(crate) struct HeldPart(#[expect(dead_code, reason = "it is dropped")] Arc<OwnedSemaphorePermit>);
 
 /// See the module.
 pub(crate) struct Service {
@@ -74,7 +72,6 @@ pub(crate) struct Service {
     katsubushi: Katsubushi,
     dates: Dates,
     texts_minted: Arc<Semaphore>,
-    texts_held: Arc<Semaphore>,
     draining: AtomicBool,
     /// Whether the last call that needed the ledger met none.
     ledger_gone: AtomicBool,
@@ -100,6 +97,8 @@ pub(crate) struct OpenName {
     last: AtomicU64,
     /// The least that a segment of it has.
     min_step: u64,
+    /// What a text of it takes, as far as that has been seen.
+    text_bytes: AtomicUsize,
     metrics: NameMetrics,
     /// Whether the log has been told that nothing is minted under the name: clients go on asking.
     stop_logged: AtomicBool,
@@ -127,7 +126,6 @@ impl Service {
             katsubushi: Katsubushi::new(config),
             dates: Dates::default(),
             texts_minted: Arc::new(Semaphore::new(TEXTS_MINTED)),
-            texts_held: Arc::new(Semaphore::new(TEXTS_HELD)),
             draining: AtomicBool::new(false),
             ledger_gone: AtomicBool::new(false),
             awaited,
@@ -218,6 +216,7 @@ impl Service {
         };
         wire.admits(name, open.handle.definition())?;
         open.check()?;
+        let held = Self::hold_texts(open, n).await?;
         // Many texts are made, and not only drawn, which takes a thread a while.
         let apart = match &open.handle {
             Handle::Texts(minter, _) if minter.may_block() || n > TEXTS_AT_ONCE => Some(minter),
@@ -241,7 +240,16 @@ impl Service {
             }
             Err(error) => Err(error),
         };
-        let minted = minted.map_err(|error| self.refuse(open, error)).and_then(|minted| self.hold(minted))?;
+        let minted = minted.map_err(|error| self.refuse(open, error))?;
+        let minted = match (minted, held) {
+            (Minted::Texts(texts), Some(mut held)) => {
+                let each = texts.bytes().div_ceil(texts.len().max(1));
+                open.text_bytes.fetch_max(each, Ordering::Relaxed);
+                held.force(texts.bytes());
+                Minted::Texts(texts.with_guard(held))
+            }
+            (minted, _) => minted,
+        };
         if open.stop_logged.load(Ordering::Relaxed) && open.stop_logged.swap(false, Ordering::AcqRel) {
             tracing::info!(name, "the name is minted from again");
         }
@@ -269,40 +277,19 @@ impl Service {
         timeout(self.max_wait, minting).await.unwrap_or_else(|_| Err(busy()))
     }
 
-    /// Texts with their part of what may be held at once: a client may ask for many, and then not read them.
+    /// Room for so many texts of a name, before they are made: they count among what is held for the client until it has read
+    /// them, and it may ask for many, and then not read.
     ///
     /// # Errors
-    /// A [`Refusal`] while others hold all of it.
-    fn hold(&self, minted: Minted) -> Result<Minted, Refusal> {
-        let Minted::Texts(texts) = minted else { return Ok(minted) };
-        if texts.bytes() < HELD_UNCOUNTED {
-            return Ok(Minted::Texts(texts));
-        }
-        let kibibytes = u32::try_from(texts.bytes().div_ceil(1024)).unwrap_or(u32::MAX);
-        self.part_of_held(kibibytes).map(|part| Minted::Texts(texts.with_guard(part)))
-    }
-
-    /// The part of what may be held at once that a message of so many bytes is, which a client has yet to take. Nothing where
-    /// it is too little to be counted.
-    ///
-    /// # Errors
-    /// A [`Refusal`] while others hold all of it.
-    pub(crate) fn hold_message(&self, bytes: usize) -> Result<Option<HeldPart>, Refusal> {
-        if bytes < HELD_UNCOUNTED {
+    /// A [`Refusal`] where there is no memory for them.
+    async fn hold_texts(open: &OpenName, n: u64) -> Result<Option<Held>, Refusal> {
+        let bytes =
+            usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(open.text_bytes.load(Ordering::Relaxed));
+        if bytes < HELD_UNCOUNTED || !matches!(open.handle, Handle::Texts(..)) {
             return Ok(None);
         }
-        let part = self.part_of_held(u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX))?;
-        Ok(Some(HeldPart(Arc::new(part))))
-    }
-
-    fn part_of_held(&self, kibibytes: u32) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.texts_held).try_acquire_many_owned(kibibytes).map_err(|_| {
-            let text = format!(
-                "clients are to read {} MiB of IDs first, which is all that is held for them at once: ask again, or for fewer",
-                TEXTS_HELD >> 10
-            );
-            Refusal::for_now(Status::Busy, text, RETRY)
-        })
+        let Ok(client) = CLIENT.try_with(Arc::clone) else { return Ok(None) };
+        Ok(Some(client.hold(bytes).await?))
     }
 
     /// One ID, where that needs no wait and no ledger; `None` for every other outcome, of which [`mint`](Self::mint) then
@@ -482,6 +469,11 @@ impl Service {
     /// Stops minting and gives back what is left; blocking, bounded by the library.
     pub(crate) fn close(&self) {
         self.floe.close();
+    }
+
+    /// The time by which IDs are minted.
+    pub(crate) fn steady_time(&self) -> floe::UnixMillis {
+        self.floe.steady_time()
     }
 
     /// What `/metrics` of any sort reads.

@@ -4,6 +4,8 @@
 //! one buffer, which is written at once. So a pipeline of any depth costs one write for each read. A session that has
 //! written [`FULL`] bytes returns, and nothing is read until the client has taken them.
 //!
+//! What a connection's buffers hold counts in [`clients`](crate::clients), and nothing is served for which there is no room.
+//!
 //! A connection without a request is closed after `limits.idle_timeout`, whatever else it sends: a request is what is
 //! answered, so an empty line is none. A request that has begun, and a login, has to be
 //! whole within `limits.header_timeout`, whatever trickles in; a client that stops reading is cut off after
@@ -13,6 +15,7 @@ use std::future::poll_fn;
 use std::io;
 use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -25,7 +28,9 @@ use tokio::task::coop::has_budget_remaining;
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 
+use crate::clients::{Client, Full, Held};
 use crate::config::Limits;
+use crate::status::Refusal;
 
 /// How many bytes of answers are gathered before they are written.
 pub(crate) const FULL: usize = 64 << 10;
@@ -34,7 +39,10 @@ pub(crate) const FULL: usize = 64 << 10;
 const READ: usize = 16 << 10;
 
 /// How large a connection's buffers stay: most connections wait most of the time, and there may be many.
-const KEPT: usize = 4 << 10;
+pub(crate) const KEPT: usize = 4 << 10;
+
+/// How many bytes an answer has, for each byte of its request, at the least that has to be expected.
+const ANSWERED: usize = 16;
 
 /// How long, and how many bytes, a client may go on sending after the last answer: closing on unread bytes would take the
 /// answer back.
@@ -58,6 +66,16 @@ pub(crate) trait Session: Send {
         output: &mut Vec<u8>,
         since: Instant,
     ) -> impl Future<Output = Served> + Send;
+
+    /// The bytes that it holds from one call of [`serve`](Self::serve) to the next, beside its input and its output.
+    fn keeps(&self) -> usize {
+        0
+    }
+
+    /// Says why a request that has begun is not served, before the connection is closed.
+    fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {
+        let _ = (refusal, output);
+    }
 
     /// Is told how long the last call of [`serve`](Self::serve) took.
     fn took(&mut self, time: Duration);
@@ -103,6 +121,7 @@ pub(crate) enum Next {
 pub(crate) fn run<'a, S, P>(
     stream: &'a mut S,
     session: &'a mut P,
+    client: &'a Arc<Client>,
     limits: &'a Limits,
     draining: watch::Receiver<bool>,
 ) -> BoxFuture<'a, io::Result<Option<Vec<u8>>>>
@@ -110,12 +129,13 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     P: Session,
 {
-    Box::pin(run_to_its_end(stream, session, limits, draining))
+    Box::pin(run_to_its_end(stream, session, client, limits, draining))
 }
 
 async fn run_to_its_end<S, P>(
     stream: &mut S,
     session: &mut P,
+    client: &Arc<Client>,
     limits: &Limits,
     draining: watch::Receiver<bool>,
 ) -> io::Result<Option<Vec<u8>>>
@@ -125,6 +145,7 @@ where
 {
     let mut input = BytesMut::new();
     let mut output = Vec::new();
+    let mut buffers = Buffers { held: client.nothing(), input: 0 };
     session.greet(&mut output);
     write(stream, &mut output, limits.stall_timeout).await?;
     let mut idle = session.may_idle();
@@ -150,9 +171,19 @@ where
         }
         let (mut consumed, mut answered) = (0, false);
         let now = loop {
+            if let Err(full) = buffers.expect(&input, session.keeps()).await {
+                session.busy(full.into(), &mut output);
+                write(stream, &mut output, limits.stall_timeout).await?;
+                farewell(stream).await;
+                return Ok(None);
+            }
             let since = Instant::now();
-            let served = session.serve(&input, &mut output, since).await;
+            let served = {
+                let _at_work = client.at_work();
+                session.serve(&input, &mut output, since).await
+            };
             let mut now = Instant::now();
+            buffers.hold(&output, session.keeps());
             session.took(now - since);
             input.advance(served.consumed.min(input.len()));
             consumed += served.consumed;
@@ -160,6 +191,7 @@ where
             if write(stream, &mut output, limits.stall_timeout).await? {
                 now = Instant::now();
             }
+            buffers.held.goes_on();
             match served.next {
                 // After so much of one client, the others' turn.
                 Next::Again => yield_now().await,
@@ -173,6 +205,7 @@ where
         };
         let was_idle = std::mem::replace(&mut idle, input.is_empty() && session.may_idle());
         if answered {
+            client.touch();
             idle_until = now + limits.idle_timeout;
         }
         // A request's time begins with its first byte, and does not begin anew with each; nor does it ever begin anew where
@@ -184,7 +217,34 @@ where
         }
         if input.is_empty() && input.capacity() > KEPT {
             input = BytesMut::new();
+            buffers.input = 0;
         }
+        buffers.hold(&output, session.keeps());
+    }
+}
+
+/// What a connection's buffers hold, beyond what every connection may without being counted.
+struct Buffers {
+    held: Held,
+    /// The most room that the input has had since it was made.
+    input: usize,
+}
+
+impl Buffers {
+    /// Waits for room for what has come and for what its answers have at the least.
+    async fn expect(&mut self, input: &BytesMut, kept: usize) -> Result<(), Full> {
+        self.input = self.input.max(input.capacity());
+        let answers = input.len().saturating_mul(ANSWERED).min(FULL);
+        let bytes = self.input.saturating_sub(KEPT) + answers.saturating_sub(KEPT) + kept;
+        if bytes <= self.held.bytes() {
+            return Ok(());
+        }
+        self.held.resize(bytes).await
+    }
+
+    /// Counts what is there, whether there is room or not: an answer has been made.
+    fn hold(&mut self, output: &Vec<u8>, kept: usize) {
+        self.held.force(self.input.saturating_sub(KEPT) + output.capacity().saturating_sub(KEPT) + kept);
     }
 }
 

@@ -131,7 +131,7 @@ async fn call(
             }
             Ok(mint(service, caller).await?)
         }
-        b"get_timestamp" => Ok(service.status().clock.steady.get()),
+        b"get_timestamp" => Ok(service.steady_time().get()),
         b"get_worker_id" => Ok(node(service, caller, "worker").await?),
         b"get_datacenter_id" => Ok(node(service, caller, "datacenter").await?),
         other => Err(Failure::protocol(

@@ -688,6 +688,12 @@ impl Floe {
         }
     }
 
+    /// The time of the steady clock, by which IDs are minted. It is what [`status`](Self::status) shows of it, without looking
+    /// at anything else.
+    pub fn steady_time(&self) -> UnixMillis {
+        self.inner.shared.clock.look().stamp.time()
+    }
+
     /// A snapshot for metrics and for people.
     pub fn status(&self) -> Status {
         let shared = &self.inner.shared;

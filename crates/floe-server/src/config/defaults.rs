@@ -134,8 +134,17 @@ body_bytes = {body_bytes}
 uri_bytes = {uri_bytes}
 header_bytes = {header_bytes}
 header_count = {header_count}
-# Connections at once over all listeners; beyond it a new one is told so and closed.
+# Memory that is held for all clients together: requests that are not whole, answers that are not read, and what connections
+# cost by themselves. When it is in use, the connections that have been stuck longest are closed, and requests that still find
+# none are refused as busy. "16MB" to "1024GB".
+memory = "{memory}"
+# Connections at once over all listeners. A new one beyond that takes the place of the one that has been idle longest; if
+# none is idle, it is told so and closed. Each needs an open file (ulimit -n), and the server says so where they are too few.
 connections = {connections}
+# Of these, connections of one address (of IPv6, one /64 network), and connections that show one token. The default is half
+# of all. A proxy or a balancer in front of the server is one address.
+# connections_per_address = {share}
+# connections_per_token = {share}
 # Requests at once on one HTTP/2 connection.
 streams = {streams}
 # How long a client may take to send a request's header, or a whole request where there is no header, or to log in.
@@ -246,7 +255,9 @@ drain_timeout = "{drain_timeout}"
         uri_bytes = limits.uri_bytes,
         header_bytes = limits.header_bytes,
         header_count = limits.header_count,
+        memory = super::reader::show_bytes(limits.memory),
         connections = limits.connections,
+        share = limits.connections / 2,
         streams = limits.streams,
         header_timeout = show_duration(limits.header_timeout),
         idle_timeout = show_duration(limits.idle_timeout),

@@ -337,6 +337,39 @@ where
     }
 }
 
+/// The units that bytes are counted in.
+const BYTE_UNITS: [(&str, usize); 4] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1)];
+
+/// A number of bytes in quotes, with its unit, inside a range. 1KB is 1024 bytes.
+pub(super) fn bytes_within(range: RangeInclusive<usize>) -> impl Fn(&DeValue<'_>) -> Result<usize, String> {
+    let expected = "write it as a whole number with B, KB, MB or GB in quotes, such as \"256MB\"";
+    move |value| {
+        let DeValue::String(text) = value else {
+            return Err(format!("found {}: {expected}", shown(value)));
+        };
+        let unit = BYTE_UNITS.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
+        let found = unit.and_then(|(number, scale)| {
+            let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            number.parse::<usize>().ok().filter(|_| digits)?.checked_mul(*scale)
+        });
+        match found.ok_or_else(|| format!("{text:?} is no number of bytes: {expected}"))? {
+            found if range.contains(&found) => Ok(found),
+            _ => Err(format!(
+                "{text} is outside the allowed {} to {}",
+                show_bytes(*range.start()),
+                show_bytes(*range.end())
+            )),
+        }
+    }
+}
+
+/// A number of bytes as [`bytes_within`] reads it.
+pub(super) fn show_bytes(bytes: usize) -> String {
+    let unit = BYTE_UNITS.iter().find(|(_, scale)| bytes > 0 && bytes.is_multiple_of(*scale));
+    let (unit, scale) = unit.unwrap_or(&("B", 1));
+    format!("{}{unit}", bytes / scale)
+}
+
 /// A duration in quotes, with its unit.
 pub(super) fn duration(value: &DeValue<'_>) -> Result<Duration, String> {
     match value {

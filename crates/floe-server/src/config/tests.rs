@@ -687,6 +687,28 @@ fn durations_have_units_and_one_meaning() {
 }
 
 #[test]
+fn bytes_have_units_and_a_share_of_the_connections_is_a_number() {
+    let read = |text: &str| parse(&format!("realm = \"shop\"\nlimits = {{ {text} }}\n")).unwrap().limits;
+    assert_eq!(read("memory = \"64MB\"").memory, 64 << 20);
+    assert_eq!(read("memory = \"1GB\"").memory, 1 << 30);
+    assert_eq!(read("memory = \"20000KB\"").memory, 20_000 << 10);
+    assert_eq!(read("connections_per_address = 7").connections_per_address, Some(7));
+    assert_eq!(read("connections_per_token = 7").connections_per_token, Some(7));
+    for (text, expected) in [
+        ("memory = \"15MB\"", "outside the allowed 16MB to 1024GB"),
+        ("memory = \"64\"", "no number of bytes"),
+        ("memory = \"-64MB\"", "no number of bytes"),
+        ("memory = \"64 MB\"", "no number of bytes"),
+        ("memory = \"99999999999999999999GB\"", "no number of bytes"),
+        ("memory = 64", "\"256MB\""),
+        ("connections_per_address = 0", "outside the allowed"),
+        ("connections_per_token = 0", "outside the allowed"),
+    ] {
+        complains(&format!("limits = {{ {text} }}\n"), &[text.split(' ').next().unwrap(), expected]);
+    }
+}
+
+#[test]
 fn a_cache_stands_before_a_shared_ledger_and_is_larger_than_a_window() {
     let shared = "ledger = \"postgres://floe@db/ids\"\n";
     let config =

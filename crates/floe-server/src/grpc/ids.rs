@@ -13,9 +13,11 @@ use super::proto::floe::{
     MintStreamRequest, MintStreamResponse, NameDefinition, NameReport, Reading, ids_server,
 };
 use super::{blocking, caller, refused};
-use crate::access::Caller;
+use crate::access::{Caller, Peer};
+use crate::clients::{Client, Full, Held};
 use crate::config::Limits;
-use crate::service::{self, HeldPart, Service, Wire};
+use crate::http::HeldMessage;
+use crate::service::{self, Service, Wire};
 use crate::status::Refusal;
 
 /// The most IDs of one stream. Whoever wants more begins another one.
@@ -23,6 +25,12 @@ const MAX_STREAM: u64 = 1 << 32;
 
 /// How many IDs one message of a stream holds, and are minted at a time.
 const CHUNK: u64 = 8_192;
+
+/// What HTTP/2 takes of a stream before its client reads: the window of what is sent, and the messages at its end.
+const AHEAD: usize = 128 << 10;
+
+/// A message of fewer bytes is a part of what every request holds.
+const SHORT: usize = 1 << 10;
 
 /// The most that one page lists.
 const MAX_PAGE: u32 = 1000;
@@ -61,19 +69,55 @@ pub(super) fn written(minted: Minted, as_text: bool) -> (Vec<u64>, Vec<String>) 
     }
 }
 
-/// What a list of IDs takes until its client has it: as it is, and once more as the bytes of the message.
-pub(super) fn held(ids: &[u64], texts: &[String]) -> usize {
-    let texts: usize = texts.iter().map(|text| 2 * text.len() + size_of::<String>()).sum();
-    ids.len() * 2 * size_of::<u64>() + texts
+/// What a number of a message takes until its client has it: as it is, and as bytes in a buffer that grows by doubling.
+const NUMBER: usize = size_of::<u64>() + 3 * 10;
+
+/// The same for a text, of which most are shorter.
+const TEXT: usize = size_of::<String>() + 4 * 40;
+
+/// Holds what so many IDs take in a message before they are minted: then nothing is minted for a client that has to be
+/// refused.
+///
+/// # Errors
+/// A refusal where there is no memory for them.
+pub(super) async fn hold(
+    client: Option<&Arc<Client>>,
+    count: u64,
+    as_text: bool,
+) -> Result<Option<Held>, Status> {
+    let bytes =
+        usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(if as_text { TEXT } else { NUMBER });
+    hold_bytes(client, bytes).await
 }
 
-/// An answer that is counted among what is held until the client has it, which the gate of HTTP sees to.
-pub(super) fn holding<T>(message: T, part: Option<HeldPart>) -> Response<T> {
+async fn hold_bytes(client: Option<&Arc<Client>>, bytes: usize) -> Result<Option<Held>, Status> {
+    match client.filter(|_| bytes > SHORT) {
+        None => Ok(None),
+        Some(client) => client.hold(bytes).await.map(Some).map_err(|full: Full| refused(full.into())),
+    }
+}
+
+/// The client of a call, as far as the gate of HTTP has told.
+pub(super) fn client<T>(request: &Request<T>) -> Option<Arc<Client>> {
+    request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.client))
+}
+
+/// A message that is held until the client has it, which the gate of HTTP sees to.
+pub(super) fn holding<T>(message: T, held: Option<Held>) -> Response<T> {
     let mut response = Response::new(message);
-    if let Some(part) = part {
-        response.extensions_mut().insert(part);
+    if let Some(held) = held {
+        response.extensions_mut().insert(HeldMessage(Arc::new(held)));
     }
     response
+}
+
+/// The same for a message whose length is known when it has been made.
+async fn holding_all<T: prost::Message>(
+    client: Option<&Arc<Client>>,
+    message: T,
+) -> Result<Response<T>, Status> {
+    let held = hold_bytes(client, 4 * message.encoded_len()).await?;
+    Ok(holding(message, held))
 }
 
 fn described(definition: &Definition) -> NameDefinition {
@@ -90,6 +134,7 @@ fn described(definition: &Definition) -> NameDefinition {
 /// What is left of a stream, and how to mint it.
 struct Rest {
     service: Arc<Service>,
+    client: Option<Arc<Client>>,
     caller: Caller,
     name: String,
     chunk: u64,
@@ -97,7 +142,7 @@ struct Rest {
     as_text: bool,
     first: Option<MintStreamResponse>,
     /// For the message that the client is to take.
-    held: Option<HeldPart>,
+    held: Option<Held>,
 }
 
 impl Rest {
@@ -116,10 +161,10 @@ impl Rest {
         let n = self.left.min(self.chunk);
         // The message before has been taken.
         self.held = None;
+        self.held = hold(self.client.as_ref(), n, self.as_text).await?;
         let minted = self.service.mint(&self.caller, Wire::Native, &self.name, n).await.map_err(refused)?;
         self.left -= n;
         let (ids, texts) = written(minted, self.as_text);
-        self.held = self.service.hold_message(held(&ids, &texts)).map_err(refused)?;
         Ok(MintStreamResponse { definition, ids, texts })
     }
 }
@@ -127,7 +172,7 @@ impl Rest {
 #[tonic::async_trait]
 impl ids_server::Ids for Ids {
     async fn mint(&self, request: Request<MintRequest>) -> Result<Response<MintResponse>, Status> {
-        let caller = caller(&request);
+        let (caller, client) = (caller(&request), client(&request));
         let MintRequest { name, count } = request.into_inner();
         let definition = self.service.definition(&caller, Wire::Native, &name).await.map_err(refused)?;
         let count = count.unwrap_or(1);
@@ -137,10 +182,12 @@ impl ids_server::Ids for Ids {
                 "the IDs of `{name}` are texts, and one message holds {CHUNK} of them: ask MintStream for more"
             ))));
         }
+        let as_text = as_text(&definition);
+        let counted = count.min(self.max_batch);
+        let held = hold(client.as_ref(), counted, as_text).await?;
         let minted = self.service.mint(&caller, Wire::Native, &name, count).await.map_err(refused)?;
-        let (ids, texts) = written(minted, as_text(&definition));
-        let part = self.service.hold_message(held(&ids, &texts)).map_err(refused)?;
-        Ok(holding(MintResponse { ids, texts }, part))
+        let (ids, texts) = written(minted, as_text);
+        Ok(holding(MintResponse { ids, texts }, held))
     }
 
     type MintStreamStream = Pin<Box<dyn Stream<Item = Result<MintStreamResponse, Status>> + Send>>;
@@ -149,7 +196,7 @@ impl ids_server::Ids for Ids {
         &self,
         request: Request<MintStreamRequest>,
     ) -> Result<Response<Self::MintStreamStream>, Status> {
-        let caller = caller(&request);
+        let (caller, client) = (caller(&request), client(&request));
         let MintStreamRequest { name, count } = request.into_inner();
         if !(1..=MAX_STREAM).contains(&count) {
             return Err(refused(Refusal::bad(format!(
@@ -161,6 +208,7 @@ impl ids_server::Ids for Ids {
         let as_text = as_text(&definition);
         let mut rest = Rest {
             service: Arc::clone(&self.service),
+            client,
             caller,
             name,
             chunk,
@@ -169,29 +217,35 @@ impl ids_server::Ids for Ids {
             first: None,
             held: None,
         };
+        let ahead = rest.client.clone();
         // What refuses the call refuses it before it has begun.
         rest.first = Some(rest.mint(Some(described(&definition))).await?);
         let messages = try_unfold(rest, |mut rest| async move {
             let message = rest.next().await?;
             Ok(message.map(|message| (message, rest)))
         });
-        Ok(Response::new(Box::pin(messages)))
+        // Beside its messages, what HTTP/2 takes of them ahead.
+        let held = hold_bytes(ahead.as_ref(), AHEAD).await?;
+        let messages: Self::MintStreamStream = Box::pin(messages);
+        Ok(holding(messages, held))
     }
 
     async fn inspect(&self, request: Request<InspectRequest>) -> Result<Response<InspectResponse>, Status> {
-        let caller = caller(&request);
-        let InspectRequest { id, name, layout } = request.into_inner();
-        let work = move |service: &Service| service.inspect(&caller, &id, name.as_deref(), layout.as_deref());
+        let (caller, client) = (caller(&request), client(&request));
+        let InspectRequest { id, name, layout, after } = request.into_inner();
+        let work = move |service: &Service| {
+            service.inspect(&caller, &id, name.as_deref(), layout.as_deref(), after.as_deref())
+        };
         let found = blocking(&self.service, work).await?;
         let readings = found.readings.into_iter().map(reading).collect();
-        Ok(Response::new(InspectResponse { id: found.id, readings }))
+        holding_all(client.as_ref(), InspectResponse { id: found.id, readings, next: found.next }).await
     }
 
     async fn list_names(
         &self,
         request: Request<ListNamesRequest>,
     ) -> Result<Response<ListNamesResponse>, Status> {
-        let caller = caller(&request);
+        let (caller, client) = (caller(&request), client(&request));
         let ListNamesRequest { after, limit } = request.into_inner();
         let limit = limit.unwrap_or(DEFAULT_PAGE);
         let page =
@@ -201,12 +255,9 @@ impl ids_server::Ids for Ids {
                 )))
             })?;
         let found = blocking(&self.service, move |service| service.names(&caller, &after, page)).await?;
-        Ok(Response::new(ListNamesResponse {
-            names: found.names.into_iter().map(report).collect(),
-            patterns: found.patterns,
-            next: found.next,
-            ledger_trouble: found.ledger_trouble,
-        }))
+        let names = found.names.into_iter().map(report).collect();
+        let (patterns, next, ledger_trouble) = (found.patterns, found.next, found.ledger_trouble);
+        holding_all(client.as_ref(), ListNamesResponse { names, patterns, next, ledger_trouble }).await
     }
 }
 

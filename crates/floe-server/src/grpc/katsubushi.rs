@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
 
-use super::ids::{as_text, held, holding, written};
+use super::ids::{as_text, client, hold, holding, written};
 use super::proto::katsubushi::{
     FetchMultiRequest, FetchMultiResponse, FetchRequest, FetchResponse, StatsRequest, StatsResponse,
     generator_server, stats_server,
@@ -52,9 +52,10 @@ impl generator_server::Generator for Katsubushi {
         request: Request<FetchMultiRequest>,
     ) -> Result<Response<FetchMultiResponse>, Status> {
         // The original takes what is left out for one.
-        let ids = self.mint(&caller(&request), u64::from(request.get_ref().n.max(1))).await?;
-        let part = self.service.hold_message(held(&ids, &[])).map_err(refused)?;
-        Ok(holding(FetchMultiResponse { ids }, part))
+        let n = u64::from(request.get_ref().n.max(1));
+        let held = hold(client(&request).as_ref(), n.min(self.service.max_batch()), false).await?;
+        let ids = self.mint(&caller(&request), n).await?;
+        Ok(holding(FetchMultiResponse { ids }, held))
     }
 }
 

@@ -1,9 +1,7 @@
-//! The body of a request: bounded in bytes, in the time that a client may stay silent before its end, and, over all
-//! requests together, in what the server holds of bodies that are not whole.
+//! The body of a request: bounded in bytes, in the time that a client may stay silent before its end, and, as a part of
+//! what is [held for all clients](crate::clients), in what the server holds of bodies that are not whole.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,8 +10,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::Limited;
 use tokio::time::{Instant, Sleep};
 
-/// The most bytes that are held of all bodies together. A connection of HTTP/2 may begin a hundred requests at once.
-const HELD: usize = 64 << 20;
+use crate::clients::Held;
 
 /// See the module.
 pub(super) struct Bounded {
@@ -23,38 +20,9 @@ pub(super) struct Bounded {
     held: Held,
 }
 
-/// What the server holds of bodies.
-#[derive(Clone, Default)]
-pub(super) struct Holding(Arc<AtomicUsize>);
-
-/// The part of one body. Dropped, it is given back.
-struct Held {
-    all: Holding,
-    bytes: usize,
-}
-
 impl Bounded {
-    pub(super) fn new(body: Body, bytes: usize, silence: Duration, all: &Holding) -> Self {
-        Self {
-            body: Limited::new(body, bytes),
-            silence,
-            sleep: Box::pin(tokio::time::sleep(silence)),
-            held: Held { all: all.clone(), bytes: 0 },
-        }
-    }
-}
-
-impl Held {
-    /// Whether there is room for so many bytes more, which are held from then on.
-    fn hold(&mut self, bytes: usize) -> bool {
-        self.bytes += bytes;
-        self.all.0.fetch_add(bytes, Ordering::Relaxed) + bytes <= HELD
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.all.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    pub(super) fn new(body: Body, bytes: usize, silence: Duration, held: Held) -> Self {
+        Self { body: Limited::new(body, bytes), silence, sleep: Box::pin(tokio::time::sleep(silence)), held }
     }
 }
 
@@ -75,9 +43,9 @@ impl http_body::Body for Bounded {
         };
         this.sleep.as_mut().reset(Instant::now() + this.silence);
         let bytes = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref().map(Bytes::len));
-        if bytes.is_some_and(|bytes| !this.held.hold(bytes)) {
+        if bytes.is_some_and(|bytes| !this.held.try_grow(bytes)) {
             return Poll::Ready(Some(Err(tonic::Status::unavailable(
-                "this server holds all the requests that are not whole that it may: ask again",
+                "all the memory for requests that are not whole is in use (limits.memory): ask again",
             ))));
         }
         Poll::Ready(frame.map(|frame| {
@@ -101,23 +69,37 @@ impl http_body::Body for Bounded {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use http_body_util::BodyExt;
 
     use super::*;
+    use crate::clients::{Address, Clients};
+    use crate::config::Limits;
+    use crate::metrics::Metrics;
 
     #[tokio::test]
     async fn what_all_bodies_hold_together_is_bounded_and_given_back() {
-        let all = Holding::default();
-        let body =
-            |bytes: usize| Bounded::new(Body::from(vec![0; bytes]), HELD + 1, Duration::from_secs(20), &all);
-        let mut first = body(HELD - 10);
+        const MEMORY: usize = 64 << 20;
+        const MOST: usize = MEMORY / 8 * 7;
+        let limits = Limits { memory: MEMORY, ..Limits::default() };
+        let clients = Clients::new(&limits, Arc::new(Metrics::new(1)));
+        let place = clients.admit(Address::Local).unwrap();
+        let body = |bytes: usize| {
+            Bounded::new(
+                Body::from(vec![0; bytes]),
+                MEMORY,
+                Duration::from_secs(20),
+                place.client().nothing(),
+            )
+        };
+        let mut first = body(MOST - (100 << 10));
         first.frame().await.unwrap().unwrap();
-        let mut second = body(11);
+        let mut second = body(101 << 10);
         assert_eq!(second.frame().await.unwrap().unwrap_err().code(), tonic::Code::Unavailable);
         drop(second);
-        body(10).frame().await.unwrap().unwrap();
+        body(90 << 10).frame().await.unwrap().unwrap();
         drop(first);
-        body(HELD).frame().await.unwrap().unwrap();
-        assert_eq!(all.0.load(Ordering::Relaxed), 0);
+        body(MOST - (100 << 10)).frame().await.unwrap().unwrap();
     }
 }

@@ -14,6 +14,7 @@ use floe::{Batch, Id, Minted};
 use http_body::{Frame, SizeHint};
 
 use super::accept::Media;
+use super::held::Piecemeal;
 
 /// A batch up to this size goes out in one piece, with its length.
 const IN_ONE_PIECE: usize = 1024;
@@ -37,11 +38,12 @@ pub(super) fn katsubushi(minted: Minted, json: bool) -> Response<Body> {
 }
 
 fn written(mut ids: IdsBody, content_type: &'static str) -> Response<Body> {
-    let body = match len(&ids.minted) <= IN_ONE_PIECE {
-        true => Body::from(ids.whole().freeze()),
-        false => Body::new(ids),
-    };
+    let in_one_piece = len(&ids.minted) <= IN_ONE_PIECE;
+    let body = if in_one_piece { Body::from(ids.whole().freeze()) } else { Body::new(ids) };
     let mut response = Response::new(body);
+    if !in_one_piece {
+        response.extensions_mut().insert(Piecemeal);
+    }
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

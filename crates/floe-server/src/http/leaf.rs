@@ -119,7 +119,7 @@ async fn mint(shared: &Shared, caller: &Caller, wire: Wire, key: &str) -> Result
 }
 
 fn now(shared: &Shared) -> UnixMillis {
-    shared.service.status().clock.steady
+    shared.service.steady_time()
 }
 
 /// The one ID of a batch, as the number that a Java client reads into a `long`; `None` for 0, which the original answers

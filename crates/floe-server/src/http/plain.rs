@@ -18,6 +18,7 @@ use crate::config::Limits;
 use crate::metrics::{Counted, RouteMetrics};
 use crate::service::{DateText, OpenName, Service, Wire};
 use crate::session::{Next, Served, Session, is_due};
+use crate::status::Refusal;
 
 /// A longer request is not plain.
 const LONGEST: usize = 1024;
@@ -134,6 +135,12 @@ impl Session for Plain {
             consumed += request.bytes;
         };
         Served { consumed, next }
+    }
+
+    fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {
+        let detail = refusal.detail;
+        let head = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: ";
+        output.extend_from_slice(format!("{head}{}\r\n\r\n{detail}\n", detail.len() + 1).as_bytes());
     }
 
     fn took(&mut self, time: Duration) {

@@ -341,5 +341,5 @@ fn simple(content_type: HeaderValue, result: Result<String, Failure>) -> Respons
 }
 
 fn now(shared: &Shared) -> UnixMillis {
-    shared.service.status().clock.steady
+    shared.service.steady_time()
 }

@@ -161,8 +161,8 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
 
 /// Take an ID apart
 ///
-/// With a name or a layout, one reading; with neither, every reading that makes sense: the names served here first,
-/// then the presets.
+/// With a name or a layout, one reading; with neither, the readings that make sense: the names served here first, 100 at
+/// once, then the presets.
 #[utoipa::path(
     get,
     path = "/v1/inspect/{id}",
@@ -170,7 +170,8 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
     params(
         ("id" = String, Path, description = "The ID, in decimal digits, or as a dated name writes it"),
         ("name" = Option<String>, Query, description = "The name that it was minted under", min_length = 1, max_length = 128),
-        ("layout" = Option<String>, Query, description = "A preset such as `twitter`, also with an epoch of its own (`sonyflake epoch=2020-01-01T00:00:00Z`), or a layout's whole text", min_length = 1)
+        ("layout" = Option<String>, Query, description = "A preset such as `twitter`, also with an epoch of its own (`sonyflake epoch=2020-01-01T00:00:00Z`), or a layout's whole text", min_length = 1),
+        ("after" = Option<String>, Query, description = "The page before's `next`, where neither is given", min_length = 1)
     ),
     responses(
         (status = 200, description = "Fields, times and bit positions", body = Inspection),
@@ -184,9 +185,9 @@ pub(super) async fn inspect(
     Segment(segment): Segment,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Inspection>, Problem> {
-    let [name, layout] = query::read(query.as_deref(), ["name", "layout"])?;
+    let [name, layout, after] = query::read(query.as_deref(), ["name", "layout", "after"])?;
     let work = move |service: &crate::service::Service| {
-        service.inspect(&caller, &segment, name.as_deref(), layout.as_deref())
+        service.inspect(&caller, &segment, name.as_deref(), layout.as_deref(), after.as_deref())
     };
     blocking(&shared, work).await.map(Json)
 }

@@ -19,10 +19,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 use super::frames::Frames;
+use crate::clients::Held;
 use crate::config::Limits;
 
 /// What a connection ends with whose client takes nothing.
 const STOPPED_READING: &str = "the client stopped reading";
+
+/// What it ends with where there is no room for a header that is not whole.
+const NO_MEMORY: &str = "all the memory for clients is in use (limits.memory)";
 
 /// How a client that speaks HTTP/2 begins.
 const HTTP2: &[u8] = b"PRI";
@@ -37,6 +41,8 @@ pub(super) struct Guard<S> {
     /// Where a client that speaks HTTP/2 stands.
     frames: Option<Frames>,
     seen_any: bool,
+    /// What has come of a header, or of a frame, that is not whole.
+    part: Held,
     /// How far the requests were when that was looked at last, and since when they are as far.
     standing: (u64, Instant),
     /// Since when something has begun that is not whole: the next request's header, or a frame.
@@ -67,7 +73,7 @@ struct Counts {
 }
 
 impl<S> Guard<S> {
-    pub(super) fn new(stream: S, limits: &Limits) -> (Self, Busy) {
+    pub(super) fn new(stream: S, limits: &Limits, part: Held) -> (Self, Busy) {
         let busy = Busy::default();
         let guard = Self {
             stream,
@@ -77,6 +83,7 @@ impl<S> Guard<S> {
             stall: limits.stall_timeout,
             frames: None,
             seen_any: false,
+            part,
             standing: (0, Instant::now()),
             part_since: None,
             heard: false,
@@ -95,13 +102,14 @@ impl<S> Guard<S> {
             self.heard = false;
             if self.frames.is_none() {
                 self.part_since = None;
+                self.part.force(0);
             }
         }
         self.standing.1
     }
 
-    /// Bytes have come: the first ones of a header, or of a frame, begin its time.
-    fn note_read(&mut self, bytes: &[u8]) {
+    /// Bytes have come: the first ones of a header, or of a frame, begin its time. Whether there is memory for them.
+    fn note_read(&mut self, bytes: &[u8]) -> bool {
         if !self.seen_any && !bytes.is_empty() {
             self.seen_any = true;
             self.frames = bytes.starts_with(HTTP2).then(Frames::new);
@@ -111,13 +119,21 @@ impl<S> Guard<S> {
         match &mut self.frames {
             None => {
                 self.part_since.get_or_insert_with(Instant::now);
+                // A body counts by itself.
+                self.busy.0.open.load(Ordering::Acquire) > 0 || self.part.try_grow(bytes.len())
             }
             Some(frames) => {
                 let ended = frames.read(bytes);
                 if frames.is_between() {
                     self.part_since = None;
-                } else if ended || self.part_since.is_none() {
-                    self.part_since = Some(Instant::now());
+                    self.part.force(0);
+                    true
+                } else {
+                    if ended || self.part_since.is_none() {
+                        self.part_since = Some(Instant::now());
+                        self.part.force(0);
+                    }
+                    self.part.try_grow(bytes.len())
                 }
             }
         }
@@ -176,12 +192,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
-            Poll::Ready(Ok(())) => {
-                if let Some(bytes) = buffer.filled().get(before..) {
-                    this.note_read(bytes);
+            Poll::Ready(Ok(())) => match buffer.filled().get(before..) {
+                Some(bytes) if !this.note_read(bytes) => {
+                    Poll::Ready(Err(io::Error::new(io::ErrorKind::OutOfMemory, NO_MEMORY)))
                 }
-                Poll::Ready(Ok(()))
-            }
+                _ => Poll::Ready(Ok(())),
+            },
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             Poll::Pending => match this.is_over(context) {
                 Some(why) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why))),

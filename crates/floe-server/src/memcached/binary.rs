@@ -79,6 +79,12 @@ impl Session for Binary {
         Served { consumed, next: if state.broken { Next::Close } else { next } }
     }
 
+    fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {
+        // Whose answer it is is not known yet; the connection is closed after it.
+        let request = Request { operation: Operation::Noop, opcode: 0x0a, opaque: [0; 4], key: &[] };
+        refuse(&self.state.minter, &request, &refusal, output);
+    }
+
     fn took(&mut self, time: Duration) {
         self.state.minter.metrics.took(time);
     }

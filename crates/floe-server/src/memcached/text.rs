@@ -65,6 +65,10 @@ impl Session for Text {
         Served { consumed, next }
     }
 
+    fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {
+        refuse(&self.state.minter, &refusal, output);
+    }
+
     fn took(&mut self, time: Duration) {
         self.state.minter.metrics.took(time);
     }

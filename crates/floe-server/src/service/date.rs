@@ -21,7 +21,7 @@ impl Service {
         if let Some(date) = made.filter(|(until, _)| now < *until) {
             return date;
         }
-        let millis = self.floe.status().clock.steady.get();
+        let millis = self.floe.steady_time().get();
         let left = u64::try_from(1000 - millis.rem_euclid(1000)).unwrap_or(1000);
         let date = (now + Duration::from_millis(left), text(millis));
         *made = Some(date);

@@ -1,5 +1,7 @@
 //! Taking an ID apart.
 
+use std::collections::BTreeMap;
+
 use floe::form::{Form, FormError};
 use floe::kind::{Ksuid, NanoId, ObjectId, ReadError, Ulid, Uuid};
 use floe::layout::{FieldKind, PRESETS};
@@ -17,9 +19,16 @@ use crate::status::{Refusal, Status};
 pub(crate) struct Inspection {
     /// The ID as it was given.
     pub id: String,
-    /// One reading where a name or a layout was given; else every one that makes sense, this server's names first.
+    /// One reading where a name or a layout was given; else those that make sense, of at most 100 of this server's names,
+    /// then those of no name. Names whose IDs have a form, or a day in them, come first: little else reads as one of theirs.
     pub readings: Vec<Reading>,
+    /// There are readings under more names: ask again with `after` set to this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
+
+/// The most names under which an ID is read at once.
+const MOST_NAMES: usize = 100;
 
 /// An ID read by one definition.
 #[derive(Clone, Serialize, ToSchema, Debug)]
@@ -103,8 +112,15 @@ impl Service {
         id: &str,
         name: Option<&str>,
         layout: Option<&str>,
+        after: Option<&str>,
     ) -> Result<Inspection, Refusal> {
         caller.check()?;
+        if after.is_some() && (name.is_some() || layout.is_some()) {
+            return Err(Refusal::bad(
+                "`after` goes on where an answer without a name and a layout ended: leave it out where one of them is given",
+            ));
+        }
+        let mut next = None;
         let readings = match (name, layout) {
             (Some(_), Some(_)) => {
                 return Err(Refusal::bad(
@@ -121,9 +137,13 @@ impl Service {
                     PRESETS.iter().find(|preset| preset.name == text).map(|preset| preset.name.to_owned());
                 vec![Reading { preset, ..read_snowflake(number(id)?, &layout)? }]
             }
-            (None, None) => self.read_anyhow(caller, id)?,
+            (None, None) => {
+                let (readings, more) = self.read_anyhow(caller, id, after)?;
+                next = more;
+                readings
+            }
         };
-        Ok(Inspection { id: id.to_owned(), readings })
+        Ok(Inspection { id: id.to_owned(), readings, next })
     }
 
     fn read_under(&self, caller: &Caller, id: &str, name: &str) -> Result<Reading, Refusal> {
@@ -188,22 +208,47 @@ impl Service {
         stored.map_err(|error: floe::DefinitionError| Refusal::new(Status::WrongKind, error.to_string()))
     }
 
-    /// Every reading that makes sense: a time that has been, in a layout that covers every bit.
-    fn read_anyhow(&self, caller: &Caller, id: &str) -> Result<Vec<Reading>, Refusal> {
-        let status = self.floe.status();
-        let latest = status.clock.steady.plus(AHEAD_MS).get();
+    /// The readings that make sense: a time that has been, in a layout that covers every bit. Those of names are paged; the
+    /// second is where the next page begins.
+    fn read_anyhow(
+        &self,
+        caller: &Caller,
+        id: &str,
+        after: Option<&str>,
+    ) -> Result<(Vec<Reading>, Option<String>), Refusal> {
+        let latest = self.steady_time().plus(AHEAD_MS).get();
         let sensible = |reading: &Reading| reading.time_ms.is_none_or(|time| time <= latest);
-        let mut readings = Vec::new();
-        for served in status.names.iter().filter(|served| caller.sees(served.name.as_str())) {
+        let after = after.map(place).transpose()?;
+        let open = self.names_open_here();
+        let mut best = BTreeMap::new();
+        for served in open.iter().filter(|served| caller.sees(served.name())) {
+            let definition = served.handle.definition();
+            let place = (rank(definition), served.name());
+            let worse =
+                || best.len() > MOST_NAMES && best.last_key_value().is_some_and(|(last, _)| place > *last);
             // A counted number can be any: it is a reading only where the name's own shape shows in it.
-            let counted =
-                matches!(served.definition.unformed(), Definition::Segment { .. } | Definition::Counter);
-            if (!counted || served.definition.form().is_some())
-                && let Ok(reading) = read(id, &served.definition)
+            let counted = matches!(definition.unformed(), Definition::Segment { .. } | Definition::Counter);
+            if (!counted || definition.form().is_some())
+                && after.is_none_or(|after| place > after)
+                && !worse()
+                && let Ok(reading) = read(id, definition)
                 && sensible(&reading)
             {
-                readings.push(Reading { name: Some(served.name.to_string()), ..reading });
+                best.insert(place, Reading { name: Some(served.name().to_owned()), ..reading });
+                if best.len() > MOST_NAMES + 1 {
+                    best.pop_last();
+                }
             }
+        }
+        let more = best.len() > MOST_NAMES;
+        if more {
+            best.pop_last();
+        }
+        let next = best.last_key_value().filter(|_| more).map(|((rank, name), _)| format!("{rank}:{name}"));
+        let mut readings: Vec<_> = best.into_values().collect();
+        // The first page has told of the rest.
+        if after.is_some() {
+            return Ok((readings, next));
         }
         readings.extend(read_unreserved(id).into_iter().filter(sensible));
         let parsed = number(id);
@@ -217,7 +262,7 @@ impl Service {
             }
         }
         match (readings.is_empty(), parsed) {
-            (false, _) => Ok(readings),
+            (false, _) => Ok((readings, next)),
             (true, Err(_)) => Err(Refusal::bad(format!(
                 "{:?} is no number, UUID, ULID, ObjectId or KSUID with a time that has been, and no ID of a name served here: give its ?name=, or ask `floe inspect`, which knows more",
                 short(id)
@@ -228,6 +273,26 @@ impl Service {
             ))),
         }
     }
+}
+
+/// How little an ID of such a name looks like others: 0 is the least.
+fn rank(definition: &Definition) -> u8 {
+    match definition {
+        Definition::Formed(..) => 0,
+        Definition::Dated(_) => 1,
+        _ => 2,
+    }
+}
+
+/// Where a page ended, as the page says it.
+fn place(after: &str) -> Result<(u8, &str), Refusal> {
+    let place = after.split_once(':').and_then(|(rank, name)| Some((rank.parse().ok()?, name)));
+    place.ok_or_else(|| {
+        Refusal::bad(format!(
+            "after = {:?} is no place where a page ended: give the answer's `next`",
+            short(after)
+        ))
+    })
 }
 
 fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {

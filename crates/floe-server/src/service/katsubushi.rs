@@ -119,7 +119,7 @@ impl Service {
         Ok(KatsubushiStats {
             pid: std::process::id(),
             uptime: katsubushi.since.elapsed().as_secs(),
-            time: self.status().clock.steady.get().div_euclid(1000),
+            time: self.steady_time().get().div_euclid(1000),
             version: env!("CARGO_PKG_VERSION"),
             curr_connections: self.metrics.connections.get(),
             total_connections: self.metrics.accepted.get(),

@@ -1,6 +1,6 @@
 //! How a name comes to be served: found, or bound within the bounds of those that come into being by themselves.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use floe::ledger::LedgerError;
@@ -67,6 +67,16 @@ impl Service {
 
     pub(super) fn find(&self, name: &str) -> Option<Known> {
         self.open.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// All names that are open.
+    pub(super) fn names_open_here(&self) -> Vec<Arc<OpenName>> {
+        let known = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let open = known.values().filter_map(|known| match known {
+            Known::Open(open) => Some(Arc::clone(open)),
+            Known::Mismatch(_) => None,
+        });
+        open.collect()
     }
 
     /// Opens a name that is not open yet, within the time that a call may wait.
@@ -183,6 +193,7 @@ impl Service {
             handle,
             last: AtomicU64::new(0),
             min_step: taste.min_step,
+            text_bytes: AtomicUsize::new(super::TEXT_BYTES),
             metrics: self.metrics.name(name.as_str()),
             stop_logged: AtomicBool::new(false),
             mismatch: OnceLock::new(),

@@ -219,12 +219,17 @@ async fn ten_thousand_requests_in_one_go_are_all_answered_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_beyond_the_limit_are_told_so() {
-    let server = Server::of("limits = { connections = 5 }\n").await;
+    // Each of the five waits for many IDs, so that none of them is idle.
+    let server = Server::of(
+        "limits = { connections = 5, connections_per_address = 5, max_wait = \"20s\", request_timeout = \"30s\" }\n[[name]]\nname = \"slow\"\nkind = \"snowflake\"\nlayout = \"time:41 worker:10 sequence:2\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"\n",
+    )
+    .await;
     let mut held = Vec::new();
     for _ in 0..5 {
         let mut stream = connect(&server).await;
         stream.write_all(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
         stream.read_exact(&mut [0; 15]).await.unwrap();
+        stream.write_all(b"GET /v1/mint/slow?n=60000 HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
         held.push(stream);
     }
     let said = answer(&server, b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await;
@@ -240,6 +245,47 @@ async fn connections_beyond_the_limit_are_told_so() {
         response.is_ok_and(|response| response.status() == 200).then_some(())
     })
     .await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_make_place_for_new_ones() {
+    let server = Server::of("limits = { connections = 8, connections_per_address = 4 }\n").await;
+    // One that has said nothing, others that were answered, and one that goes on.
+    let mut silent = connect(&server).await;
+    let ask = async |stream: &mut TcpStream| {
+        let mut said = [0; 7];
+        stream.write_all(b"PING\r\n").await?;
+        stream.read_exact(&mut said).await?;
+        // Who gets no place hears of it.
+        if said == *b"+PONG\r\n" { Ok(()) } else { Err(std::io::Error::other("turned away")) }
+    };
+    let mut idle = Vec::new();
+    for _ in 0..2 {
+        let mut stream = connect(&server).await;
+        ask(&mut stream).await.unwrap();
+        idle.push(stream);
+    }
+    let mut busy = connect(&server).await;
+    let newcomers = async {
+        let mut new = Vec::new();
+        // Where all were answered just now, it is told to come again.
+        while new.len() < 3 {
+            let mut stream = connect(&server).await;
+            if ask(&mut stream).await.is_ok() {
+                new.push(stream);
+            }
+            ask(&mut busy).await.unwrap();
+        }
+        new
+    };
+    let new = timeout(PATIENCE, newcomers).await.expect("connections that are idle keep their places");
+    assert!(rest(&mut silent).await.is_empty());
+    for mut stream in idle {
+        assert!(rest(&mut stream).await.is_empty());
+    }
+    ask(&mut busy).await.unwrap();
+    drop(new);
     server.stop().await.unwrap();
 }
 

@@ -237,6 +237,40 @@ async fn an_id_is_taken_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_many_names_could_have_is_read_by_a_hundred_at_once() {
+    let mut names: Vec<_> = (0..205).map(|name| format!("n{name:03}")).collect();
+    let mut text: String = names
+        .iter()
+        .map(|name| format!("[[name]]\nname = \"{name}\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n"))
+        .collect();
+    // The last by its name reads the fewest numbers.
+    text += "[[name]]\nname = \"zip\"\nkind = \"dated\"\ndigits = 6\nzone = \"UTC\"\n";
+    let server = Server::of(&text).await;
+    let id = &server.mint("zip", 1).await[0];
+    let (mut read, mut after, mut others) = (Vec::new(), String::new(), 0);
+    for page in 0.. {
+        let found = server.json(&format!("/v1/inspect/{id}{after}")).await;
+        let readings = found["readings"].as_array().unwrap();
+        let named: Vec<_> =
+            readings.iter().filter_map(|reading| Some(reading["name"].as_str()?.to_owned())).collect();
+        assert!(named.len() <= 100, "page {page} has {}", named.len());
+        others += readings.len() - named.len();
+        assert_eq!(readings.len() > named.len(), page == 0, "those of no name stand on the first page");
+        read.extend(named);
+        let Some(next) = found["next"].as_str() else { break };
+        assert_eq!(read.len(), 100 * (page + 1));
+        after = format!("?after={next}");
+    }
+    names.insert(0, "zip".to_owned());
+    assert_eq!(read, names);
+    assert!(others > 3);
+    for path in ["after=", "after=zip", "after=2:n001&name=n002", "after=2:n001&layout=twitter"] {
+        server.problem(&format!("/v1/inspect/{id}?{path}"), 400).await;
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_id_is_refused() {
     let server = Server::of(NAMES).await;
     for (path, status) in [

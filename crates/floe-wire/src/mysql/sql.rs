@@ -150,11 +150,40 @@ pub fn statements(query: &[u8]) -> Statements<'_> {
     Statements { words: Words::new(query), began: false }
 }
 
+/// The statements of the same query that follow a [`Place`] in it.
+#[must_use]
+pub fn statements_from(query: &[u8], place: Place) -> Statements<'_> {
+    Statements { words: Words::resume(query, place.at, place.executable), began: place.began }
+}
+
+/// A place between two statements of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    at: usize,
+    executable: bool,
+    began: bool,
+}
+
 /// The statements of a query.
 #[derive(Clone, Debug)]
 pub struct Statements<'a> {
     words: Words<'a>,
     began: bool,
+}
+
+impl Statements<'_> {
+    /// Where the next statement begins.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place { at: self.words.position(), executable: self.words.is_executable(), began: self.began }
+    }
+
+    /// Whether another statement follows.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        let mut words = self.words;
+        !(self.began && words.peek() == Word::End)
+    }
 }
 
 impl<'a> Iterator for Statements<'a> {

@@ -254,6 +254,13 @@ proptest! {
         let query = pieces.join(if blank { " " } else { "" });
         let read = all(&query);
         prop_assert!(read.len() <= query.matches(';').count() + 1);
+        // Whoever stops between two statements goes on with the same ones.
+        let mut begun = statements(query.as_bytes());
+        while begun.next().is_some() {
+            let rest: Vec<_> = begun.clone().collect();
+            prop_assert_eq!(begun.has_more(), !rest.is_empty());
+            prop_assert_eq!(statements_from(query.as_bytes(), begun.place()).collect::<Vec<_>>(), rest);
+        }
         prop_assert_eq!(all(&format!("/* a ; comment */ {query}")), read);
     }
 }

@@ -37,6 +37,15 @@ impl<'a> Words<'a> {
         Self { text, at: 0, last: 0, executable: false, ahead: None }
     }
 
+    /// The same text, from a place at which nothing was looked at ahead.
+    pub(super) fn resume(text: &'a [u8], at: usize, executable: bool) -> Self {
+        Self { at, last: at, executable, ..Self::new(text) }
+    }
+
+    pub(super) fn is_executable(&self) -> bool {
+        self.executable
+    }
+
     pub(super) fn position(&self) -> usize {
         self.at
     }

@@ -1,0 +1,364 @@
+//! Hostile clients: what a server holds while thousands of connections ask and do not read, send and do not end, or only
+//! stay, and what honest clients get meanwhile.
+//!
+//! Each attack has a server of its own. Its memory may grow by `limits.memory` and no more, and each honest client has to be
+//! answered all the time: over HTTP by hyper and without it, over Redis' protocol, memcached's and Thrift.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::runtime::Builder;
+use tokio::time::{sleep, timeout};
+
+use crate::Result;
+use crate::load::{Connection, Wire};
+use crate::measure::now;
+use crate::serve::{Server, resident_kib};
+
+/// `limits.memory`, as it is where nothing is set.
+const MEMORY_KIB: u32 = 256 << 10;
+
+/// How long each attack lasts.
+const LASTS: Duration = Duration::from_secs(6);
+
+/// The longest that an honest client may go without an answer.
+const GAP: Duration = Duration::from_secs(4);
+
+/// How often a hostile client looks whether its connection is still there.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// How many names there are for the attack on `inspect`.
+const NAMES: usize = 9_900;
+
+const CONFIG: &str = "
+realm = 'attack'
+default_names = { katsubushi = 'tickets', thrift = 'snowflake' }
+[[name]]
+name = 'tickets'
+kind = 'segment'
+[[name]]
+name = 'texts'
+kind = 'uuid7'
+[[name]]
+name = 'snowflake'
+kind = 'snowflake'
+layout = 'twitter'
+[[name]]
+name = 'n-*'
+kind = 'snowflake'
+layout = 'twitter'
+";
+
+/// Who is honest, each on a wire.
+const HONEST: [&str; 5] = [
+    "http://{}/v1/mint/tickets",
+    "http://{}/v1/mint/tickets?n=1",
+    "redis://{}/tickets",
+    "memcached://{}/snowflake",
+    "thrift://{}",
+];
+
+/// One sort of hostile client.
+struct Attack {
+    name: &'static str,
+    connections: usize,
+    /// From how many addresses they come: 127.0.1.1 and on. Honest clients come from 127.0.0.1.
+    addresses: usize,
+    mysql: bool,
+    /// What each says.
+    says: Vec<u8>,
+    /// What each says every now and then, to find out whether it was closed.
+    beat: &'static [u8],
+    /// Whether all the names are made before.
+    names: bool,
+}
+
+/// Runs all attacks and prints what each came to. Whether the server stood all of them.
+///
+/// # Errors
+/// A server that does not start, or too few open files.
+pub(crate) fn report(binary: &Path) -> Result<bool> {
+    let mut sound = true;
+    println!(
+        "{:<42} {:>7} {:>9} {:>9} {:>9}   honest answers (longest wait, ms)",
+        "attack", "clients", "before MB", "peak MB", "allowed"
+    );
+    for attack in attacks() {
+        sound &= run(binary, &attack)?;
+    }
+    Ok(sound)
+}
+
+fn attacks() -> Vec<Attack> {
+    let attack = |name, connections, addresses, says: Vec<u8>, beat: &'static [u8]| Attack {
+        name,
+        connections,
+        addresses,
+        mysql: false,
+        says,
+        beat,
+        names: false,
+    };
+    let ping: &[u8] = b"\0\0\x08\x06\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").into_bytes();
+    let mint = |window: u32| grpc(window, "/floe.v1.Ids/Mint", b"\x0a\x07tickets\x10\xa0\x8d\x06");
+    let fetch = |window: u32| grpc(window, "/katsubushi.Generator/FetchMulti", b"\x08\xa0\x8d\x06");
+    let stream = grpc(65_535, "/floe.v1.Ids/MintStream", b"\x0a\x07tickets\x10\x80\x80\x80\x80\x08");
+    vec![
+        Attack { mysql: true, ..attack("MySQL: long name, many statements", 200, 16, mysql(), b"") },
+        attack("gRPC: Mint, window 0", 100, 16, mint(0), ping),
+        attack("gRPC: Mint, window 65535, unread", 300, 16, mint(65_535), ping),
+        attack("gRPC: FetchMulti, window 0", 100, 16, fetch(0), ping),
+        attack("gRPC: FetchMulti, window 1, unread", 300, 16, fetch(1), ping),
+        attack("gRPC: MintStream, unread", 300, 16, stream, ping),
+        Attack {
+            names: true,
+            ..attack(
+                "inspect among 9,900 names, unread",
+                300,
+                16,
+                get("/v1/inspect/1212092628029698048").repeat(20),
+                b"",
+            )
+        },
+        attack("HTTP: many IDs, unread", 3_000, 16, get("/v1/mint/tickets?n=100000").repeat(20), b""),
+        attack("HTTP: large pages, unread", 1_000, 16, get("/openapi.json").repeat(20), b""),
+        attack("HTTP: headers without an end", 6_000, 16, half_a_header(), b"y"),
+        attack("Redis: MINT, unread", 6_000, 16, b"MINT tickets 100000\r\n".repeat(50), b""),
+        attack("Redis: texts, unread", 3_000, 16, b"MINT texts 100000\r\n".repeat(50), b""),
+        attack("Redis: requests without an end", 6_000, 16, half_a_command(), b"y"),
+        attack("Redis: MULTI without EXEC", 6_000, 16, multi(), b"\r\n"),
+        attack("memcached: pipelines, unread", 6_000, 16, b"get tickets\r\n".repeat(5_000), b""),
+        attack("idle, 10,000 of one address", 10_000, 1, Vec::new(), b""),
+        attack("idle, 10,000 of 16 addresses", 10_000, 16, Vec::new(), b""),
+    ]
+}
+
+/// A login as a user with a name as long as may be, which may send several statements, and a query of as many as may be.
+fn mysql() -> Vec<u8> {
+    let packet = |sequence: u8, payload: &[u8]| {
+        let length = u32::try_from(payload.len()).unwrap_or_default().to_le_bytes();
+        [&length[..3], &[sequence], payload].concat()
+    };
+    // PROTOCOL_41, SECURE_CONNECTION, MULTI_STATEMENTS.
+    let capabilities: u32 = 0x200 | 0x8000 | 0x1_0000;
+    let head = [&capabilities.to_le_bytes()[..], b"\0\0\0\x01\x2d", &[0; 23]].concat();
+    let login = [&head[..], &[b'u'; 512], b"\0\0"].concat();
+    let statement = format!("select {};", ["user()"; 64].join(","));
+    let query = statement.repeat((80 << 10) / statement.len());
+    [packet(1, &login), packet(0, &[b"\x03", query.as_bytes()].concat())].concat()
+}
+
+/// A hundred calls on one connection of HTTP/2 whose client takes so many bytes of each answer, and no more.
+fn grpc(window: u32, path: &str, message: &[u8]) -> Vec<u8> {
+    let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
+        let length = u32::try_from(payload.len()).unwrap_or_default().to_be_bytes();
+        [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+    };
+    let text = |text: &[u8]| [&[u8::try_from(text.len()).unwrap_or_default()], text].concat();
+    // :method POST and :scheme http of the static table, then literals.
+    let header = [
+        &[0x83, 0x86][..],
+        &[0x04],
+        &text(path.as_bytes()),
+        &[0x01],
+        &text(b"x"),
+        &[0x0f, 0x10],
+        &text(b"application/grpc"),
+        &[0x00],
+        &text(b"te"),
+        &text(b"trailers"),
+    ]
+    .concat();
+    let length = u32::try_from(message.len()).unwrap_or_default().to_be_bytes();
+    let body = [&[0][..], &length, message].concat();
+    let mut says = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    says.extend(frame(4, 0, 0, &[&[0, 4][..], &window.to_be_bytes()].concat()));
+    for stream in (1..200).step_by(2) {
+        says.extend(frame(1, 4, stream, &header));
+        says.extend(frame(0, 1, stream, &body));
+    }
+    says
+}
+
+fn half_a_header() -> Vec<u8> {
+    format!(
+        "GET /v1/mint/tickets?n=2 HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\nx: {}",
+        "y".repeat(40 << 10)
+    )
+    .into_bytes()
+}
+
+fn half_a_command() -> Vec<u8> {
+    format!("*3\r\n$4\r\nMINT\r\n$81000\r\n{}", "y".repeat(76_000)).into_bytes()
+}
+
+fn multi() -> Vec<u8> {
+    let name = "y".repeat(120);
+    format!("MULTI\r\n{}", format!("MINT {name} 1\r\n").repeat(550)).into_bytes()
+}
+
+fn run(binary: &Path, attack: &Attack) -> Result<bool> {
+    let dir = tempfile::tempdir()?;
+    let config = dir.path().join("floe.toml");
+    let free = || std::io::Result::Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port());
+    let (port, mysql) = (free()?, free()?);
+    fs::write(&config, format!("mysql = '127.0.0.1:{mysql}'\n{CONFIG}"))?;
+    let arguments = ["--config".as_ref(), config.as_os_str(), "--data-dir".as_ref(), dir.path().as_os_str()];
+    let server = Server::start(binary, port, &arguments)?;
+    if attack.names {
+        make_names(port)?;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let honest: Vec<_> = HONEST.iter().map(|url| Honest::start(url, port, &stop)).collect();
+    // The server is as it is when it serves everybody.
+    thread::park_timeout(Duration::from_millis(500));
+    let before = resident_kib(server.id())?;
+    let target = SocketAddr::from((Ipv4Addr::LOCALHOST, if attack.mysql { mysql } else { port }));
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    for number in 0..attack.connections {
+        let last = u8::try_from(1 + number % attack.addresses)?;
+        let from = SocketAddr::from(([127, 0, 1, last], 0));
+        let (says, beat): (Arc<[u8]>, _) = (attack.says.as_slice().into(), attack.beat);
+        runtime.spawn(hostile(from, target, says, beat));
+    }
+    let end = now() + LASTS;
+    let mut peak = before;
+    while now() < end {
+        peak = peak.max(resident_kib(server.id())?);
+        thread::park_timeout(Duration::from_millis(20));
+    }
+    stop.store(true, Ordering::Relaxed);
+    runtime.shutdown_background();
+    let allowed = before + MEMORY_KIB;
+    let mut sound = peak <= allowed;
+    let mut served = Vec::new();
+    for client in honest {
+        let (answers, wait) = client.end()?;
+        sound &= answers > 0 && wait <= GAP;
+        served.push(format!("{answers} ({})", wait.as_millis()));
+    }
+    let megabytes = |kib: u32| f64::from(kib) / 1024.0;
+    println!(
+        "{:<42} {:>7} {:>9.1} {:>9.1} {:>9.1}   {}{}",
+        attack.name,
+        attack.connections,
+        megabytes(before),
+        megabytes(peak),
+        megabytes(allowed),
+        served.join("  "),
+        if sound { "" } else { "   FAILED" }
+    );
+    Ok(sound)
+}
+
+/// Makes all the names, in pipelines of Redis' protocol.
+fn make_names(port: u16) -> Result<()> {
+    use std::io::{Read, Write};
+
+    let mut stream = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let numbers: Vec<usize> = (0..NAMES).collect();
+    for numbers in numbers.chunks(100) {
+        let asked: String = numbers.iter().map(|number| format!("MINT n-{number}\r\n")).collect();
+        stream.write_all(asked.as_bytes())?;
+        let (mut lines, mut bytes) = (0, [0; 4096]);
+        while lines < numbers.len() {
+            match stream.read(&mut bytes)? {
+                0 => return Err("the server closed the connection that made names".into()),
+                count => lines += bytes.iter().take(count).filter(|byte| **byte == b'\n').count(),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A client that connects, says what it says, reads nothing, and comes again when it was closed.
+async fn hostile(from: SocketAddr, target: SocketAddr, says: Arc<[u8]>, beat: &'static [u8]) {
+    let connect = async || -> std::io::Result<TcpStream> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_recv_buffer_size(4 << 10)?;
+        socket.bind(from)?;
+        socket.connect(target).await
+    };
+    loop {
+        if let Ok(Ok(mut stream)) = timeout(Duration::from_secs(5), connect()).await {
+            // A server that takes no more of it has had enough of it.
+            let said = timeout(Duration::from_secs(3), stream.write_all(&says)).await;
+            while !matches!(said, Ok(Err(_))) {
+                sleep(BEAT).await;
+                if is_closed(&stream, beat) {
+                    break;
+                }
+            }
+        }
+        sleep(BEAT / 5).await;
+    }
+}
+
+/// Whether the server has closed a connection, without reading what it sent.
+fn is_closed(stream: &TcpStream, beat: &[u8]) -> bool {
+    use std::io::ErrorKind::WouldBlock;
+
+    if !beat.is_empty() && stream.try_write(beat).is_err_and(|error| error.kind() != WouldBlock) {
+        return true;
+    }
+    matches!(stream.take_error(), Ok(Some(_)) | Err(_)) || matches!(peek(stream), Some(0))
+}
+
+/// How much has come; `None` while nothing has, and the connection stands.
+fn peek(stream: &TcpStream) -> Option<usize> {
+    let mut byte = [0; 1];
+    let mut buffer = tokio::io::ReadBuf::new(&mut byte);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match stream.poll_peek(&mut context, &mut buffer) {
+        std::task::Poll::Ready(Ok(count)) => Some(count),
+        std::task::Poll::Ready(Err(_)) => Some(0),
+        std::task::Poll::Pending => None,
+    }
+}
+
+/// An honest client, which asks ten times a second.
+struct Honest {
+    answers: Arc<AtomicU64>,
+    thread: thread::JoinHandle<Duration>,
+}
+
+impl Honest {
+    fn start(url: &str, port: u16, stop: &Arc<AtomicBool>) -> Self {
+        let url = url.replace("{}", &format!("127.0.0.1:{port}"));
+        let (answers, stop) = (Arc::new(AtomicU64::new(0)), Arc::clone(stop));
+        let counted = Arc::clone(&answers);
+        let thread = thread::spawn(move || {
+            let (mut last, mut longest) = (now(), Duration::ZERO);
+            let Ok((host, wire)) = Wire::of(&url) else { return Duration::MAX };
+            while !stop.load(Ordering::Relaxed) {
+                let Ok(mut connection) = Connection::open(host) else {
+                    thread::park_timeout(Duration::from_millis(10));
+                    continue;
+                };
+                while !stop.load(Ordering::Relaxed) && connection.call(&wire).is_ok() {
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    longest = longest.max(last.elapsed());
+                    last = now();
+                    thread::park_timeout(Duration::from_millis(100));
+                }
+            }
+            longest.max(last.elapsed())
+        });
+        Self { answers, thread }
+    }
+
+    /// How often it was answered, and the longest that it was not.
+    fn end(self) -> Result<(u64, Duration)> {
+        let wait = self.thread.join().map_err(|_| "an honest client panicked")?;
+        Ok((self.answers.load(Ordering::Relaxed), wait))
+    }
+}
