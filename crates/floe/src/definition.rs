@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::form::{Form, FormDefinitionError};
+use crate::form::{Buffer, Form, FormDefinitionError, FormError};
 use crate::id::Id;
 use crate::kind::{NanoIdFormat, NanoIdFormatError, Ulid, Uuid};
 use crate::layout::{Layout, LayoutError};
@@ -259,6 +259,30 @@ impl Definition {
         (number <= MAX_MARK).then_some(number)
     }
 
+    /// The position from which on every number of a segment or a counter is at least `number`, where it has one and its form
+    /// can write it: there it can begin, or be raised to.
+    ///
+    /// ```
+    /// use floe::{Definition, NoPosition};
+    /// let odd = Definition::Segment { increment: 2, offset: 1 };
+    /// assert_eq!(odd.begin_position(1_000), Ok(500));
+    /// let short = Definition::Counter.in_form("base62 bits=16".parse()?)?;
+    /// assert!(matches!(short.begin_position(70_000), Err(NoPosition::Form { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`NoPosition`]. A sealed form whose key this process does not have is not asked.
+    pub fn begin_position(&self, number: u64) -> Result<u64, NoPosition> {
+        let position = self.position_of(number).ok_or_else(|| NoPosition::Uncounted(self.kind()))?;
+        let begins = self.number_at(position).ok_or(NoPosition::UsedUp(number))?;
+        let form = self.form().filter(|form| form.can_encode());
+        match form.map(|form| form.encode(begins, &mut Buffer::new()).map(drop)) {
+            None | Some(Ok(())) => Ok(position),
+            Some(Err(error)) => Err(NoPosition::Form { number: begins, error }),
+        }
+    }
+
     /// Whether the IDs are texts, and no numbers for a wire that has only those.
     pub fn is_text(&self) -> bool {
         self.form().is_some() || !self.kind().is_number()
@@ -356,6 +380,25 @@ impl Definition {
         }
         Ok(())
     }
+}
+
+/// Why a name has no position for a number; see [`Definition::begin_position`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoPosition {
+    /// Its IDs begin with the time, or are random.
+    #[error("the IDs of a {0} name are not counted")]
+    Uncounted(Kind),
+    /// It ends before the number.
+    #[error("it has no number from {0} on")]
+    UsedUp(u64),
+    /// It has the number, and its form ends before it.
+    #[error("its form cannot write {number}: {error}")]
+    Form {
+        /// Its first number that is not below the one that was asked for.
+        number: u64,
+        /// What the form says.
+        error: FormError,
+    },
 }
 
 /// The number at position 0 of a counter.

@@ -81,7 +81,7 @@ pub use batch::Batch;
 pub use clock::{ClockPolicy, ClockState};
 pub use counter::{Counter, Dated, DatedBatch, DatedId};
 pub use definition::{
-    DateFormat, DatedShape, Definition, DefinitionError, Kind, Overflow, Properties, Registered,
+    DateFormat, DatedShape, Definition, DefinitionError, Kind, NoPosition, Overflow, Properties, Registered,
     reserved_name,
 };
 pub use error::{DefineError, MintError, OpenError};

@@ -34,7 +34,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use floe::Name;
-use floe::ledger::{Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
+use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
 use tokio::time::Instant;
 
 use super::connect::Cluster;
@@ -43,6 +43,7 @@ use super::messages::{Compare, KeyValue, Operation, RangeRequest, TxnRequest, Tx
 use super::records::{self, Place, Span};
 use super::seen::Seen;
 use super::{Etcd, Trouble};
+use crate::remote::realm::{LOOKED_AT, TOLD_OF};
 use crate::remote::{Remote, realm};
 
 /// How many keys a list asks for at once, so that no answer is longer than a connection takes.
@@ -101,6 +102,19 @@ impl Ledger for Etcd {
         pages(&self.remote, span, limit, |link, key, found| {
             let Mark { mark, note, .. } = record(link, &found)?;
             Ok(Record { key, mark, note })
+        })
+    }
+
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        let (place, name) = (Arc::clone(&self.place), name.clone());
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                match elsewhere(link, &place, &name).await {
+                    // A user may have a right to one realm alone.
+                    Err(Trouble::Store(fault)) if fault.is_denied() => Ok(Vec::new()),
+                    found => found,
+                }
+            })
         })
     }
 
@@ -248,6 +262,46 @@ async fn bind(
         Some(stored) => text(link, stored),
         None => Err(link.nonsense().into()),
     }
+}
+
+/// One trip where there is no other realm, and one more each for definitions and for marks. A transaction has at most 128
+/// operations unless the member is told otherwise. What is damaged in another realm is that realm's trouble.
+async fn elsewhere(link: &mut Link, place: &Place, name: &Name) -> Result<Vec<Elsewhere>, Trouble> {
+    let span = Span::below(&place.realms, "");
+    let (key, range_end) = (span.start.clone(), span.end.clone());
+    // The own one is among them.
+    let limit = i64::try_from(LOOKED_AT + 1).unwrap_or(i64::MAX);
+    let realms = link.range(&RangeRequest { key, range_end, limit, keys_only: true }).await?;
+    let others = realms.kvs.into_iter().filter(|found| found.key != place.realm);
+    let others = others.filter_map(|found| span.rest(&found.key)).take(LOOKED_AT);
+    let others: Vec<(Place, String)> = others.map(|realm| (place.beside(&realm), realm)).collect();
+    let read = |keys: Vec<Vec<u8>>| TxnRequest {
+        success: keys.iter().map(|key| Operation::get(key)).collect(),
+        ..TxnRequest::default()
+    };
+    if others.is_empty() {
+        return Ok(Vec::new());
+    }
+    let asked = others.iter().map(|(other, _)| other.definition(name)).collect();
+    let definitions = link.txn(&read(asked)).await?;
+    let bound = others.into_iter().zip(definitions.found());
+    let bound: Vec<(Place, String, String)> = bound
+        .filter_map(|((other, realm), found)| Some((other, realm, String::from_utf8(found?.value).ok()?)))
+        .take(TOLD_OF)
+        .collect();
+    if bound.is_empty() {
+        return Ok(Vec::new());
+    }
+    let key = Key::name(name);
+    let marks = link.txn(&read(bound.iter().map(|(other, ..)| other.mark(&key)).collect())).await?;
+    let found = bound.into_iter().zip(marks.found()).filter_map(|((_, realm, definition), found)| {
+        let mark = match found {
+            Some(found) => records::read(&found.value)?.mark,
+            None => 0,
+        };
+        Some(Elsewhere { realm, definition, mark })
+    });
+    Ok(found.collect())
 }
 
 /// Up to `limit` keys of a span, each read by `read`, which is given what stands behind the span's base.

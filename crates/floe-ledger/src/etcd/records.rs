@@ -44,6 +44,11 @@ impl Place {
         }
     }
 
+    /// Another realm of the same prefix.
+    pub(super) fn beside(&self, realm: &str) -> Self {
+        Self::new(self.realms.strip_suffix("/realm/").unwrap_or_default(), realm)
+    }
+
     pub(super) fn mark(&self, key: &Key) -> Vec<u8> {
         format!("{}{key}", self.marks).into_bytes()
     }

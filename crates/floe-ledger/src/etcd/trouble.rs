@@ -50,7 +50,12 @@ impl Fault {
 
     /// Whether the member is as it should be, and what was asked of it is not: another one would say the same.
     pub(super) fn is_final(&self) -> bool {
-        self.is_access() || self.code == Some(PERMISSION_DENIED) || self.code == Some(DATA_LOSS)
+        self.is_access() || self.is_denied() || self.code == Some(DATA_LOSS)
+    }
+
+    /// The user may not do this.
+    pub(super) fn is_denied(&self) -> bool {
+        self.code == Some(PERMISSION_DENIED)
     }
 
     /// The wrong password or user, or none.
@@ -99,7 +104,7 @@ pub(super) fn at_open(fault: &Fault) -> OpenError {
     if fault.is_access() {
         return OpenError::Asked(fault.sentence());
     }
-    if fault.code == Some(PERMISSION_DENIED) {
+    if fault.is_denied() {
         return LedgerError::Unfit(fault.sentence()).into();
     }
     at_work(fault).into()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Mark, Record, Reply, Reserve, Token};
+use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, MAX_MARK, Mark, Record, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 
 use super::connect::Link;
@@ -102,6 +102,22 @@ impl Ledger for Mysql {
                 let now = link.rows(CLOCK).await?;
                 let now = now.rows.first().and_then(|row| row.text(0)?.parse().ok());
                 now.map(|now| Some(UnixMillis::new(now))).ok_or_else(unexpected)
+            })
+        })
+    }
+
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        let sql = statements::elsewhere(&self.realm, name.as_str(), Key::name(name).as_str());
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                let found = link.rows(&sql).await?;
+                // What is damaged in another realm is that realm's trouble.
+                let told = |row: &Row| {
+                    let mark = row.text(2).map_or(Ok(0), |_| position(link, row, 2)).ok()?;
+                    let (realm, definition) = (row.text(0)?.to_owned(), row.text(1)?.to_owned());
+                    Some(Elsewhere { realm, definition, mark })
+                };
+                Ok(found.rows.iter().filter_map(told).collect())
             })
         })
     }

@@ -25,6 +25,8 @@
 
 use floe::ledger::{Reserve, Token};
 
+use crate::remote::realm::{LOOKED_AT, TOLD_OF};
+
 /// The beginning of a statement that reads a record.
 const RECORD: &str = "SELECT previous, start, mark, token, note FROM floe_mark";
 
@@ -147,6 +149,19 @@ pub(super) fn list(realm: &str, prefix: &str, after: &str, limit: usize) -> Stri
          AND LEFT(`key`, CHAR_LENGTH({prefix})) = {prefix} ORDER BY `key` LIMIT {limit}",
         text(realm),
         text(after)
+    )
+}
+
+/// The other realms that have a name, with its definition and its mark, all found by the primary keys.
+pub(super) fn elsewhere(realm: &str, name: &str, key: &str) -> String {
+    format!(
+        "SELECT r.realm, d.definition, m.mark FROM \
+         (SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT {LOOKED_AT}) AS r \
+         JOIN floe_definition AS d ON d.realm = r.realm AND d.name = {} \
+         LEFT JOIN floe_mark AS m ON m.realm = r.realm AND m.`key` = {} ORDER BY r.realm LIMIT {TOLD_OF}",
+        text(realm),
+        text(name),
+        text(key)
     )
 }
 

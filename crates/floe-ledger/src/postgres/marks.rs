@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use floe::Name;
 use floe::UnixMillis;
-use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
+use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql};
 
 use super::connect::Link;
 use super::statements::Call;
 use super::{Postgres, Trouble, counting};
+use crate::remote::realm::{LOOKED_AT, TOLD_OF};
 
 impl Ledger for Postgres {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
@@ -97,6 +98,27 @@ impl Ledger for Postgres {
             Box::pin(async move {
                 let rows = link.query(Call::Clock, &[]).await?;
                 rows.first().map(|row| column(row, 0).map(UnixMillis::new)).transpose()
+            })
+        })
+    }
+
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        let (realm, name) = (Arc::clone(&self.realm), name.clone());
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                let key = Key::name(&name);
+                let [looked_at, told_of] =
+                    [LOOKED_AT, TOLD_OF].map(|most| i64::try_from(most).unwrap_or(i64::MAX));
+                let asked: [&(dyn ToSql + Sync); 5] =
+                    [&&*realm, &name.as_str(), &key.as_str(), &looked_at, &told_of];
+                let rows = link.query(Call::Elsewhere, &asked).await?;
+                // What is damaged in another realm is that realm's trouble.
+                let found = |row: &Row| {
+                    let mark =
+                        column::<Option<i64>>(row, 2).ok()?.map_or(Ok(0), |_| position(row, 2)).ok()?;
+                    Some(Elsewhere { realm: column(row, 0).ok()?, definition: column(row, 1).ok()?, mark })
+                };
+                Ok(rows.iter().filter_map(found).collect())
             })
         })
     }

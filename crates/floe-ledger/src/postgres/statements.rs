@@ -48,10 +48,11 @@ pub(super) enum Call {
     WriteMark,
     WriteAhead,
     RaiseAhead,
+    Elsewhere,
 }
 
 impl Call {
-    pub(super) const COUNT: usize = 13;
+    pub(super) const COUNT: usize = 14;
 
     /// Its text, for the tables in `schema`, and the types of its parameters.
     pub(super) fn sql(self, schema: &str) -> (String, &'static [Type]) {
@@ -73,6 +74,7 @@ impl Call {
             Self::WriteMark => (WRITE_MARK, &[TEXT, TEXT, INT8, INT8, INT8, BYTEA]),
             Self::WriteAhead => (WRITE_AHEAD, &[TEXT, TEXT, INT8, INT8, INT8]),
             Self::RaiseAhead => (RAISE_AHEAD, &[TEXT, TEXT, INT8]),
+            Self::Elsewhere => (ELSEWHERE, &[TEXT, TEXT, TEXT, INT8, INT8]),
         };
         (in_schema(text, schema), types)
     }
@@ -153,6 +155,16 @@ const LIST: &str = r#"
 SELECT key, mark, note FROM floe.mark
 WHERE realm = $1 AND key COLLATE "C" >= $2 AND key COLLATE "C" > $3 AND starts_with(key, $2)
 ORDER BY key COLLATE "C" LIMIT $4
+"#;
+
+/// realm, name, the key of its record, how many realms are looked at, how many are told of. Each is found by the primary
+/// keys.
+const ELSEWHERE: &str = r#"
+SELECT r.realm, d.definition, m.mark
+FROM (SELECT realm FROM floe.realm WHERE realm <> $1 ORDER BY realm COLLATE "C" LIMIT $4) AS r
+JOIN floe.definition AS d ON d.realm = r.realm AND d.name = $2
+LEFT JOIN floe.mark AS m ON m.realm = r.realm AND m.key = $3
+ORDER BY r.realm COLLATE "C" LIMIT $5
 "#;
 
 const CLOCK: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";

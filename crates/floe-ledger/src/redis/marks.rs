@@ -1,12 +1,14 @@
 //! The calls of the contract, each a script and what its answer means.
 
-use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
+use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 use redis::cmd;
 
 use super::connect::Link;
+use super::keys::{Keys, REALMS};
 use super::scripts::{self, status};
 use super::{Redis, Trouble};
+use crate::remote::realm::{LOOKED_AT, TOLD_OF};
 
 /// How many records or definitions one script reads, so that none keeps other clients waiting for long.
 const PAGE: usize = 512;
@@ -140,6 +142,19 @@ impl Ledger for Redis {
         })
     }
 
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        let name = name.clone();
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                match elsewhere(link, &name).await {
+                    // On a cluster other realms are on other nodes, and a user may have a right to one realm alone.
+                    Err(Trouble::Store(error)) if error.code().is_some() => Ok(Vec::new()),
+                    found => found,
+                }
+            })
+        })
+    }
+
     fn realm_id(&self) -> Result<String, LedgerError> {
         Ok(self.remote.realm_id())
     }
@@ -147,6 +162,29 @@ impl Ledger for Redis {
     fn describe(&self) -> String {
         self.remote.describe()
     }
+}
+
+/// Two trips, and one where there is no other realm. What is damaged in another realm is that realm's trouble.
+async fn elsewhere(link: &mut Link, name: &Name) -> Result<Vec<Elsewhere>, Trouble> {
+    let most = (LOOKED_AT + 1).to_string();
+    let answer = link.run(&scripts::REALMS, &[REALMS], &[most.as_bytes()], "").await?;
+    let own = link.keys.name.clone();
+    let others = answer.fields.into_iter().flatten().filter(|realm| *realm != own).take(LOOKED_AT);
+    let others: Vec<Keys> = others.map(|realm| Keys::of(&realm)).collect();
+    if others.is_empty() {
+        return Ok(Vec::new());
+    }
+    let key = Key::name(name);
+    let keys: Vec<String> =
+        others.iter().flat_map(|other| [other.definitions.clone(), other.record(&key)]).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let answer = link.run(&scripts::ELSEWHERE, &keys, &[name.as_str().as_bytes()], "").await?;
+    let found = others.into_iter().zip((0..).step_by(2)).filter_map(|(other, place)| {
+        let definition = answer.text(place)?;
+        let mark = answer.text(place + 1).map_or(Ok(0), |_| answer.position(place + 1)).ok()?;
+        Some(Elsewhere { realm: other.name, definition, mark })
+    });
+    Ok(found.take(TOLD_OF).collect())
 }
 
 /// See `scripts.rs` for why this is right.

@@ -206,6 +206,35 @@ return found
     ])
 });
 
+/// KEYS: realm, the realms. ARGV: id, how many.
+pub(super) static REALMS: LazyLock<Script> = LazyLock::new(|| {
+    Script::of(&[
+        REALM,
+        "
+local realms = redis.call('SMEMBERS', KEYS[2])
+table.sort(realms)
+return {'found', unpack(realms, 1, math.min(#realms, tonumber(ARGV[2])))}
+",
+    ])
+});
+
+/// KEYS: realm, and for each other realm its definitions and its record of the name. ARGV: id, name. A definition and a mark
+/// for each realm.
+pub(super) static ELSEWHERE: LazyLock<Script> = LazyLock::new(|| {
+    Script::of(&[
+        REALM,
+        "
+local found = {'found'}
+for number = 2, #KEYS, 2 do
+  local definition = redis.call('HGET', KEYS[number], ARGV[2])
+  found[number] = definition
+  found[number + 1] = definition and redis.call('HGET', KEYS[number + 1], 'mark')
+end
+return found
+",
+    ])
+});
+
 /// KEYS: realm. ARGV: the version of the layout and the id of a realm that is to be made where there is none; nothing
 /// where it is only looked for.
 pub(super) static ENTER: LazyLock<Script> = LazyLock::new(|| {

@@ -5,6 +5,11 @@ use floe::ledger::{LedgerError, Token};
 use crate::DEFAULT_REALM;
 pub(crate) use crate::opening::{RAISE, is_one_of_several};
 
+/// How many other realms of a store a question after a name looks at, and how many of those that have it are told of: it
+/// is for the log.
+pub(crate) const LOOKED_AT: usize = 100;
+pub(crate) const TOLD_OF: usize = 10;
+
 /// A fresh realm id.
 pub(crate) fn fresh_id() -> Result<String, LedgerError> {
     Ok(fresh_token()?.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use floe::Name;
 use floe::UnixMillis;
-use floe::ledger::{Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
+use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
 
 use super::change::{Step, change};
 use super::jute::{self, Request, code};
-use super::layout::{self, Place};
+use super::layout::{self, Layout, Place};
 use super::link::{Link, both};
 use super::trouble::Error;
 use super::{Trouble, Zookeeper};
-use crate::remote::realm as words;
+use crate::remote::realm::{self as words, LOOKED_AT, TOLD_OF};
 
 /// How many nodes are read in one go: their data are about as much as a socket takes.
 const AT_ONCE: usize = 128;
@@ -113,6 +113,11 @@ impl Ledger for Zookeeper {
         })
     }
 
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        let name = name.clone();
+        self.remote.call(move |link| Box::pin(async move { elsewhere(link, &name).await }))
+    }
+
     fn realm_id(&self) -> Result<String, LedgerError> {
         Ok(self.remote.realm_id())
     }
@@ -192,6 +197,60 @@ fn definition_in(reply: &jute::Reply, link: &Link, path: &str) -> Result<Option<
     let Some((data, _)) = reply.data().map_err(Trouble::Store)? else { return Ok(None) };
     let text = String::from_utf8(data);
     Ok(Some(text.map_err(|_| words::is_damaged(&link.line.shown, &format!("the definition {path}")))?))
+}
+
+/// One trip where there is no other realm, and else one more each for the realms, their definitions and their marks. It may be
+/// a server that lags behind which answers. What is no realm, damaged, or closed to this user is left out.
+async fn elsewhere(link: &mut Link, name: &Name) -> Result<Vec<Elsewhere>, Trouble> {
+    let root = link.layout.root.clone();
+    let mut parts = root.rsplitn(3, '/').skip(1);
+    let (Some(own), Some(path)) = (parts.next(), parts.next()) else { return Ok(Vec::new()) };
+    let replies = link.line.session.ask(&[Request::Children { path }]).await.map_err(Trouble::Store)?;
+    let children = replies.first().and_then(|reply| reply.children().ok().flatten());
+    let mut nodes = children.unwrap_or_default();
+    nodes.retain(|node| node != own);
+    nodes.sort_unstable();
+    nodes.truncate(LOOKED_AT);
+    let paths: Vec<String> = nodes.iter().map(|node| format!("{path}/{node}")).collect();
+    let realms = read_all(link, &paths).await?;
+    let realms = nodes.iter().zip(&paths).zip(realms).filter_map(|((node, path), data)| {
+        let data = data?;
+        match layout::parse_realm(&data) {
+            Some((layout::VERSION, Some(id))) => Some((layout::unescaped(node)?, Layout::new(path, id))),
+            _ => None,
+        }
+    });
+    let realms: Vec<(String, Layout)> = realms.collect();
+    let of = |directory: &str, text: &str| Place::of(directory, text).path;
+    let paths: Vec<String> =
+        realms.iter().map(|(_, layout)| of(&layout.definitions, name.as_str())).collect();
+    let definitions = read_all(link, &paths).await?;
+    let bound = realms.into_iter().zip(definitions);
+    let bound: Vec<(String, Layout, String)> = bound
+        .filter_map(|((realm, layout), data)| Some((realm, layout, String::from_utf8(data?).ok()?)))
+        .take(TOLD_OF)
+        .collect();
+    let key = Key::name(name);
+    let paths: Vec<String> = bound.iter().map(|(_, layout, _)| of(&layout.marks, key.as_str())).collect();
+    let marks = read_all(link, &paths).await?;
+    let found = bound.into_iter().zip(marks).filter_map(|((realm, _, definition), data)| {
+        let mark = match data {
+            Some(data) => layout::parse_record(&data)?.mark,
+            None => 0,
+        };
+        Some(Elsewhere { realm, definition, mark })
+    });
+    Ok(found.collect())
+}
+
+/// What the nodes hold that are there and may be read, in one trip.
+async fn read_all(link: &mut Link, paths: &[String]) -> Result<Vec<Option<Vec<u8>>>, Trouble> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let requests: Vec<_> = paths.iter().map(|path| Request::Read { path }).collect();
+    let replies = link.line.session.ask(&requests).await.map_err(Trouble::Store)?;
+    Ok(replies.iter().map(|reply| reply.data().ok().flatten().map(|(data, _)| data)).collect())
 }
 
 /// The first `limit` of what `directory` holds in its buckets and `is_wanted`, in byte order, as it is now.

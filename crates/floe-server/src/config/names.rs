@@ -3,12 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use floe::form::{Buffer, Form, Key, KeyId, Keys};
+use floe::form::{Form, Key, KeyId, Keys};
 use floe::kind::NanoIdFormat;
 use floe::ledger::MAX_MARK;
 use floe::{
-    DateFormat, DatedShape, Definition, DefinitionError, Kind, Kinds, Layout, LayoutError, Name, Overflow,
-    Properties, Registered, Start, Taste, UnixMillis, layout,
+    DateFormat, DatedShape, Definition, DefinitionError, Kind, Kinds, Layout, LayoutError, Name, NoPosition,
+    Overflow, Properties, Registered, Start, Taste, UnixMillis, layout,
 };
 use toml::de::DeValue;
 
@@ -194,23 +194,19 @@ fn look_at_all(section: &Section<'_, '_>) {
 fn check_first(section: &Section<'_, '_>, definition: &Definition, first: Option<u64>) {
     let Some(first) = first else { return };
     let complain = |problem: String| section.complain("first", problem);
-    let Some(position) = definition.position_of(first) else {
-        let kind = definition.kind_name();
-        return complain(format!(
-            "only a segment and a counter have one, and this one is a {kind}: remove it"
-        ));
-    };
-    match definition.number_at(position) {
-        Some(number) if number == first => {}
-        Some(number) => {
-            return complain(format!("{first} is none of its numbers: write {number}, the next one that is"));
+    match definition.begin_position(first).map(|position| definition.number_at(position)) {
+        Ok(Some(number)) if number != first => {
+            complain(format!("{first} is none of its numbers: write {number}, the next one that is"));
         }
-        None => return complain(format!("it has no number from {first} on: write a smaller one")),
-    }
-    if let Some(form) = definition.form().filter(|form| form.can_encode())
-        && let Err(error) = form.encode(first, &mut Buffer::new())
-    {
-        complain(format!("its form cannot write {first}: {error}"));
+        Ok(_) => {}
+        Err(NoPosition::Uncounted(_)) => complain(format!(
+            "only a segment and a counter have one, and this one is a {}: remove it",
+            definition.kind_name()
+        )),
+        Err(NoPosition::UsedUp(_)) => {
+            complain(format!("it has no number from {first} on: write a smaller one"))
+        }
+        Err(error @ NoPosition::Form { .. }) => complain(error.to_string()),
     }
 }
 

@@ -11,6 +11,7 @@ mod leaf;
 mod memcached;
 mod mint;
 mod mysql;
+mod mysql_limits;
 mod names;
 mod operate;
 mod originals;

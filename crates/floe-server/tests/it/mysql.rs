@@ -1,106 +1,127 @@
-//! Clients of MySQL that log in, or read, as they should not. Real clients of it are tested in floe-cli.
+//! MySQL's protocol over a raw socket: where a name begins, and what a client is told when none may.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::harness::{PATIENCE, Server, tcp};
 
-/// The columns of an answer with as many as floe takes in one `SELECT`, each as long as a user name may be.
-const USERS: usize = 64;
-const USER_BYTES: usize = 512;
+/// A connection that has logged in.
+pub(crate) struct Client(TcpStream);
 
-fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap().to_le_bytes();
-    [&length[..3], &[sequence], payload].concat()
+impl Client {
+    pub(crate) async fn of(server: &Server) -> Self {
+        let (_, endpoint) = server.started.ports.iter().find(|(spoken, _)| *spoken == "MySQL").unwrap();
+        let mut client = Self(TcpStream::connect(tcp(endpoint)).await.unwrap());
+        assert_eq!(client.packet().await[0], 10, "a greeting");
+        // PROTOCOL_41, SECURE_CONNECTION and PLUGIN_AUTH, with an empty proof.
+        let capabilities = 0x8_8200_u32.to_le_bytes();
+        let login =
+            [&capabilities[..], b"\0\0\0\x01\x2d", &[0; 23], b"app\0", b"\0", b"mysql_native_password\0"];
+        client.send(1, &login.concat()).await;
+        assert_eq!(client.packet().await[0], 0, "the login");
+        client
+    }
+
+    /// The `LAST_INSERT_ID` of a statement that returns no rows, or the error with its number.
+    pub(crate) async fn run(&mut self, sql: &str) -> Result<u64, (u16, String)> {
+        self.send(0, &[b"\x03", sql.as_bytes()].concat()).await;
+        let said = self.packet().await;
+        let (&kind, mut rest) = said.split_first().unwrap();
+        if kind == 0xff {
+            let code = u16::from_le_bytes([rest[0], rest[1]]);
+            return Err((code, String::from_utf8(rest[8..].to_vec()).unwrap()));
+        }
+        assert_eq!(kind, 0, "{sql}: {}", said.escape_ascii());
+        let mut number = || {
+            let (&first, after) = rest.split_first().unwrap();
+            let length = match first {
+                0xfc => 2,
+                0xfd => 3,
+                0xfe => 8,
+                small => {
+                    rest = after;
+                    return small.into();
+                }
+            };
+            let (digits, after) = after.split_at(length);
+            rest = after;
+            digits.iter().rev().fold(0, |number: u64, digit| number << 8 | u64::from(*digit))
+        };
+        let _rows = number();
+        Ok(number())
+    }
+
+    pub(crate) async fn mint(&mut self, name: &str) -> Result<u64, (u16, String)> {
+        self.run(&format!("REPLACE INTO `{name}` (stub) VALUES ('a')")).await
+    }
+
+    async fn send(&mut self, number: u8, payload: &[u8]) {
+        let length = u32::try_from(payload.len()).unwrap().to_le_bytes();
+        self.0.write_all(&[&length[..3], &[number], payload].concat()).await.unwrap();
+    }
+
+    async fn packet(&mut self) -> Vec<u8> {
+        let mut header = [0; 4];
+        timeout(PATIENCE, self.0.read_exact(&mut header)).await.expect("no answer").unwrap();
+        let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+        timeout(PATIENCE, self.0.read_exact(&mut payload)).await.expect("half an answer").unwrap();
+        payload
+    }
 }
 
-async fn read(stream: &mut TcpStream) -> Vec<u8> {
-    let mut head = [0; 4];
-    timeout(PATIENCE, stream.read_exact(&mut head)).await.unwrap().unwrap();
-    let mut payload = vec![0; usize::from(head[0]) | usize::from(head[1]) << 8 | usize::from(head[2]) << 16];
-    timeout(PATIENCE, stream.read_exact(&mut payload)).await.unwrap().unwrap();
-    payload
-}
-
-/// A connection without a password that may send several statements in one query, and the answer to its login.
-async fn log_in(server: &Server, user: &[u8], database: &[u8]) -> (TcpStream, Vec<u8>) {
-    let (_, endpoint) = &server.started.ports[0];
-    let socket = TcpSocket::new_v4().unwrap();
-    // What it does not read waits in the server.
-    socket.set_recv_buffer_size(8 << 10).unwrap();
-    let mut stream = socket.connect(tcp(endpoint)).await.unwrap();
-    read(&mut stream).await;
-    // CLIENT_CONNECT_WITH_DB, PROTOCOL_41, SECURE_CONNECTION, MULTI_STATEMENTS.
-    let capabilities: u32 = 0x8 | 0x200 | 0x8000 | 0x1_0000;
-    let head = [&capabilities.to_le_bytes()[..], b"\0\0\0\x01\x2d", &[0; 23]].concat();
-    let login = [&head[..], user, b"\0\0", database, b"\0"].concat();
-    stream.write_all(&packet(1, &login)).await.unwrap();
-    let said = read(&mut stream).await;
-    (stream, said)
-}
+const NAMES: &str = "new_names = 'ask for first'\n\
+    [[name]]\nname = 'f-*'\nkind = 'segment'\nfirst = 1000\n[[name]]\nname = 'c-*'\nkind = 'counter'\nfirst = 1000\n\
+    [[name]]\nname = 's-*'\nkind = 'segment'\n[[name]]\nname = 't-*'\nkind = 'counter'\n\
+    [[name]]\nname = 'i-*'\nkind = 'segment'\nincrement = 10\noffset = 3\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_of_users_and_databases_are_bounded() {
-    let server = Server::standalone().await;
-    let error = |said: &[u8]| (said[0] == 0xff).then(|| u16::from_le_bytes([said[1], said[2]]));
-    let (longest, longest_database) = (vec![b'u'; USER_BYTES], vec![b'd'; 256]);
-    let (mut stream, said) = log_in(&server, &longest, &longest_database).await;
-    assert_eq!(error(&said), None, "{}", said.escape_ascii());
-    for user in [USER_BYTES + 1, 78_000] {
-        let (mut refused, said) = log_in(&server, &vec![b'u'; user], b"").await;
-        assert_eq!(error(&said), Some(1470), "{}", said.escape_ascii());
-        assert_eq!(timeout(PATIENCE, refused.read(&mut [0; 1])).await.unwrap().unwrap(), 0);
+async fn a_name_that_alter_table_makes_begins_at_its_number() {
+    let server = Server::of(NAMES).await;
+    let mut client = Client::of(&server).await;
+    for (name, next, begins) in [
+        ("s-1", 501, 501),
+        ("t-1", 501, 501),
+        ("i-1", 501, 503),
+        // A name can be told to begin at 1.
+        ("s-2", 1, 1),
+        ("t-2", 1, 1),
+        // The larger of what a file and a call say.
+        ("f-1", 5_000, 5_000),
+        ("c-1", 5_000, 5_000),
+        ("c-2", 5, 1_000),
+    ] {
+        let altered = client.run(&format!("ALTER TABLE `{name}` AUTO_INCREMENT = {next}")).await;
+        assert_eq!(altered, Ok(0), "{name}");
+        assert_eq!(client.mint(name).await, Ok(begins), "{name}");
     }
-    let longer = vec![b'd'; 257];
-    let (_, said) = log_in(&server, b"app", &longer).await;
-    assert_eq!(error(&said), Some(1059), "{}", said.escape_ascii());
-    // A connection that has logged in stays.
-    for command in [[&b"\x02"[..], &longer].concat(), [&b"\x03use "[..], &longer].concat()] {
-        stream.write_all(&packet(0, &command)).await.unwrap();
-        assert_eq!(error(&read(&mut stream).await), Some(1059));
-    }
-    stream.write_all(&packet(0, b"\x0e")).await.unwrap();
-    assert_eq!(error(&read(&mut stream).await), None);
+    // A counter in use is moved on, and never back; a segment is held in part by servers.
+    assert_eq!(client.run("ALTER TABLE `t-1` AUTO_INCREMENT = 7").await, Ok(0));
+    assert_eq!(client.mint("t-1").await, Ok(502));
+    assert_eq!(client.run("ALTER TABLE `t-1` AUTO_INCREMENT = 700").await, Ok(0));
+    assert_eq!(client.mint("t-1").await, Ok(700));
+    let (code, text) = client.run("ALTER TABLE `s-1` AUTO_INCREMENT = 700").await.unwrap_err();
+    assert!(code == 1064 && text.contains("is in use"), "{code} {text}");
     server.stop().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn statements_whose_answers_nobody_reads_are_not_run() {
-    let server = Server::of("[[name]]\nname = \"tickets\"\nkind = \"segment\"\n").await;
-    let (mut stream, said) = log_in(&server, &[b'u'; USER_BYTES], b"db").await;
-    assert_eq!(said[0], 0, "{}", said.escape_ascii());
-    let pair = format!("select {};replace into tickets (stub) values ('a');", ["user()"; USERS].join(","));
-    let pairs = (80 << 10) / pair.len();
-    stream.write_all(&packet(0, &[&b"\x03"[..], pair.repeat(pairs).as_bytes()].concat())).await.unwrap();
-    let minted = || async { server.json("/v1/names/tickets").await["minted"].as_u64().unwrap() };
-    let stand_still = async {
-        let (mut last, mut same) = (0, 0);
-        while same < 50 {
-            let now = minted().await;
-            same = if now == last && now > 0 { same + 1 } else { 0 };
-            last = now;
-        }
-        last
-    };
-    let stopped = timeout(PATIENCE, stand_still).await.expect("nothing is answered, or all the time");
-    let all = pairs as u64;
-    assert!(stopped < all, "{stopped} of {all} were run, and nothing was read");
-    // Each `SELECT` comes to its columns, one row and two ends, and its ticket to one packet: the numbers follow one another.
-    for number in 1..=all {
-        for _ in 0..1 + USERS + 3 {
-            read(&mut stream).await;
-        }
-        let ok = read(&mut stream).await;
-        assert_eq!(ok[0], 0, "{}", ok.escape_ascii());
-        let (length, id) = match ok[2] {
-            small @ ..=250 => (1, u64::from(small)),
-            _ => (3, u64::from(u16::from_le_bytes([ok[3], ok[4]]))),
-        };
-        assert_eq!(id, number);
-        // More follow, but after the last one.
-        assert_eq!(ok[2 + length] & 8 != 0, number < all);
+async fn a_number_that_a_name_cannot_begin_at_makes_no_name() {
+    let server = Server::of(NAMES).await;
+    let mut client = Client::of(&server).await;
+    for (name, next, expected, says) in [
+        ("f-22", 5, 1064, "`f-22` begins at 1000 (first in its [[name]]), and 5 is below that"),
+        ("s-3", 9_223_372_036_854_775_808_u64, 1467, "2^63"),
+        ("i-2", 9_223_372_036_854_775_807, 1467, "has no number from 9223372036854775807 on"),
+    ] {
+        let refused = client.run(&format!("ALTER TABLE `{name}` AUTO_INCREMENT = {next}")).await;
+        let (code, text) = refused.unwrap_err();
+        assert!(code == expected && text.contains(says), "{name}: {code} {text}");
+        server.problem(&format!("/v1/names/{name}"), 404).await;
     }
-    assert_eq!(minted().await, all);
+    // Whoever goes on without gets what the file says, or is asked.
+    assert_eq!(client.mint("f-22").await, Ok(1_000));
+    let (code, text) = client.mint("s-3").await.unwrap_err();
+    assert!(code == 1146 && text.contains("first = N") && text.contains("--to N"), "{code} {text}");
     server.stop().await.unwrap();
 }

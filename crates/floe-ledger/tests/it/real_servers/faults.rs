@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
+use floe::Name;
+use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Proxy, Server};
 
@@ -46,6 +47,10 @@ macro_rules! faults {
             #[test]
             fn who_names_no_realm_is_told_of_several() {
                 faults::who_names_no_realm_is_told_of_several(&$rig());
+            }
+            #[test]
+            fn a_name_of_another_realm_is_found_with_its_mark() {
+                faults::a_name_of_another_realm_is_found_with_its_mark(&$rig());
             }
             #[test]
             fn a_server_that_is_killed_in_mid_call_loses_nothing() {
@@ -134,6 +139,60 @@ pub(crate) fn who_names_no_realm_is_told_of_several<S: Deref<Target = Server>>(r
     }
     // Who names one of them gets it.
     assert_eq!(got(&*floe_ledger::open(&url, "default").unwrap(), &ask(5)), (5, 10));
+}
+
+/// For the log, which says where a new name may have been meant.
+pub(crate) fn a_name_of_another_realm_is_found_with_its_mark<S: Deref<Target = Server>>(rig: &Rig<S>) {
+    let proxy = Proxy::before(rig.server.port());
+    // The others do not come through the proxy, which counts.
+    let realm = |realm: &str| floe_ledger::open(&(rig.url)(rig.server.port(), ""), realm).unwrap();
+    let [orders, flakes, nobody] = ["orders", "flakes", "nobody"].map(|name| Name::new(name).unwrap());
+    let shop = floe_ledger::open(&(rig.url)(proxy.port(), ""), "shop").unwrap();
+    // etcd speaks unasked: its trips are counted where its own are.
+    let is_counted = !shop.describe().starts_with("etcd");
+    let within = |trips: u64, name: &Name| {
+        let before = proxy.round_trips();
+        let found = shop.in_other_realms(name).unwrap();
+        let counted = proxy.round_trips() - before;
+        assert!(!is_counted || counted <= trips, "{counted} round trips");
+        found
+    };
+    // A trip to prepare the statement, or the script.
+    assert_eq!(within(2, &orders), []);
+    assert_eq!(within(1, &orders), [], "of the only realm");
+    // Realms whose names need care in a key.
+    let others: Vec<_> = ["bank{1}", "50%", "a.b"].map(str::to_owned).into();
+    for (raised, other) in (41..).zip(&others) {
+        let other = realm(other);
+        other.bind(&orders, "counter", true).unwrap();
+        other.raise(&Key::name(&orders), raised).unwrap();
+        other.bind(&flakes, "uuid4", false).unwrap();
+    }
+    let expected = |definition: &str, mark: &dyn Fn(u64) -> u64| {
+        let told = (41..).zip(&others).map(|(raised, realm)| Elsewhere {
+            realm: realm.clone(),
+            definition: definition.to_owned(),
+            mark: mark(raised),
+        });
+        let mut told: Vec<_> = told.collect();
+        told.sort_by(|a, b| a.realm.cmp(&b.realm));
+        told
+    };
+    let sorted = |name: &Name| {
+        let mut found = within(4, name);
+        found.sort_by(|a, b| a.realm.cmp(&b.realm));
+        found
+    };
+    assert_eq!(sorted(&orders), expected("counter", &|raised| raised));
+    assert_eq!(sorted(&flakes), expected("uuid4", &|_| 0));
+    assert_eq!(sorted(&nobody), []);
+    for other in 0..10 {
+        realm(&format!("r{other}")).bind(&orders, "counter", true).unwrap();
+    }
+    assert_eq!(sorted(&orders).len(), 10);
+    // It is a look: nothing came of it here.
+    assert_eq!(shop.definition(&orders).unwrap(), None);
+    assert_eq!(got(&*shop, &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
 }
 
 /// The answer of a call that is made again while the ledger is unavailable, as a node does; counts how often.

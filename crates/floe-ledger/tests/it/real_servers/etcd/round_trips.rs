@@ -54,6 +54,12 @@ fn a_call_is_one_round_trip_unless_somebody_else_came_in_between() {
     costs(&server, 2, || assert_eq!(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) }), (108, 113)));
     costs(&server, 1, || drop(ledger.bind(&name, "kind=segment", true).unwrap()));
     costs(&server, 1, || drop(other.bind(&name, "kind=other", true).unwrap()));
+    let elsewhere = |told: usize| assert_eq!(ledger.in_other_realms(&name).unwrap().len(), told);
+    costs(&server, 1, || elsewhere(0));
+    let bank = floe_ledger::open(&server.url(), "bank").unwrap();
+    costs(&server, 2, || elsewhere(0));
+    bank.bind(&name, "kind=segment", true).unwrap();
+    costs(&server, 3, || elsewhere(1));
     let request = Reserve { key: Key::name(&name), create: false, ..ask(5) };
     costs(&server, 2, || assert_eq!(got(&*ledger, &request), (0, 5)));
     costs(&server, 1, || assert_eq!(got(&*ledger, &request), (0, 5)));

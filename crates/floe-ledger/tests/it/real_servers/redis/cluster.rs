@@ -1,5 +1,6 @@
 //! A Redis Cluster: the node that holds a realm's slot serves it, any other says which one that is.
 
+use floe::Name;
 use floe_ledger::OpenError;
 use floe_testbed::{Redis, free_port};
 
@@ -36,6 +37,9 @@ fn the_node_with_the_realms_slot_serves_it_and_others_name_it() {
     let ledger = open(&here.url());
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
     assert_eq!(ledger.list("", "", 9).unwrap().len(), 1);
+    // Where other realms are is not to be seen from here, and that ends no connection.
+    assert_eq!(ledger.in_other_realms(&Name::new("orders").unwrap()), Ok(Vec::new()));
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
     let Err(error) = floe_ledger::open(&there.url(), "test") else { panic!("served by the wrong node") };
     assert!(matches!(error, OpenError::Asked(_)), "{error:?}");
     says(&error, &["MOVED", &format!("127.0.0.1:{} of the cluster", here.port()), "name it in the URL"]);
