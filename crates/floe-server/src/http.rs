@@ -20,7 +20,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Caller, PEER, Peer};
+use crate::access::Caller;
 use crate::config::Limits;
 use crate::grpc;
 use crate::metrics::Counted;
@@ -117,19 +117,12 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .layer(axum::middleware::from_fn_with_state(shared, gate))
 }
 
-/// What every request passes. It may be in a task of its own, which does not know whose it is.
-async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
-    let address = request.extensions().get().and_then(|peer: &Peer| peer.caller.address());
-    PEER.scope(address, pass(shared, request, next)).await
-}
-
-/// Limits first, then its route under the request's deadline, then the count. Who calls is found out here, and refused by
-/// the service: a probe of `/readyz` is asked for nothing.
-async fn pass(shared: Shared, mut request: Request, next: Next) -> Response<Body> {
+/// What every request passes: limits first, then its route under the request's deadline, then the count. Who calls is found
+/// out here, and refused by the service: a probe of `/readyz` is asked for nothing.
+async fn gate(State(shared): State<Shared>, mut request: Request, next: Next) -> Response<Body> {
     let since = Instant::now();
     let access = shared.service.access();
-    let connected =
-        request.extensions().get().map_or_else(|| access.unknown(), |peer: &Peer| peer.caller.clone());
+    let connected = request.extensions().get().map_or_else(|| access.unknown(), Caller::clone);
     let caller = access.request(request.headers(), &connected);
     request.extensions_mut().insert(caller.clone());
     let (method, uri) = (request.method().clone(), request.uri().clone());

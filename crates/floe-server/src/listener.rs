@@ -3,7 +3,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +24,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use crate::access::{Origin, PEER, Peer};
+use crate::access::{Caller, Origin};
 use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
 use crate::http::{self, Plain};
 use crate::memcached::{Binary, Text};
@@ -188,8 +187,7 @@ impl Front {
             // An answer is one small packet, and must not wait for another.
             let _ = stream.set_nodelay(true);
         }
-        let address = peer_of(&stream).map(|peer| peer.ip());
-        if let Err(error) = PEER.scope(address, self.converse(stream, door, served, ending)).await {
+        if let Err(error) = self.converse(stream, door, served, ending).await {
             tracing::debug!("a connection ended: {error}");
         }
     }
@@ -207,12 +205,12 @@ impl Front {
         else {
             return Ok(());
         };
-        let (local, from) = (is_local(&stream), peer_of(&stream));
+        let origin = Origin { protocol: protocol.name(), peer: peer_of(&stream), local: is_local(&stream) };
         let access = served.service.access();
         let mut stream = Rewound::new(first, stream);
         match (protocol, &self.tls) {
             (Protocol::Tls, Some(tls)) => {
-                Box::pin(self.within_tls(tls, stream, spoken, (local, from), served, ending)).await
+                Box::pin(self.within_tls(tls, stream, spoken, origin, served, ending)).await
             }
             (Protocol::Tls, None) => {
                 self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
@@ -224,16 +222,13 @@ impl Front {
                     Some(tls) if exposed && !tls.plain() => mysql::Tls::Required,
                     Some(_) => mysql::Tls::Offered,
                 };
-                Box::pin(self.speak_mysql(stream, from, offer, &served, ending.others)).await
+                Box::pin(self.speak_mysql(stream, origin, offer, &served, ending.others)).await
             }
             (_, Some(tls)) if exposed && !tls.plain() => {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
                 self.part(&mut stream, without_tls(protocol)).await
             }
-            _ => {
-                let caller = access.unknown().from(Origin { protocol: protocol.name(), peer: from });
-                self.speak(protocol, stream, Peer { caller, local }, spoken, served, ending).await
-            }
+            _ => self.speak(protocol, stream, access.unknown().from(origin), spoken, served, ending).await,
         }
     }
 
@@ -242,7 +237,7 @@ impl Front {
         tls: &Tls,
         stream: S,
         spoken: Spoken,
-        (local, from): (bool, Option<SocketAddr>),
+        origin: Origin,
         served: Served,
         ending: Ending,
     ) -> io::Result<()> {
@@ -250,9 +245,8 @@ impl Front {
         let caller = served.service.access().certificate(&tls::names(stream.get_ref().1));
         let first = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?;
         let Some((protocol, first)) = first else { return Ok(()) };
-        let caller = caller.from(Origin { protocol: protocol.name(), peer: from });
-        self.speak(protocol, Rewound::new(first, stream), Peer { caller, local }, spoken, served, ending)
-            .await
+        let caller = caller.from(Origin { protocol: protocol.name(), ..origin });
+        self.speak(protocol, Rewound::new(first, stream), caller, spoken, served, ending).await
     }
 
     async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
@@ -268,7 +262,7 @@ impl Front {
     async fn speak_mysql<S: AsyncRead + AsyncWrite + Unpin + Send>(
         &self,
         mut stream: S,
-        from: Option<SocketAddr>,
+        origin: Origin,
         offer: mysql::Tls,
         served: &Served,
         draining: watch::Receiver<bool>,
@@ -277,7 +271,7 @@ impl Front {
         let mut random = [0; 20];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let mut session = Mysql::new(&served.service, offer, &self.limits, id, random);
-        session.comes_from(Origin { protocol: Protocol::Mysql.name(), peer: from });
+        session.comes_from(origin);
         let left = session::run(&mut stream, &mut session, &self.limits, draining.clone()).await?;
         if let (Some(hello), Some(tls)) = (left, &self.tls) {
             let mut stream = self.shake_hands(tls, Rewound::new(hello, stream)).await?;
@@ -358,7 +352,7 @@ impl Front {
         &self,
         protocol: Protocol,
         mut stream: S,
-        peer: Peer,
+        caller: Caller,
         spoken: Spoken,
         served: Served,
         Ending { http: ending, others }: Ending,
@@ -368,27 +362,27 @@ impl Front {
             Protocol::Http => {
                 // What it does not serve itself, hyper does from there on.
                 let left = {
-                    let mut plain = Plain::new(&served.service, peer.caller.clone(), &self.limits);
+                    let mut plain = Plain::new(&served.service, caller.clone(), &self.limits);
                     session::run(&mut stream, &mut plain, &self.limits, others).await?
                 };
                 let Some(left) = left else { return Ok(()) };
-                self.by_hyper(Rewound::new(left, stream), served.router, peer, ending).await
+                self.by_hyper(Rewound::new(left, stream), served.router, caller, ending).await
             }
             Protocol::Resp => {
                 let shared = spoken == Spoken::Any;
-                let mut session = Resp::new(&served.service, peer.caller, &self.limits, id, shared);
+                let mut session = Resp::new(&served.service, caller, &self.limits, id, shared);
                 session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedText => {
-                let mut session = Text::new(&served.service, peer.caller, &self.limits);
+                let mut session = Text::new(&served.service, caller, &self.limits);
                 session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedBinary => {
-                let mut session = Binary::new(&served.service, peer.caller, &self.limits);
+                let mut session = Binary::new(&served.service, caller, &self.limits);
                 session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             Protocol::Thrift => {
-                let mut session = Thrift::new(&served.service, peer.caller);
+                let mut session = Thrift::new(&served.service, caller);
                 session::run(&mut stream, &mut session, &self.limits, others).await.map(drop)
             }
             // One has been served by now, and the other comes but once.
@@ -405,11 +399,11 @@ impl Front {
         &self,
         stream: S,
         router: Router,
-        peer: Peer,
+        caller: Caller,
         ending: Watcher,
     ) -> BoxFuture<'static, io::Result<()>> {
         let (guard, busy) = Guard::new(stream, &self.limits);
-        let service = busy.around(Introduced { router: TowerToHyperService::new(router), peer });
+        let service = busy.around(Introduced { router: TowerToHyperService::new(router), caller });
         let builder = self.builder();
         let connection = builder.serve_connection(TokioIo::new(guard), service).into_owned();
         Box::pin(ending.watch(connection).map_err(io::Error::other))
@@ -448,7 +442,7 @@ impl Front {
 #[derive(Clone)]
 struct Introduced {
     router: TowerToHyperService<Router>,
-    peer: Peer,
+    caller: Caller,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Introduced {
@@ -457,7 +451,7 @@ impl hyper::service::Service<Request<Incoming>> for Introduced {
     type Future = <TowerToHyperService<Router> as hyper::service::Service<Request<Incoming>>>::Future;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        request.extensions_mut().insert(self.peer.clone());
+        request.extensions_mut().insert(self.caller.clone());
         http::recognise(&mut request);
         self.router.call(request)
     }

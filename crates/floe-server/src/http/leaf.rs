@@ -87,7 +87,7 @@ async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Res
     let id = async {
         // A dot belongs to a name that has one, which Leaf's names cannot have.
         let key = match whole.filter(|whole| caller.sees(whole)) {
-            Some(whole) if shared.service.is_known(whole).await? => whole,
+            Some(whole) if shared.service.is_known(caller, whole).await? => whole,
             _ => key,
         };
         match number(mint(shared, caller, wire, key).await?)? {

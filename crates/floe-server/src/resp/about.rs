@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{Answer, Refused, State, argument_text, arguments, text, unknown};
 use crate::access::Caller;
-use crate::service::Readiness;
 use crate::status::{Refusal, Status};
 
 /// Every command that is known, for `COMMAND` and for what may stand between `MULTI` and `EXEC`.
@@ -162,7 +161,7 @@ fn info(state: &State, request: &Request<'_>) -> String {
             ),
         ),
         ("Replication", "role:master\r\nconnected_slaves:0\r\n".to_owned()),
-        ("floe", format!("ready:{}\r\n", u8::from(state.service.readiness() == Readiness::Ready))),
+        ("floe", format!("ready:{}\r\n", u8::from(state.service.is_ready()))),
     ];
     let asked = |section: &str| {
         let of = |asked: &[u8]| {
@@ -247,7 +246,7 @@ fn authenticated(state: &State, secret: Option<&[u8]>) -> Result<Caller, Refusal
         ));
     }
     let secret = secret.ok_or_else(|| Refusal::bad("syntax error: AUTH takes [user] token"))?;
-    let caller = access.token(secret).at(&state.connected);
+    let caller = access.token(secret, &state.connected);
     caller.check()?;
     Ok(caller)
 }

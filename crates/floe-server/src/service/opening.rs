@@ -36,6 +36,7 @@ impl Service {
             Some(known) => known.open(),
             None => self.open_name(caller, wire, name, first).await,
         }
+        .map_err(|refusal| refusal.told_to(caller))
     }
 
     /// Refuses a name under which no call on `wire` would mint. A name does not come into being by being asked about here,
@@ -283,12 +284,12 @@ impl Service {
             Err(error) => {
                 tracing::error!(%name, %definition, "the name is stopped: {error}");
                 let open = self.find(name.as_str()).and_then(|known| known.open().ok());
+                // What a later caller is told, and whether the whole server has to stop.
+                let refusal = self.refuse_to_open(&name, error);
                 if let Some(open) = open {
                     // It is set once: a name is bound late once.
-                    let _ = open.mismatch.set(error.to_string().into());
+                    let _ = open.mismatch.set(refusal);
                 }
-                // What a later caller is told, and whether the whole server has to stop.
-                drop(self.refuse_to_open(&name, error));
             }
         }
         lock(&self.unbound).retain(|(unbound, _)| *unbound != name);
@@ -307,13 +308,13 @@ impl Service {
                 self.remember(name, Known::Mismatch(detail.as_str().into()));
                 Refusal::new(Status::Stopped, detail)
             }
-            DefineError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, RETRY),
+            DefineError::Unavailable(_) => report::unavailable().with_inside(detail),
             // What the configuration says of the name cannot be served: no request is to blame.
             DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::new(Status::Stopped, detail),
             // And whatever a later version of the library adds.
             _ => {
                 self.stopped.notify_one();
-                Refusal::new(Status::Stopped, detail)
+                report::stopped(&format!("`{name}`")).with_inside(detail)
             }
         }
     }
