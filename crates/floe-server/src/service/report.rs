@@ -9,8 +9,10 @@ use floe::{ClockState, Definition, Kind, NameState, NameStatus, State, UnixMilli
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::names::Rule;
 use super::{Known, Service, TOLD_MORE};
 use crate::access::Caller;
+use crate::config::{NameSettings, NewNames};
 use crate::status::{Refusal, Status};
 
 /// A name as it is served here.
@@ -178,13 +180,32 @@ impl Service {
             Some(definition) => Ok(self.unopened(name.as_str(), &definition.to_string())),
             None => match self.rules.of(&name) {
                 Err(refusal) => Err(refusal),
-                Ok(_) => Err(Refusal::new(
+                Ok(rule) => Err(Refusal::new(
                     Status::UnknownName,
-                    format!(
-                        "there is no name `{name}` yet: it comes into being when it is first minted from, such as with /v1/mint/{name}"
-                    ),
+                    format!("there is no name `{name}` yet: {}", self.how_it_comes(&name, &rule)),
                 )),
             },
+        }
+    }
+
+    /// How a name comes into being that is not there yet.
+    fn how_it_comes(&self, name: &floe::Name, rule: &Rule<'_>) -> String {
+        let settings = match rule {
+            Rule::Listed(settings) | Rule::FirstUse(Some(settings)) => Some(settings),
+            Rule::FirstUse(None) => None,
+        };
+        let asks = |settings: &&&NameSettings| {
+            settings.first.is_none() && settings.definition.position_of(0).is_some()
+        };
+        match (self.new_names, settings.filter(asks)) {
+            (NewNames::Refuse, _) => format!(
+                "this server makes none (new_names = \"refuse\"): make it with floe marks raise {name}, or floe mint {name}"
+            ),
+            (NewNames::AskForFirst, Some(settings)) => format!(
+                "it comes into being when its first number is told: set first = N in its [[name]], or run floe marks raise {name} --kind {} --to N",
+                settings.definition.kind()
+            ),
+            _ => format!("it comes into being when it is first minted from, such as with /v1/mint/{name}"),
         }
     }
 
