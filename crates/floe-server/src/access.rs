@@ -18,7 +18,7 @@ use floe_wire::mysql::{Salt, caching_sha2, native_password};
 use prometheus_client::metrics::counter::Counter;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use crate::clients::{CLIENT, Client};
+use crate::clients::CLIENT;
 use crate::config::{NameRule, TinyIdToken, TokenHash, TokenSettings};
 use crate::metrics::Metrics;
 use crate::status::{Refusal, Status};
@@ -26,12 +26,6 @@ use crate::status::{Refusal, Status};
 mod strangers;
 
 use strangers::Strangers;
-
-tokio::task_local! {
-    /// The address of the client whose connection or request the task serves; `None` for a unix socket. It is for the log
-    /// alone, and every wire's way to a caller would have to carry it.
-    pub(crate) static PEER: Option<IpAddr>;
-}
 
 /// The tokens of a server.
 pub(crate) struct Access {
@@ -45,13 +39,15 @@ pub(crate) struct Access {
 #[derive(Clone)]
 pub(crate) struct Caller(Who, Option<Origin>);
 
-/// Where a call comes from, for the log.
+/// Where a call comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     /// What is spoken.
     pub(crate) protocol: &'static str,
     /// The other end; a unix socket has none.
     pub(crate) peer: Option<SocketAddr>,
+    /// Whether that is on this machine.
+    pub(crate) local: bool,
 }
 
 #[derive(Clone)]
@@ -67,16 +63,6 @@ enum Who {
     Crowded(Arc<Refusal>),
     /// Who showed a token of tinyid's for this name.
     Visitor(Arc<str>),
-}
-
-/// What is known of a connection before its client says anything.
-#[derive(Clone)]
-pub(crate) struct Peer {
-    /// Whom its certificate names; else nobody, or anybody.
-    pub(crate) caller: Caller,
-    /// Whether it comes from this machine.
-    pub(crate) local: bool,
-    pub(crate) client: Arc<Client>,
 }
 
 struct Bearer {
@@ -113,10 +99,10 @@ impl Access {
         Caller(if self.asks() { Who::Nobody } else { Who::Anybody }, None)
     }
 
-    /// Who shows this secret.
-    pub(crate) fn token(&self, secret: &[u8]) -> Caller {
+    /// Who shows this secret on the connection of `peer`.
+    pub(crate) fn token(&self, secret: &[u8], peer: &Caller) -> Caller {
         let shown = TokenHash::of(secret);
-        self.first(|settings| match settings.hash {
+        self.first(peer, |settings| match settings.hash {
             Some(hash) => hash.0.ct_eq(&shown.0),
             None => Choice::from(0),
         })
@@ -140,15 +126,15 @@ impl Access {
         if !self.asks() {
             return self.rows.is_empty().then(|| caller.clone());
         }
-        let shown = || self.token(token.as_bytes()).at(caller);
+        let shown = || self.token(token.as_bytes(), caller);
         let caller = if caller.check().is_ok() { caller.clone() } else { shown() };
         caller.sees(name).then_some(caller)
     }
 
-    /// Who sends this proof of a password for `salt`. The user that comes with it is nobody's business: the secret
-    /// tells who calls.
-    pub(crate) fn mysql(&self, salt: &Salt, proof: MysqlProof<'_>) -> Caller {
-        self.first(|settings| {
+    /// Who sends this proof of a password for `salt` on the connection of `peer`. The user that comes with it is nobody's
+    /// business: the secret tells who calls.
+    pub(crate) fn mysql(&self, salt: &Salt, proof: MysqlProof<'_>, peer: &Caller) -> Caller {
+        self.first(peer, |settings| {
             let proven = match proof {
                 MysqlProof::Native(proof) => {
                     settings.mysql_native.is_some_and(|hash| native_password(proof, salt, &hash.0))
@@ -177,16 +163,16 @@ impl Access {
         match (self.asks(), shown.next(), shown.next()) {
             (false, ..) | (true, None, _) => peer.clone(),
             (true, Some(value), None) => {
-                secret(value).map_or_else(|| self.stranger(), |secret| self.token(&secret)).at(peer)
+                secret(value).map_or_else(|| self.stranger(peer), |secret| self.token(&secret, peer))
             }
-            (true, Some(_), Some(_)) => self.stranger(),
+            (true, Some(_), Some(_)) => self.stranger(peer),
         }
     }
 
     /// The bearer of the first token for which `matches` is true. All are looked at, each for as long as any other.
-    fn first(&self, matches: impl Fn(&TokenSettings) -> Choice) -> Caller {
+    fn first(&self, peer: &Caller, matches: impl Fn(&TokenSettings) -> Choice) -> Caller {
         if !self.asks() {
-            return self.unknown();
+            return self.unknown().at(peer);
         }
         let mut found = u64::MAX;
         for (index, bearer) in (0..).zip(&self.bearers) {
@@ -194,13 +180,13 @@ impl Access {
             found.conditional_assign(&index, matched);
         }
         let bearer = usize::try_from(found).ok().and_then(|found| self.bearers.get(found));
-        bearer.map_or_else(|| self.stranger(), known)
+        bearer.map_or_else(|| self.stranger(peer), |bearer| known(bearer).at(peer))
     }
 
-    /// Who has shown what is no token, of which the log is told.
-    fn stranger(&self) -> Caller {
-        self.strangers.tell(PEER.try_with(|peer| *peer).unwrap_or_default());
-        Caller(Who::Stranger, None)
+    /// Who has shown what is no token on the connection of `peer`, of which the log is told.
+    fn stranger(&self, peer: &Caller) -> Caller {
+        self.strangers.tell(peer.address());
+        Caller(Who::Stranger, None).at(peer)
     }
 }
 
@@ -217,7 +203,8 @@ fn known(bearer: &Arc<Bearer>) -> Caller {
 }
 
 impl Caller {
-    /// Whom the gate of HTTP found to send a request, of which these are the extensions.
+    /// Whom the gate of HTTP found to send a request, of which these are the extensions; before the gate, whose connection
+    /// it is.
     pub(crate) fn of(request: &Extensions) -> Self {
         request.get().cloned().unwrap_or_else(Self::nobody)
     }
@@ -225,6 +212,17 @@ impl Caller {
     /// Where nothing is known, not even that nobody is asked.
     fn nobody() -> Self {
         Self(Who::Nobody, None)
+    }
+
+    /// Whether the call comes from the server's own machine.
+    pub(crate) fn is_local(&self) -> bool {
+        self.1.is_some_and(|origin| origin.local)
+    }
+
+    /// Whether the caller may read what the errors of the ledger say: where it is, who logs in there, and which nodes there
+    /// are. That is for the server's own machine, and for tokens that are for every name.
+    pub(crate) fn sees_inside(&self) -> bool {
+        self.is_local() || (matches!(self.0, Who::Bearer(_)) && self.check_all_names().is_ok())
     }
 
     /// The same caller on a connection that comes from there.
@@ -238,7 +236,7 @@ impl Caller {
     }
 
     /// The address that the call comes from, where it has one.
-    pub(crate) fn address(&self) -> Option<IpAddr> {
+    fn address(&self) -> Option<IpAddr> {
         Some(self.1?.peer?.ip())
     }
 
@@ -250,8 +248,8 @@ impl Caller {
             Who::Anybody | Who::Nobody | Who::Stranger | Who::Crowded(_) => "a client".to_owned(),
         };
         match self.1 {
-            Some(Origin { protocol, peer: Some(peer) }) => format!("{who} over {protocol} from {peer}"),
-            Some(Origin { protocol, peer: None }) => format!("{who} over {protocol} on a unix socket"),
+            Some(Origin { protocol, peer: Some(peer), .. }) => format!("{who} over {protocol} from {peer}"),
+            Some(Origin { protocol, peer: None, .. }) => format!("{who} over {protocol} on a unix socket"),
             // Only the names that are listed are opened without a call.
             None => "the configuration, at the start".to_owned(),
         }
@@ -423,7 +421,7 @@ mod tests {
     #[test]
     fn a_token_is_for_its_names_alone() {
         let (access, shop, other) = access();
-        let caller = access.token(shop.secret().as_bytes());
+        let caller = access.token(shop.secret().as_bytes(), &access.unknown());
         for (name, refused) in [
             ("orders", None),
             ("user-7", None),
@@ -432,23 +430,29 @@ mod tests {
         ] {
             assert_eq!(status(&caller, name), refused, "{name}");
         }
-        assert_eq!(status(&access.token(other.secret().as_bytes()), "orders2"), None);
+        assert_eq!(status(&access.token(other.secret().as_bytes(), &access.unknown()), "orders2"), None);
         let mut close = shop.secret().to_owned();
         close.pop();
         for wrong in [close.as_str(), "", "floe_"] {
-            assert_eq!(status(&access.token(wrong.as_bytes()), "orders"), Some(Status::WrongToken));
+            assert_eq!(
+                status(&access.token(wrong.as_bytes(), &access.unknown()), "orders"),
+                Some(Status::WrongToken)
+            );
         }
         // A hash is no secret, wherever it was found.
         let hash = TokenHash::of(shop.secret().as_bytes());
-        assert_eq!(status(&access.token(&hash.0), "orders"), Some(Status::WrongToken));
+        assert_eq!(status(&access.token(&hash.0, &access.unknown()), "orders"), Some(Status::WrongToken));
         assert_eq!(status(&access.unknown(), "orders"), Some(Status::Unauthenticated));
-        assert_eq!(access.token(shop.secret().as_bytes()).to_string(), "shop");
+        assert_eq!(access.token(shop.secret().as_bytes(), &access.unknown()).to_string(), "shop");
     }
 
     #[test]
     fn what_shows_all_names_and_what_moves_one_on_is_for_those_who_may() {
         let (access, shop, other) = access();
-        let (shop, other) = (access.token(shop.secret().as_bytes()), access.token(other.secret().as_bytes()));
+        let (shop, other) = (
+            access.token(shop.secret().as_bytes(), &access.unknown()),
+            access.token(other.secret().as_bytes(), &access.unknown()),
+        );
         let of = |checked: Result<(), Refusal>| checked.err().map(|refusal| refusal.status);
         assert_eq!(of(shop.check_all_names()), Some(Status::Forbidden));
         assert_eq!(of(other.check_all_names()), None);
@@ -501,7 +505,7 @@ mod tests {
             let twice = Sha1::digest(once);
             xor(&once, &Sha1::new().chain_update(salt.as_bytes()).chain_update(twice).finalize())
         };
-        let with = |proof: MysqlProof<'_>| status(&access.mysql(&salt, proof), "orders");
+        let with = |proof: MysqlProof<'_>| status(&access.mysql(&salt, proof, &access.unknown()), "orders");
         assert_eq!(with(MysqlProof::CachingSha2(&sha2(&Sha256::digest(shop.secret())))), None);
         assert_eq!(with(MysqlProof::Native(&native(shop.secret()))), None);
         // Its mysql_native is not in the file.
@@ -542,8 +546,8 @@ mod tests {
             assert!(visitor.check_all_names().is_err() && visitor.check_raise("bills").is_err());
         }
         assert!(both.visitor(&both.unknown(), "orders", shop.secret()).is_some(), "floe's own holds too");
-        assert!(both.visitor(&both.token(shop.secret().as_bytes()), "user-1", "").is_some());
-        assert!(both.visitor(&both.token(shop.secret().as_bytes()), "bills", "").is_none());
+        assert!(both.visitor(&both.token(shop.secret().as_bytes(), &both.unknown()), "user-1", "").is_some());
+        assert!(both.visitor(&both.token(shop.secret().as_bytes(), &both.unknown()), "bills", "").is_none());
         let none = Access::new(&[], &[], &Metrics::new(10));
         assert!(none.visitor(&none.unknown(), "orders", "").is_some(), "there is nothing to hold it against");
     }
@@ -551,7 +555,7 @@ mod tests {
     #[test]
     fn a_server_without_tokens_asks_nobody() {
         let access = Access::new(&[], &[], &Metrics::new(10));
-        for caller in [access.unknown(), access.token(b"x"), access.certificate(&[])] {
+        for caller in [access.unknown(), access.token(b"x", &access.unknown()), access.certificate(&[])] {
             assert_eq!(status(&caller, "orders"), None);
         }
         assert_eq!(status(&Caller::nobody(), "orders"), Some(Status::Unauthenticated));

@@ -20,7 +20,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Caller, PEER, Peer};
+use crate::access::Caller;
 use crate::clients::{CLIENT, Client};
 use crate::config::Limits;
 use crate::grpc;
@@ -122,12 +122,10 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
 
 /// What every request passes. It may be in a task of its own, which does not know whose it is.
 async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
-    let peer = request.extensions().get::<Peer>();
-    let address = peer.and_then(|peer| peer.caller.address());
-    match peer.map(|peer| Arc::clone(&peer.client)) {
+    match request.extensions().get().map(Arc::clone) {
         Some(client) => {
             let passed = pass(shared, request, &client, next);
-            CLIENT.scope(Arc::clone(&client), PEER.scope(address, passed)).await
+            CLIENT.scope(Arc::clone(&client), passed).await
         }
         // Every connection has one.
         None => HttpProblem::NoRoute(String::new()).into_response(),
@@ -141,8 +139,7 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
     let at_work = client.at_work();
     let mut held = client.nothing();
     let access = shared.service.access();
-    let connected =
-        request.extensions().get().map_or_else(|| access.unknown(), |peer: &Peer| peer.caller.clone());
+    let connected = request.extensions().get().map_or_else(|| access.unknown(), Caller::clone);
     let caller = access.request(request.headers(), &connected);
     request.extensions_mut().insert(caller.clone());
     let (method, uri) = (request.method().clone(), request.uri().clone());

@@ -22,6 +22,8 @@ mod server;
 mod service;
 mod session;
 mod status;
+#[cfg(all(test, feature = "redis"))]
+mod tests;
 mod thrift;
 
 pub use config::{

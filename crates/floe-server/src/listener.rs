@@ -3,7 +3,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +24,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use crate::access::{Origin, PEER, Peer};
+use crate::access::{Caller, Origin};
 use crate::clients::{Address, CLIENT, Client, Clients, Full, NoPlace, Place};
 use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
 use crate::http::{self, Plain};
@@ -198,7 +197,7 @@ impl Front {
         }
         let address = peer_of(&stream).map(|peer| peer.ip());
         let client = place.client();
-        let served = PEER.scope(address, self.converse(client, stream, door, served, ending));
+        let served = self.converse(client, stream, door, served, ending);
         tokio::select! {
             ended = CLIENT.scope(Arc::clone(client), served) => {
                 if let Err(error) = ended {
@@ -225,12 +224,12 @@ impl Front {
         else {
             return Ok(());
         };
-        let (local, from) = (is_local(&stream), peer_of(&stream));
+        let origin = Origin { protocol: protocol.name(), peer: peer_of(&stream), local: is_local(&stream) };
         let access = served.service.access();
         let mut stream = Rewound::new(first, stream);
         match (protocol, &self.tls) {
             (Protocol::Tls, Some(tls)) => {
-                Box::pin(self.within_tls(client, tls, stream, spoken, (local, from), served, ending)).await
+                Box::pin(self.within_tls(client, tls, stream, spoken, origin, served, ending)).await
             }
             (Protocol::Tls, None) => {
                 self.tell("a client wants TLS, which this server does not have: set tls, or let the client connect without");
@@ -242,16 +241,15 @@ impl Front {
                     Some(tls) if exposed && !tls.plain() => mysql::Tls::Required,
                     Some(_) => mysql::Tls::Offered,
                 };
-                Box::pin(self.speak_mysql(client, stream, from, offer, &served, ending.others)).await
+                Box::pin(self.speak_mysql(client, stream, origin, offer, &served, ending.others)).await
             }
             (_, Some(tls)) if exposed && !tls.plain() => {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
                 self.part(&mut stream, without_tls(protocol)).await
             }
             _ => {
-                let caller = access.unknown().from(Origin { protocol: protocol.name(), peer: from });
-                let peer = Peer { caller, local, client: Arc::clone(client) };
-                self.speak(protocol, stream, peer, spoken, served, ending).await
+                let caller = access.unknown().from(origin);
+                self.speak(protocol, stream, (caller, client), spoken, served, ending).await
             }
         }
     }
@@ -263,7 +261,7 @@ impl Front {
         tls: &Tls,
         stream: S,
         spoken: Spoken,
-        (local, from): (bool, Option<SocketAddr>),
+        origin: Origin,
         served: Served,
         ending: Ending,
     ) -> io::Result<()> {
@@ -272,9 +270,8 @@ impl Front {
         let caller = served.service.access().certificate(&tls::names(stream.get_ref().1));
         let first = self.first_bytes(&mut stream, spoken, ending.others.clone()).await?;
         let Some((protocol, first)) = first else { return Ok(()) };
-        let caller = caller.from(Origin { protocol: protocol.name(), peer: from });
-        let peer = Peer { caller, local, client: Arc::clone(client) };
-        self.speak(protocol, Rewound::new(first, stream), peer, spoken, served, ending).await
+        let caller = caller.from(Origin { protocol: protocol.name(), ..origin });
+        self.speak(protocol, Rewound::new(first, stream), (caller, client), spoken, served, ending).await
     }
 
     async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
@@ -291,7 +288,7 @@ impl Front {
         &self,
         client: &Arc<Client>,
         mut stream: S,
-        from: Option<SocketAddr>,
+        origin: Origin,
         offer: mysql::Tls,
         served: &Served,
         draining: watch::Receiver<bool>,
@@ -300,7 +297,7 @@ impl Front {
         let mut random = [0; 20];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let mut session = Mysql::new(&served.service, offer, &self.limits, id, random);
-        session.comes_from(Origin { protocol: Protocol::Mysql.name(), peer: from });
+        session.comes_from(origin);
         let left = session::run(&mut stream, &mut session, client, &self.limits, draining.clone()).await?;
         if let (Some(hello), Some(tls)) = (left, &self.tls) {
             let _held = client.hold_to_the_end(TLS).await.map_err(no_memory)?;
@@ -382,18 +379,17 @@ impl Front {
         &self,
         protocol: Protocol,
         mut stream: S,
-        peer: Peer,
+        (caller, client): (Caller, &Arc<Client>),
         spoken: Spoken,
         served: Served,
         Ending { http: ending, others }: Ending,
     ) -> io::Result<()> {
         let id = self.connected.fetch_add(1, Ordering::Relaxed) + 1;
-        let client = &Arc::clone(&peer.client);
         match protocol {
             Protocol::Http => {
                 // What it does not serve itself, hyper does from there on.
                 let left = {
-                    let mut plain = Plain::new(&served.service, peer.caller.clone(), &self.limits);
+                    let mut plain = Plain::new(&served.service, caller.clone(), &self.limits);
                     session::run(&mut stream, &mut plain, client, &self.limits, others).await?
                 };
                 let Some(left) = left else { return Ok(()) };
@@ -402,26 +398,26 @@ impl Front {
                 let Ok(held) = client.hold_to_the_end(HYPER).await else {
                     return self.part(&mut stream, &no_place(FULL)).await;
                 };
-                let connection = self.by_hyper(stream, served.router, peer, ending);
+                let connection = self.by_hyper(stream, served.router, caller, client, ending);
                 let ended = connection.await;
                 drop(held);
                 ended
             }
             Protocol::Resp => {
                 let shared = spoken == Spoken::Any;
-                let mut session = Resp::new(&served.service, peer.caller, &self.limits, id, shared);
+                let mut session = Resp::new(&served.service, caller, &self.limits, id, shared);
                 session::run(&mut stream, &mut session, client, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedText => {
-                let mut session = Text::new(&served.service, peer.caller, &self.limits);
+                let mut session = Text::new(&served.service, caller, &self.limits);
                 session::run(&mut stream, &mut session, client, &self.limits, others).await.map(drop)
             }
             Protocol::MemcachedBinary => {
-                let mut session = Binary::new(&served.service, peer.caller, &self.limits);
+                let mut session = Binary::new(&served.service, caller, &self.limits);
                 session::run(&mut stream, &mut session, client, &self.limits, others).await.map(drop)
             }
             Protocol::Thrift => {
-                let mut session = Thrift::new(&served.service, peer.caller);
+                let mut session = Thrift::new(&served.service, caller);
                 session::run(&mut stream, &mut session, client, &self.limits, others).await.map(drop)
             }
             // One has been served by now, and the other comes but once.
@@ -438,11 +434,14 @@ impl Front {
         &self,
         stream: S,
         router: Router,
-        peer: Peer,
+        caller: Caller,
+        client: &Arc<Client>,
         ending: Watcher,
     ) -> BoxFuture<'static, io::Result<()>> {
-        let (guard, busy) = Guard::new(stream, &self.limits, peer.client.nothing());
-        let service = busy.around(Introduced { router: TowerToHyperService::new(router), peer });
+        let (guard, busy) = Guard::new(stream, &self.limits, client.nothing());
+        let introduced =
+            Introduced { router: TowerToHyperService::new(router), caller, client: Arc::clone(client) };
+        let service = busy.around(introduced);
         let builder = self.builder();
         let connection = builder.serve_connection(TokioIo::new(guard), service).into_owned();
         Box::pin(ending.watch(connection).map_err(io::Error::other))
@@ -481,7 +480,8 @@ impl Front {
 #[derive(Clone)]
 struct Introduced {
     router: TowerToHyperService<Router>,
-    peer: Peer,
+    caller: Caller,
+    client: Arc<Client>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Introduced {
@@ -490,7 +490,8 @@ impl hyper::service::Service<Request<Incoming>> for Introduced {
     type Future = <TowerToHyperService<Router> as hyper::service::Service<Request<Incoming>>>::Future;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        request.extensions_mut().insert(self.peer.clone());
+        request.extensions_mut().insert(self.caller.clone());
+        request.extensions_mut().insert(Arc::clone(&self.client));
         http::recognise(&mut request);
         self.router.call(request)
     }

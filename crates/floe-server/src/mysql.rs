@@ -292,10 +292,9 @@ impl Mysql {
         let access = self.service.access();
         self.caller = match self.plugin {
             _ if without => self.connected.clone(),
-            Plugin::NativePassword => access.mysql(&self.salt, MysqlProof::Native(proof)),
-            Plugin::CachingSha2 => access.mysql(&self.salt, MysqlProof::CachingSha2(proof)),
+            Plugin::NativePassword => access.mysql(&self.salt, MysqlProof::Native(proof), &self.connected),
+            Plugin::CachingSha2 => access.mysql(&self.salt, MysqlProof::CachingSha2(proof), &self.connected),
         };
-        self.caller = self.caller.clone().at(&self.connected);
         if let Err(refusal) = self.caller.check() {
             self.refuse(&refusal.into(), replies);
             return Next::Close;
@@ -510,7 +509,8 @@ impl Mysql {
                 return self.insert(table, *rows, *replace).await;
             }
             Statement::Raise { table, next } => {
-                self.service.raise(&self.caller, Wire::Mysql, name(table)?, *next).await?
+                let raised = self.service.raise(&self.caller, Wire::Mysql, name(table)?, *next).await;
+                raised.map_err(|refusal| refusal.told_to(&self.caller))?;
             }
             Statement::Select { items, limit } => {
                 return self.select(items, *limit, parameters);

@@ -250,7 +250,8 @@ impl State {
 
     fn refuse(&self, refused: &Refused, output: &mut Vec<u8>) {
         self.metrics.refused(refused.refusal.status);
-        Encoder::new(output, self.version).error(refused.word, &refused.refusal.detail);
+        let refusal = refused.refusal.clone().told_to(&self.caller);
+        Encoder::new(output, self.version).error(refused.word, &refusal.detail);
     }
 
     /// Mints for the `INCR`s that have been gathered.

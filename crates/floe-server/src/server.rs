@@ -306,7 +306,7 @@ fn ports(config: &Config) -> Vec<Port> {
 }
 
 /// Opens the library on the ledger, which may not be there yet.
-fn open(ledger: Awaited, config: &Config) -> Result<Floe, ServeError> {
+pub(crate) fn open(ledger: Awaited, config: &Config) -> Result<Floe, ServeError> {
     let shared = ledger.is_shared();
     let mut builder = Floe::builder()
         .window(config.window_on(shared))

@@ -45,6 +45,9 @@ const ANY_SNOWFLAKE: &str = "leaf-snowflake";
 /// How soon asking again makes sense where nothing better is known.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// Who is told what the ledger itself said; see [`Caller::sees_inside`].
+const TOLD_MORE: &str = "clients on the server's machine, and tokens for every name, are told more";
+
 /// More texts than this are made on a thread that may take its time.
 const TEXTS_AT_ONCE: u64 = 2_048;
 /// How many calls mint so at once.
@@ -104,7 +107,7 @@ pub(crate) struct OpenName {
     stop_logged: AtomicBool,
     /// Why nothing is minted any more from a name that was served before the ledger was there: it is bound to something
     /// else.
-    mismatch: OnceLock<Arc<str>>,
+    mismatch: OnceLock<Refusal>,
 }
 
 impl Service {
@@ -144,7 +147,7 @@ impl Service {
         let nobody = self.access.unknown();
         for (name, definition) in self.rules.listed().filter(|(_, definition)| now(definition)) {
             if let Err(refusal) = self.open_name(&nobody, Wire::Native, name.as_str(), None).await {
-                tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.detail);
+                tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.whole());
                 if matches!(refusal.status, Status::Busy | Status::Unavailable) {
                     break;
                 }
@@ -215,7 +218,7 @@ impl Service {
             _ => recent.insert(self.opened(caller, wire, name).await?),
         };
         wire.admits(name, open.handle.definition())?;
-        open.check()?;
+        open.check().map_err(|refusal| refusal.told_to(caller))?;
         let held = Self::hold_texts(open, n).await?;
         // Many texts are made, and not only drawn, which takes a thread a while.
         let apart = match &open.handle {
@@ -240,7 +243,7 @@ impl Service {
             }
             Err(error) => Err(error),
         };
-        let minted = minted.map_err(|error| self.refuse(open, error))?;
+        let minted = minted.map_err(|error| self.refuse(open, error).told_to(caller))?;
         let minted = match (minted, held) {
             (Minted::Texts(texts), Some(mut held)) => {
                 let each = texts.bytes().div_ceil(texts.len().max(1));
@@ -346,6 +349,7 @@ impl Service {
         task.unwrap_or_else(|error| {
             Err(Refusal::new(Status::Stopped, format!("reading the mark failed: {error}")))
         })
+        .map_err(|refusal| refusal.told_to(caller))
     }
 
     fn mark_of_counter(&self, name: &Name) -> Result<Option<i64>, Refusal> {
@@ -407,7 +411,7 @@ impl Service {
     ///
     /// # Errors
     /// A [`Refusal`] where the ledger cannot say.
-    pub(crate) async fn is_known(self: &Arc<Self>, name: &str) -> Result<bool, Refusal> {
+    pub(crate) async fn is_known(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<bool, Refusal> {
         let Ok(name) = Name::new(name) else { return Ok(false) };
         match self.rules.of(&name) {
             _ if self.find(name.as_str()).is_some() => return Ok(true),
@@ -422,7 +426,7 @@ impl Service {
         let stored = task.map_err(late)?.unwrap_or_else(|error| {
             Err(Refusal::new(Status::Stopped, format!("looking the name up failed: {error}")))
         });
-        Ok(stored?.is_some())
+        Ok(stored.map_err(|refusal| refusal.told_to(caller))?.is_some())
     }
 
     /// Whether a name that nobody configured comes into being when it is asked for.
@@ -482,21 +486,25 @@ impl Service {
     }
 
     fn refuse(&self, open: &OpenName, error: MintError) -> Refusal {
-        let detail = error.to_string();
+        let (detail, name) = (error.to_string(), open.handle.name());
         match error {
             MintError::Busy { retry } => Refusal::for_now(Status::Busy, detail, retry),
-            MintError::Unavailable { .. } => {
+            MintError::Unavailable { since, .. } => {
                 if !self.ledger_gone.swap(true, Ordering::AcqRel) {
-                    tracing::warn!(name = %open.handle.name(), "nothing is left to mint from: {detail}");
+                    tracing::warn!(%name, "nothing is left to mint from: {detail}");
                 }
-                Refusal::for_now(Status::Unavailable, detail, RETRY)
+                let open = format!("the ledger has been unavailable since {since}: ask again ({TOLD_MORE})");
+                Refusal::for_now(Status::Unavailable, open, RETRY).with_inside(detail)
+            }
+            // Which node holds a worker id is no stranger's business.
+            MintError::Exhausted(_) if open.handle.definition().kind() == floe::Kind::Snowflake => {
+                Refusal::new(Status::Exhausted, report::no_worker_id(name)).with_inside(detail)
             }
             MintError::Exhausted(_) => Refusal::new(Status::Exhausted, detail),
             MintError::Count { .. } => Refusal::bad(detail),
             // And whatever a later version of the library adds.
             _ => {
                 if !open.stop_logged.swap(true, Ordering::AcqRel) {
-                    let name = open.handle.name();
                     match report::is_stopped(&self.floe.status(), name) {
                         true => tracing::error!(%name, "the name is stopped: {detail}"),
                         // The clock, which is refused until it is right again.
@@ -504,7 +512,7 @@ impl Service {
                     }
                 }
                 self.stopped.notify_one();
-                Refusal::new(Status::Stopped, detail)
+                report::stopped(&format!("`{name}`")).with_inside(detail)
             }
         }
     }
@@ -519,7 +527,7 @@ impl OpenName {
     /// # Errors
     /// `Stopped` where the ledger has the name bound to something else, as was found only after it was served.
     fn check(&self) -> Result<(), Refusal> {
-        self.mismatch.get().map_or(Ok(()), |detail| Err(Refusal::new(Status::Stopped, &**detail)))
+        self.mismatch.get().map_or(Ok(()), |refusal| Err(refusal.clone()))
     }
 
     /// Remembers the last value that was minted, for [`Service::last`].

@@ -8,6 +8,8 @@ use std::time::Duration;
 use floe_wire::memcached::binary::Status as MemcachedStatus;
 use floe_wire::thrift::Exception;
 
+use crate::access::Caller;
+
 /// What a call comes to when it does not come to IDs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Status {
@@ -222,8 +224,10 @@ impl Status {
 pub(crate) struct Refusal {
     /// The row.
     pub status: Status,
-    /// The cause and the way out.
+    /// The cause and the way out, for anybody.
     pub detail: String,
+    /// The same with what strangers are not told: the ledger's own words, which say where it is.
+    inside: Option<String>,
     /// When asking again makes sense.
     pub retry: Option<Duration>,
 }
@@ -231,12 +235,30 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// A refusal that asking again does not change.
     pub(crate) fn new(status: Status, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry: None }
+        Self { status, detail: detail.into(), inside: None, retry: None }
     }
 
     /// A refusal for the moment.
     pub(crate) fn for_now(status: Status, detail: impl Into<String>, retry: Duration) -> Self {
-        Self { status, detail: detail.into(), retry: Some(retry) }
+        Self { status, detail: detail.into(), inside: None, retry: Some(retry) }
+    }
+
+    /// The same refusal, of which those who may see [inside](Caller::sees_inside) are told more.
+    pub(crate) fn with_inside(self, inside: impl Into<String>) -> Self {
+        Self { inside: Some(inside.into()), ..self }
+    }
+
+    /// The refusal as this caller may read it.
+    pub(crate) fn told_to(mut self, caller: &Caller) -> Self {
+        match self.inside.take().filter(|_| caller.sees_inside()) {
+            Some(inside) => Self { detail: inside, ..self },
+            None => self,
+        }
+    }
+
+    /// All that is known, for the log.
+    pub(crate) fn whole(&self) -> &str {
+        self.inside.as_deref().unwrap_or(&self.detail)
     }
 
     /// The word for the row and the detail, on wires whose errors are one text.

@@ -62,7 +62,8 @@ pub enum DefineError {
     },
     /// A key of a sealed form is not the one that was first used under its id, by its check value.
     #[error(
-        "a key of the name {name} is not the one that was first used under its id: {key} is \"{stored}\" in the ledger, and \"{configured}\" here. Two keys under one id would write one text for two numbers: configure the first one, or give the new one an id of its own"
+        "the key with the id {} of the name {name} is not the one that was first used under that id: its check value is \"{stored}\" in the ledger, and \"{configured}\" here. Two keys under one id would write one text for two numbers: configure the first one, or give the new one an id of its own",
+        key.as_str().rsplit('*').next().unwrap_or_default()
     )]
     AnotherKey {
         /// The name.

@@ -61,6 +61,23 @@ impl Key {
         &self.0
     }
 
+    /// What the key is of, for people, who know names and not keys: `` `orders` ``, or `worker slot 3 of 10 bits`.
+    ///
+    /// ```
+    /// use floe::ledger::Key;
+    ///
+    /// assert_eq!(Key::name(&floe::Name::new("orders")?).subject(), "`orders`");
+    /// assert_eq!(Key::slot(10, 3).subject(), "worker slot 3 of 10 bits");
+    /// # Ok::<_, floe::NameError>(())
+    /// ```
+    pub fn subject(&self) -> String {
+        match (self.0.strip_prefix(Self::NAMES), Self::parse_slot(&self.0)) {
+            (Some(name), _) => format!("`{name}`"),
+            (None, Some((bits, worker))) => format!("worker slot {worker} of {bits} bits"),
+            (None, None) => "a cache".to_owned(),
+        }
+    }
+
     /// The worker bits and the worker id of a slot's key.
     pub fn parse_slot(text: &str) -> Option<(u32, u64)> {
         let (bits, worker) = text.strip_prefix(Self::SLOTS)?.split_once('/')?;
@@ -203,7 +220,7 @@ pub enum LedgerError {
     #[error("{}", missing(.0))]
     Missing(Key),
     /// The range would pass `2^63 - 1`. Nothing was written.
-    #[error("{key} is used up: its mark {mark} leaves no room below 2^63")]
+    #[error("{} is used up: its mark {mark} leaves no room below 2^63", key.subject())]
     Overflow {
         /// Which mark.
         key: Key,
@@ -339,7 +356,8 @@ fn missing(key: &Key) -> String {
             "the record of worker slot {worker} of {bits} bits ({key}) was deleted from the ledger: nobody may take that slot again before the last window in it has passed. docs/ledgers.md says how it is taken back into use"
         ),
         None => format!(
-            "the record of {key} is missing from the ledger, although it was made there: restore it from a backup, then raise the mark above every ID in use"
+            "the record of {} is missing from the ledger, although it was made there: restore it from a backup, then raise the mark above every ID in use",
+            key.subject()
         ),
     }
 }

@@ -386,8 +386,9 @@ impl Node {
 }
 
 /// The words for a ledger whose mark lies below what it has handed out before (I1).
-pub(crate) fn went_back(what: &dyn std::fmt::Display, mark: u64, held: u64) -> String {
+pub(crate) fn went_back(key: &Key, mark: u64, held: u64) -> String {
     format!(
-        "the ledger went backwards: the mark of {what} was {mark}, and this process holds a range up to {held}. It was restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks above every ID in use (`floe marks raise`), then start again. (Where only this machine was put back to a snapshot of itself, starting again is enough.)"
+        "the ledger went backwards: the mark of {} was {mark}, and this process holds a range up to {held}. It was restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks above every ID in use (`floe marks raise`), then start again. (Where only this machine was put back to a snapshot of itself, starting again is enough.)",
+        key.subject()
     )
 }

@@ -24,11 +24,14 @@ const SPREAD: &str = "twitter";
 /// Evidence of a single field never counts for more half-bits than this: a field of many bits is not better evidence.
 const MOST_EVIDENCE: u32 = 12;
 
+/// And that of a time no more than this, though it has the most bits: old IDs are asked about as well.
+const MOST_OF_AGE: u32 = 16;
+
 /// The presets by which `id` was minted after their epoch's first day and not in the future.
 ///
-/// First come those whose fields look minted: sequences are mostly at the beginning of a tick, and worker ids small. Then
-/// those that are widespread, then those by which it is the youngest, for an ID that somebody asks about is more often
-/// new than old.
+/// First come those whose fields look minted: somebody asks about new IDs more often than about old ones, sequences are
+/// mostly at the beginning of a tick, and worker ids small. Then those that are widespread, then those by which it is the
+/// youngest.
 pub(crate) fn by_presets(id: WideId, now: UnixMillis) -> Vec<Reading> {
     let mut found = candidates(id, now);
     found.sort_by_key(|candidate| std::cmp::Reverse((candidate.score, candidate.parts.time)));
@@ -110,12 +113,27 @@ fn candidates(id: WideId, now: UnixMillis) -> Vec<Candidate> {
         let parts = preset.layout.split(id.get()).ok()?;
         let credible = Moment::from(parts.time).is_credible(now)
             && parts.time.since(preset.layout.epoch()) >= 86_400_000;
-        let score = of_sequence(&preset.layout, &parts)
+        let score = of_age(&preset.layout, &parts, now)
+            + of_sequence(&preset.layout, &parts)
             + if preset.name == SPREAD { 0 } else { of_worker(&parts) }
             + widespread(preset.name);
         credible.then_some(Candidate { preset, parts, score })
     };
     PRESETS.iter().filter_map(candidate).collect()
+}
+
+/// How improbable so young an ID would be if its time were any between the epoch and now, in half-bits. An ID that somebody
+/// asks about is as often of the last day as older, so a day counts in full, and a month for half. Machine ids that are
+/// large, as those that Sonyflake takes from an address, say nothing, and then the time has to.
+fn of_age(layout: &Layout, parts: &Parts, now: UnixMillis) -> u32 {
+    const DAY: i64 = 86_400_000;
+    let (age, span) = (now.since(parts.time), now.since(layout.epoch()));
+    let times = |part: i64| (span / part).checked_ilog2().unwrap_or(0);
+    match age {
+        ..=DAY => (2 * times(DAY)).min(MOST_OF_AGE),
+        _ if age <= 30 * DAY => times(30 * DAY),
+        _ => 0,
+    }
 }
 
 /// How improbable so small a sequence would be if its bits were random, in half-bits.

@@ -347,3 +347,25 @@ fn no_text_panics() {
         }
     }
 }
+
+/// Sonyflake takes its machine id from the address of its host: any 16 bits, of which no smallness speaks for it.
+#[test]
+fn a_new_id_of_sonyflakes_comes_first_whatever_its_machine() {
+    let layout = &floe::layout::PRESETS.iter().find(|preset| preset.name == "sonyflake-v2").unwrap().layout;
+    for minutes in [0, 1, 60, 23 * 60] {
+        let tick = (NOW.since(layout.epoch()) - minutes * 60_000) / 10;
+        for machine in [0xffff_u64, 0xc84d, 0xa8b1, 0x8001, 0x1234, 7] {
+            for sequence in [0, 1, 5] {
+                let id = (u64::try_from(tick).unwrap() << 24) | (sequence << 16) | machine;
+                let presets: Vec<_> = read(&id.to_string())
+                    .iter()
+                    .map(|reading| reading.json()["preset"].to_string())
+                    .collect();
+                assert_eq!(
+                    presets[0], "\"sonyflake-v2\"",
+                    "{id} of machine {machine:#x}, {minutes} min old: {presets:?}"
+                );
+            }
+        }
+    }
+}

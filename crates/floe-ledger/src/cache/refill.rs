@@ -44,7 +44,8 @@ impl Gates {
             .unwrap_or_else(PoisonError::into_inner);
         if wait.timed_out() {
             return Err(LedgerError::Unavailable(format!(
-                "the ledger behind the cache has been asked for {key}, and has not answered for {MAX_WAIT:?}: try again"
+                "the ledger behind the cache has been asked for {}, and has not answered for {MAX_WAIT:?}: try again",
+                key.subject()
             )));
         }
         busy.insert(key.clone());
@@ -83,7 +84,7 @@ impl Inner {
         }
         Err(LedgerError::Unavailable(format!(
             "others reserve on {} as fast as this cache does: try again",
-            request.key
+            request.key.subject()
         )))
     }
 

@@ -542,9 +542,10 @@ fn of_a_cache(error: LedgerError, dir: &str) -> LedgerError {
 /// The words for a ledger behind whose mark lies below what it has handed out (I1).
 fn went_back(key: &Key, mark: u64, held: u64) -> LedgerError {
     LedgerError::Unfit(format!(
-        "the ledger behind the cache went backwards: the mark of {key} was {mark}, and the cache holds a range up to {held}. It was \
+        "the ledger behind the cache went backwards: the mark of {} was {mark}, and the cache holds a range up to {held}. It was \
          restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks \
-         above every ID in use (`floe marks raise`), then start again"
+         above every ID in use (`floe marks raise`), then start again",
+        key.subject()
     ))
 }
 

@@ -50,7 +50,8 @@ fn url(value: &DeValue<'_>) -> Result<String, String> {
 
 /// The id of a realm: 32 hexadecimal digits.
 fn realm_id(value: &DeValue<'_>) -> Result<String, String> {
-    let id = reader::text(value)?;
+    // Capitals are the same digits.
+    let id = reader::text(value)?.to_ascii_lowercase();
     match id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         true => Ok(id),
         false => Err(format!(

@@ -11,7 +11,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_server};
 
 use super::METHODS;
-use crate::service::{Readiness, Service};
+use crate::service::Service;
 
 /// How soon a watcher hears of a change.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -34,9 +34,9 @@ fn known(service: &str) -> bool {
 }
 
 fn serving(service: &Service) -> ServingStatus {
-    match service.readiness() {
-        Readiness::Ready => ServingStatus::Serving,
-        Readiness::Not(_) => ServingStatus::NotServing,
+    match service.is_ready() {
+        true => ServingStatus::Serving,
+        false => ServingStatus::NotServing,
     }
 }
 

@@ -13,7 +13,7 @@ use super::proto::floe::{
     MintStreamRequest, MintStreamResponse, NameDefinition, NameReport, Reading, ids_server,
 };
 use super::{blocking, caller, refused};
-use crate::access::{Caller, Peer};
+use crate::access::Caller;
 use crate::clients::{Client, Full, Held};
 use crate::config::Limits;
 use crate::http::HeldMessage;
@@ -99,7 +99,7 @@ async fn hold_bytes(client: Option<&Arc<Client>>, bytes: usize) -> Result<Option
 
 /// The client of a call, as far as the gate of HTTP has told.
 pub(super) fn client<T>(request: &Request<T>) -> Option<Arc<Client>> {
-    request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.client))
+    request.extensions().get().map(Arc::clone)
 }
 
 /// A message that is held until the client has it, which the gate of HTTP sees to.

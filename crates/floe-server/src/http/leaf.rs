@@ -84,10 +84,19 @@ async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Res
     let Ok(content_type) = asked.content_type(Produces::Text) else {
         return asked.not_acceptable(now(shared));
     };
+    let (key, whole) = match shared.service.behind_any_key().filter(|_| wire == Wire::LeafSnowflake) {
+        _ if !asked.is_garbled() => (key, whole),
+        // Leaf's snowflake ignores its key.
+        Some(name) => (name, None),
+        None => {
+            let message = "the path is not UTF-8 under its percent-encoding: encode it so";
+            return asked.error(now(shared), StatusCode::BAD_REQUEST, None, message);
+        }
+    };
     let id = async {
         // A dot belongs to a name that has one, which Leaf's names cannot have.
         let key = match whole.filter(|whole| caller.sees(whole)) {
-            Some(whole) if shared.service.is_known(whole).await? => whole,
+            Some(whole) if shared.service.is_known(caller, whole).await? => whole,
             _ => key,
         };
         match number(mint(shared, caller, wire, key).await?)? {
@@ -174,9 +183,13 @@ fn error(shared: &Shared, wire: Wire, asked: &Asked, refusal: &Refusal) -> Respo
     response
 }
 
-/// Says floe's cause and way out where clients do not look.
+/// Says floe's cause and way out where clients do not look. A header has what ASCII can show.
 pub(super) fn explain(response: &mut Response<Body>, refusal: &Refusal) {
-    if let Ok(detail) = HeaderValue::from_str(&refusal.detail.escape_default().to_string()) {
+    let shown = |text: String, c: char| match c {
+        ' '..='~' => text + c.encode_utf8(&mut [0; 4]),
+        other => text + &other.escape_default().to_string(),
+    };
+    if let Ok(detail) = HeaderValue::from_str(&refusal.detail.chars().fold(String::new(), shown)) {
         response.headers_mut().insert("floe-detail", detail);
     }
 }

@@ -1,6 +1,5 @@
 //! What operators and their machines read.
 
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
@@ -8,7 +7,7 @@ use axum::http::{HeaderMap, Response, StatusCode};
 use super::problem::{self, HttpProblem, Problem};
 use super::v1::Segment;
 use super::{Shared, accept, text};
-use crate::access::{Caller, Peer};
+use crate::access::Caller;
 use crate::metrics::Format;
 use crate::service::Readiness;
 
@@ -51,7 +50,8 @@ pub(super) async fn live() -> Response<Body> {
 /// Whether clients should be sent here
 ///
 /// Yes while any window lasts, also when the ledger is gone; no where nothing can be minted (the clock is refused, the
-/// window has run out without a ledger, every name is used up or stopped), and from the moment of draining.
+/// window has run out without a ledger, every name is used up or stopped), and from the moment of draining. What the ledger
+/// itself said is told to clients on the same machine, and to tokens for every name (`"*"`).
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -61,8 +61,8 @@ pub(super) async fn live() -> Response<Body> {
         (status = 503, description = "No, and why", body = String, content_type = "text/plain")
     )
 )]
-pub(super) async fn ready(State(shared): State<Shared>) -> Response<Body> {
-    match shared.service.readiness() {
+pub(super) async fn ready(State(shared): State<Shared>, caller: Caller) -> Response<Body> {
+    match shared.service.readiness(&caller) {
         Readiness::Ready => text(StatusCode::OK, PLAIN, "ready\n"),
         Readiness::Not(why) => text(StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("not ready: {why}\n")),
     }
@@ -83,10 +83,9 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response<Body> {
 pub(super) async fn metrics(
     State(shared): State<Shared>,
     caller: Caller,
-    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
-    if !peer.is_some_and(|Extension(peer)| peer.local) {
+    if !caller.is_local() {
         caller.check_all_names()?;
     }
     let (format, content_type) = match accept::wants(&headers, "application/openmetrics-text", "text/plain") {

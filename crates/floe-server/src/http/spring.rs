@@ -152,6 +152,11 @@ impl Asked {
         }
     }
 
+    /// Whether the key is no UTF-8, and so no name.
+    pub(super) fn is_garbled(&self) -> bool {
+        matches!(self.0.target, Target::Call { garbled: true, .. })
+    }
+
     /// What the media type of an answer in text, or in JSON, is to be.
     ///
     /// # Errors

@@ -232,7 +232,7 @@ fn no_size(shared: &Shared, ask: &Ask, message: &str) -> Response<Body> {
 }
 
 async fn ids(shared: &Shared, ask: &Ask, size: u64) -> Result<Vec<i64>, Failure> {
-    let (visitor, name) = visitor(shared, ask)?;
+    let (visitor, name) = visitor(shared, ask).await?;
     if size == 0 {
         // The original has looked the name up by then.
         let definition = shared.service.definition(&visitor, Wire::Tinyid, &name).await;
@@ -252,7 +252,7 @@ async fn ids(shared: &Shared, ask: &Ask, size: u64) -> Result<Vec<i64>, Failure>
 }
 
 async fn range(shared: &Shared, ask: &Ask) -> Result<Segment, Failure> {
-    let (visitor, name) = visitor(shared, ask)?;
+    let (visitor, name) = visitor(shared, ask).await?;
     Ok(taken(shared, &visitor, &name).await.map_err(|refusal| (name.as_str(), refusal))?)
 }
 
@@ -290,11 +290,21 @@ fn no_segment(name: &str) -> Refusal {
     Refusal::new(Status::WrongKind, format!("`{name}` mints no numbers of a segment: use another name"))
 }
 
-/// Who calls for which name.
-fn visitor(shared: &Shared, ask: &Ask) -> Result<(Caller, String), Failure> {
+/// Who calls for which name. Spring puts several values together, and Tomcat replaces bytes that are no UTF-8: what comes of
+/// that may be a name that is there, and never one that comes into being.
+async fn visitor(shared: &Shared, ask: &Ask) -> Result<(Caller, String), Failure> {
     let text = |name: &str| ask.parameters.text(name).unwrap_or_default();
     let (name, token) = (text("bizType"), text("token"));
     let visitor = shared.service.access().visitor(&ask.caller, &name, &token).ok_or(Failure::Token)?;
+    if !ask.parameters.is_one("bizType") {
+        let is_known = !ask.parameters.is_garbled("bizType")
+            && shared.service.is_known(&visitor, &name).await.map_err(|refusal| (name.as_str(), refusal))?;
+        if !is_known {
+            let detail =
+                "bizType came several times, or is not UTF-8, and no such name is there: send it once";
+            return Err((name.as_str(), Refusal::new(Status::UnknownName, detail)).into());
+        }
+    }
     Ok((visitor, name))
 }
 

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{Answer, Refused, State, argument_text, arguments, text, unknown};
 use crate::access::Caller;
-use crate::service::Readiness;
 use crate::status::{Refusal, Status};
 
 /// Every command that is known, for `COMMAND` and for what may stand between `MULTI` and `EXEC`.
@@ -78,7 +77,8 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
         b"AUTH" => {
             arguments(word, request, 1..=2)?;
             // AUTH [user] password: the secret tells who calls, and a user without it is nobody.
-            state.caller = authenticated(state, request.get(request.len() - 1))?;
+            let (first, second) = (request.get(1).unwrap_or_default(), request.get(2));
+            state.caller = authenticated(state, second.map(|_| first), second.unwrap_or(first))?;
             Encoder::new(output, version).simple("OK");
         }
         b"CLIENT" => return client(state, request, output),
@@ -162,7 +162,7 @@ fn info(state: &State, request: &Request<'_>) -> String {
             ),
         ),
         ("Replication", "role:master\r\nconnected_slaves:0\r\n".to_owned()),
-        ("floe", format!("ready:{}\r\n", u8::from(state.service.readiness() == Readiness::Ready))),
+        ("floe", format!("ready:{}\r\n", u8::from(state.service.is_ready()))),
     ];
     let asked = |section: &str| {
         let of = |asked: &[u8]| {
@@ -200,7 +200,9 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
                 at += 2;
             }
             b"AUTH" => {
-                caller = authenticated(state, request.get(at + 2))?;
+                let (user, secret) = (request.get(at + 1), request.get(at + 2));
+                let syntax = || Refusal::bad("Syntax error in HELLO option 'AUTH'");
+                caller = authenticated(state, user, secret.ok_or_else(syntax)?)?;
                 at += 3;
             }
             _ => {
@@ -237,17 +239,22 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
     Ok(())
 }
 
-/// Who shows this secret.
-fn authenticated(state: &State, secret: Option<&[u8]>) -> Result<Caller, Refusal> {
+/// Who shows this secret, as that user. Where there are tokens, any user may show one. Without them it is as in Redis, word
+/// for word: its user `default` takes any password then, and a password without a user is a mistake of the client's.
+fn authenticated(state: &State, user: Option<&[u8]>, secret: &[u8]) -> Result<Caller, Refusal> {
     let access = state.service.access();
     if !access.asks() {
-        // In Redis' own words, by which clients tell that it is their configuration that is wrong.
-        return Err(Refusal::bad(
-            "AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
-        ));
+        return match user {
+            Some(b"default") => Ok(state.connected.clone()),
+            Some(_) => {
+                Err(Refusal::new(Status::WrongToken, "invalid username-password pair or user is disabled."))
+            }
+            None => Err(Refusal::bad(
+                "AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
+            )),
+        };
     }
-    let secret = secret.ok_or_else(|| Refusal::bad("syntax error: AUTH takes [user] token"))?;
-    let caller = access.token(secret).at(&state.connected);
+    let caller = access.token(secret, &state.connected);
     caller.check()?;
     Ok(caller)
 }

@@ -26,7 +26,7 @@ impl State {
         let number = u64::try_from(signed).map_err(|_| {
             Refusal::bad(format!("no ID is below 0, so no name begins behind {signed}: use 0 or more"))
         })?;
-        let set = self.service.begin_behind(&self.caller, Wire::RespIncr, name, number).await?;
+        let set = self.service.begin_behind(&self.caller, Wire::RespSetFirst, name, number).await?;
         let mut encoder = Encoder::new(output, self.version);
         match (plain, set) {
             (true, true) => encoder.simple("OK"),

@@ -19,6 +19,8 @@ pub(crate) enum Wire {
     RespIncr,
     /// Redis' `INCRBY` by more than one. Kinds that count answer.
     RespIncrBy,
+    /// Redis' `SET name n NX`. Kinds that count answer: others begin behind no number.
+    RespSetFirst,
     /// tinyid's calls. Segment names answer: clients take whole ranges of them.
     Tinyid,
     /// katsubushi's calls over memcached's protocol, HTTP and gRPC. Every kind answers whose IDs they can hold.
@@ -37,7 +39,7 @@ impl Wire {
         match self {
             Self::Native | Self::LeafSnowflake | Self::Thrift => super::natural_snowflake(),
             Self::LeafSegment | Self::Tinyid | Self::Mysql | Self::MysqlRows => Definition::SEGMENT,
-            Self::RespIncr | Self::RespIncrBy => Definition::Counter,
+            Self::RespIncr | Self::RespIncrBy | Self::RespSetFirst => Definition::Counter,
             Self::Katsubushi => Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false },
         }
     }
@@ -61,7 +63,18 @@ impl Wire {
             Self::LeafSnowflake | Self::Thrift if kind == Kind::Snowflake => return Ok(()),
             Self::LeafSnowflake => "ask at /api/segment/get/{key} or /v1/mint/{name}",
             Self::Thrift => "ask at /v1/mint/{name}",
-            Self::RespIncrBy | Self::MysqlRows if counts => return Ok(()),
+            Self::RespIncrBy | Self::RespSetFirst | Self::MysqlRows if counts => return Ok(()),
+            Self::RespSetFirst => {
+                return Err(Refusal::new(
+                    Status::WrongKind,
+                    match kind {
+                        Kind::Snowflake => {
+                            format!("the IDs of `{name}` begin with the time, so there is nothing to raise")
+                        }
+                        _ => format!("the IDs of `{name}` are not counted, so there is nothing to raise"),
+                    },
+                ));
+            }
             Self::RespIncrBy => {
                 "its IDs do not follow one another: use INCR for one, MINT name n for several"
             }

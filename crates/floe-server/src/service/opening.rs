@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::names::{self, Wire};
 use super::raise::position;
-use super::{Asked, Births, Known, OpenName, RETRY, Service};
+use super::{Asked, Births, Known, OpenName, RETRY, Service, report};
 use crate::access::Caller;
 use crate::config::NewNames;
 use crate::status::{Refusal, Status};
@@ -40,6 +40,7 @@ impl Service {
             Some(known) => Ok((known.open()?, None)),
             None => self.open_name(caller, wire, name, first).await,
         }
+        .map_err(|refusal| refusal.told_to(caller))
     }
 
     /// Refuses a name under which no call on `wire` would mint. A name does not come into being by being asked about here,
@@ -307,12 +308,12 @@ impl Service {
             Err(error) => {
                 tracing::error!(%name, %definition, "the name is stopped: {error}");
                 let open = self.find(name.as_str()).and_then(|known| known.open().ok());
+                // What a later caller is told, and whether the whole server has to stop.
+                let refusal = self.refuse_to_open(&name, error);
                 if let Some(open) = open {
                     // It is set once: a name is bound late once.
-                    let _ = open.mismatch.set(error.to_string().into());
+                    let _ = open.mismatch.set(refusal);
                 }
-                // What a later caller is told, and whether the whole server has to stop.
-                drop(self.refuse_to_open(&name, error));
             }
         }
         lock(&self.unbound).retain(|(unbound, _)| *unbound != name);
@@ -331,13 +332,13 @@ impl Service {
                 self.remember(name, Known::Mismatch(detail.as_str().into()));
                 Refusal::new(Status::Stopped, detail)
             }
-            DefineError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, RETRY),
+            DefineError::Unavailable(_) => report::unavailable().with_inside(detail),
             // What the configuration says of the name cannot be served: no request is to blame.
             DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::new(Status::Stopped, detail),
             // And whatever a later version of the library adds.
             _ => {
                 self.stopped.notify_one();
-                Refusal::new(Status::Stopped, detail)
+                report::stopped(&format!("`{name}`")).with_inside(detail)
             }
         }
     }

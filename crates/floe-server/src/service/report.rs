@@ -9,8 +9,10 @@ use floe::{ClockState, Definition, Kind, NameState, NameStatus, State, UnixMilli
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Known, Service};
+use super::names::Rule;
+use super::{Known, Service, TOLD_MORE};
 use crate::access::Caller;
+use crate::config::{NameSettings, NewNames};
 use crate::status::{Refusal, Status};
 
 /// A name as it is served here.
@@ -79,7 +81,7 @@ pub(crate) struct SlotReport {
     pub live: bool,
     /// Whether this server holds it.
     pub own: bool,
-    /// Who reserved last, for people.
+    /// Who reserved last, for people: clients on the same machine and tokens for every name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -133,7 +135,7 @@ impl Service {
                 let report = self.unopened(&name, &definition);
                 (name, report)
             })),
-            Err(error) => ledger_trouble = Some(self.unreadable(&error).detail),
+            Err(error) => ledger_trouble = Some(self.unreadable(&error).told_to(caller).detail),
         }
         for (name, definition) in self.rules.listed() {
             if name.as_str() > after {
@@ -144,7 +146,7 @@ impl Service {
         }
         for status in self.floe.status().names {
             if status.name.as_str() > after {
-                reports.insert(status.name.to_string(), self.report(&status));
+                reports.insert(status.name.to_string(), self.report(caller, &status));
             }
         }
         let more = reports.len() > limit;
@@ -167,9 +169,10 @@ impl Service {
         caller.check_name(name)?;
         let name = floe::Name::new(name).map_err(|error| Refusal::bad(error.to_string()))?;
         if let Some(status) = self.floe.status().names.into_iter().find(|status| status.name == name) {
-            return Ok(self.report(&status));
+            return Ok(self.report(caller, &status));
         }
-        let stored = self.floe.stored(&name).map_err(|error| self.refuse_to_open(&name, error))?;
+        let stored = self.floe.stored(&name);
+        let stored = stored.map_err(|error| self.refuse_to_open(&name, error).told_to(caller))?;
         let listed = || {
             self.rules.listed().find(|(listed, _)| **listed == name).map(|(_, definition)| definition.clone())
         };
@@ -177,11 +180,9 @@ impl Service {
             Some(definition) => Ok(self.unopened(name.as_str(), &definition.to_string())),
             None => match self.rules.of(&name) {
                 Err(refusal) => Err(refusal),
-                Ok(_) => Err(Refusal::new(
+                Ok(rule) => Err(Refusal::new(
                     Status::UnknownName,
-                    format!(
-                        "there is no name `{name}` yet: it comes into being when it is first minted from, such as with /v1/mint/{name}"
-                    ),
+                    format!("there is no name `{name}` yet: {}", self.how_it_comes(&name, &rule)),
                 )),
             },
         }
@@ -191,14 +192,35 @@ impl Service {
     pub(super) fn unreadable(&self, error: &LedgerError) -> Refusal {
         let detail = error.to_string();
         match error {
-            LedgerError::Unavailable(_) => Refusal::for_now(Status::Unavailable, detail, super::RETRY),
+            LedgerError::Unavailable(_) => unavailable().with_inside(detail),
             LedgerError::Unfit(_) => {
                 self.floe.heed(error);
                 self.stopped.notify_one();
-                Refusal::new(Status::Stopped, detail)
+                stopped("any name").with_inside(detail)
             }
             LedgerError::Missing(_) => Refusal::new(Status::Stopped, detail),
             LedgerError::Overflow { .. } => Refusal::new(Status::Exhausted, detail),
+        }
+    }
+
+    /// How a name comes into being that is not there yet.
+    fn how_it_comes(&self, name: &floe::Name, rule: &Rule<'_>) -> String {
+        let settings = match rule {
+            Rule::Listed(settings) | Rule::FirstUse(Some(settings)) => Some(settings),
+            Rule::FirstUse(None) => None,
+        };
+        let asks = |settings: &&&NameSettings| {
+            settings.first.is_none() && settings.definition.position_of(0).is_some()
+        };
+        match (self.new_names, settings.filter(asks)) {
+            (NewNames::Refuse, _) => format!(
+                "this server makes none (new_names = \"refuse\"): make it with floe marks raise {name}, or floe mint {name}"
+            ),
+            (NewNames::AskForFirst, Some(settings)) => format!(
+                "it comes into being when its first number is told: set first = N in its [[name]], or run floe marks raise {name} --kind {} --to N",
+                settings.definition.kind()
+            ),
+            _ => format!("it comes into being when it is first minted from, such as with /v1/mint/{name}"),
         }
     }
 
@@ -209,8 +231,8 @@ impl Service {
     pub(crate) fn slots(&self, caller: &Caller, after: &str, limit: usize) -> Result<SlotsPage, Refusal> {
         caller.check()?;
         let status = self.floe.status();
-        let records =
-            self.floe.ledger().list(Key::SLOTS, after, limit).map_err(|error| self.unreadable(&error))?;
+        let records = self.floe.ledger().list(Key::SLOTS, after, limit);
+        let records = records.map_err(|error| self.unreadable(&error).told_to(caller))?;
         let next = records.last().filter(|_| records.len() == limit).map(|record| record.key.clone());
         let slots = records.into_iter().filter_map(|record| {
             let (worker_bits, worker) = Key::parse_slot(&record.key)?;
@@ -224,7 +246,7 @@ impl Service {
                 mark_ms: mark.get(),
                 live: mark > status.clock.steady,
                 own: status.slots.iter().any(own),
-                owner: record.note,
+                owner: record.note.filter(|_| caller.sees_inside()),
             })
         });
         Ok(SlotsPage { slots: slots.collect(), now: status.clock.steady.to_string(), next })
@@ -236,9 +258,10 @@ impl Service {
     /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
     pub(crate) fn counted(&self, caller: &Caller, limit: usize) -> Result<Vec<Counted>, Refusal> {
         caller.check()?;
-        let bound = self.floe.ledger().names("", limit).map_err(|error| self.unreadable(&error))?;
+        let told = |refusal: Refusal| refusal.told_to(caller);
+        let bound = self.floe.ledger().names("", limit).map_err(|error| told(self.unreadable(&error)))?;
         let bound: BTreeMap<String, String> = bound.into_iter().collect();
-        let records = self.records(Key::NAMES, limit)?.into_iter().filter_map(|record| {
+        let records = self.records(Key::NAMES, limit).map_err(told)?.into_iter().filter_map(|record| {
             let name = record.key.strip_prefix(Key::NAMES).unwrap_or(&record.key).to_owned();
             let definition = bound.get(&name).cloned().unwrap_or_default();
             let next = match definition.parse::<Definition>().ok()?.unformed() {
@@ -281,16 +304,27 @@ impl Service {
         self.floe.ledger().list(prefix, "", limit).map_err(|error| self.unreadable(&error))
     }
 
-    /// Whether clients should be sent here: no where nothing can be minted, and from the moment of draining.
-    pub(crate) fn readiness(&self) -> Readiness {
+    /// Whether clients should be sent here: no where nothing can be minted, and from the moment of draining. Why not is
+    /// told as far as the caller may know.
+    pub(crate) fn readiness(&self, caller: &Caller) -> Readiness {
+        self.readiness_told(caller.sees_inside())
+    }
+
+    /// Whether clients should be sent here.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.readiness_told(false) == Readiness::Ready
+    }
+
+    fn readiness_told(&self, inside: bool) -> Readiness {
         if self.is_draining() {
             return Readiness::Not("draining: this server is shutting down".to_owned());
         }
         // Clients are sent to where every name is minted from, as long as a server has never served any.
         if let Some(cause) = self.awaited.missing().filter(|_| self.rules.need_the_ledger()) {
-            return Readiness::Not(cause);
+            let open = || format!("the ledger is not there yet ({TOLD_MORE})");
+            return Readiness::Not(if inside { cause } else { open() });
         }
-        match barren(&self.floe.status()) {
+        match barren(&self.floe.status(), inside) {
             None => Readiness::Ready,
             Some(why) => Readiness::Not(why),
         }
@@ -306,13 +340,13 @@ impl Service {
         self.floe.status()
     }
 
-    fn report(&self, status: &NameStatus) -> NameReport {
+    fn report(&self, caller: &Caller, status: &NameStatus) -> NameReport {
         let kind = status.definition.kind();
         let snowflake = kind == Kind::Snowflake;
         NameReport {
             horizon: status.horizon.map(|horizon| horizon.to_string()),
             state: word(&status.state),
-            trouble: trouble(&status.state),
+            trouble: trouble(status, caller.sees_inside()),
             window_left_ms: snowflake.then_some(status.left),
             segment_left: (kind == Kind::Segment).then_some(status.left),
             ahead_ms: snowflake.then_some(status.ahead_ms),
@@ -373,9 +407,12 @@ pub(super) fn form_of(definition: &Definition) -> String {
 }
 
 /// Why nothing can be minted; `None` while a window lasts, and while nothing is known to be wrong.
-fn barren(status: &floe::Status) -> Option<String> {
+fn barren(status: &floe::Status, inside: bool) -> Option<String> {
     if let State::Stopped(cause) = &status.state {
-        return Some(format!("stopped: {cause}"));
+        return Some(match inside {
+            true => format!("stopped: {cause}"),
+            false => format!("stopped: {}", stopped("any name").detail),
+        });
     }
     // What is asked for first may be a kind without a time, or not.
     if let Some(cause) = status.clock.refused.as_ref().filter(|_| status.names.is_empty()) {
@@ -401,9 +438,10 @@ fn barren(status: &floe::Status) -> Option<String> {
     }
     // One that is not ready is there: where all are, each of them serves.
     let first = status.names.iter().find(|name| name.state != NameState::Ready)?;
+    let trouble = trouble(first, inside).unwrap_or_default();
     let cause = match &first.state {
-        NameState::Unavailable { since, cause } => format!("unavailable since {since}: {cause}"),
-        state => format!("{}: {}", word(state), trouble(state).unwrap_or_default()),
+        NameState::Unavailable { .. } => trouble,
+        state => format!("{}: {trouble}", word(state)),
     };
     Some(format!("no name can be minted from; `{}` is {cause}", first.name))
 }
@@ -438,15 +476,37 @@ fn word(state: &NameState) -> &'static str {
     }
 }
 
-fn trouble(state: &NameState) -> Option<String> {
-    match state {
-        NameState::Ready => None,
-        NameState::Unavailable { since, cause } => Some(format!("unavailable since {since}: {cause}")),
-        NameState::Exhausted(cause)
-        | NameState::ClockApart(cause)
-        | NameState::ClockRefused(cause)
-        | NameState::Stopped(cause) => Some(cause.clone()),
-    }
+fn trouble(status: &NameStatus, inside: bool) -> Option<String> {
+    Some(match &status.state {
+        NameState::Ready => return None,
+        NameState::Unavailable { since, cause } if inside => format!("unavailable since {since}: {cause}"),
+        NameState::Unavailable { since, .. } => format!("unavailable since {since} ({TOLD_MORE})"),
+        NameState::ClockApart(cause) | NameState::ClockRefused(cause) => cause.clone(),
+        NameState::Exhausted(cause) if inside || status.definition.kind() != Kind::Snowflake => cause.clone(),
+        NameState::Exhausted(_) => no_worker_id(&status.name),
+        NameState::Stopped(cause) if inside => cause.clone(),
+        NameState::Stopped(_) => stopped(&format!("`{}`", status.name)).detail,
+    })
+}
+
+/// What strangers are told of a snowflake name that is exhausted: which node holds a worker id is not for them.
+pub(super) fn no_worker_id(name: &floe::Name) -> String {
+    format!(
+        "`{name}` cannot be minted from: no worker id is free for this server, or the time bits of the layout are used up ({TOLD_MORE})"
+    )
+}
+
+/// What strangers are told of what is stopped.
+pub(super) fn stopped(what: &str) -> Refusal {
+    let detail =
+        format!("{what} is not minted from: that could repeat an ID, or the clock is wrong ({TOLD_MORE})");
+    Refusal::new(Status::Stopped, detail)
+}
+
+/// What strangers are told of a ledger that does not answer.
+pub(super) fn unavailable() -> Refusal {
+    let detail = format!("the ledger is unavailable: ask again ({TOLD_MORE})");
+    Refusal::for_now(Status::Unavailable, detail, super::RETRY)
 }
 
 #[cfg(test)]
@@ -494,12 +554,12 @@ mod tests {
             (NameState::Exhausted("its bits ran out".to_owned()), NameState::Stopped("moved".to_owned()));
         let ready = NameState::Ready;
 
-        assert_eq!(barren(&status(&[])), None, "nothing has been asked");
-        assert_eq!(barren(&status(&[(orders, ready.clone(), 0)])), None);
-        assert_eq!(barren(&status(&[(orders, over.clone(), 0), (segment, ready.clone(), 0)])), None);
-        assert_eq!(barren(&status(&[(orders, gone.clone(), 0), (segment, ready.clone(), 5)])), None);
+        assert_eq!(barren(&status(&[]), true), None, "nothing has been asked");
+        assert_eq!(barren(&status(&[(orders, ready.clone(), 0)]), true), None);
+        assert_eq!(barren(&status(&[(orders, over.clone(), 0), (segment, ready.clone(), 0)]), true), None);
+        assert_eq!(barren(&status(&[(orders, gone.clone(), 0), (segment, ready.clone(), 5)]), true), None);
 
-        let why = |status: &floe::Status| barren(status).unwrap_or_else(|| panic!("it is ready"));
+        let why = |status: &floe::Status| barren(status, true).unwrap_or_else(|| panic!("it is ready"));
         assert!(why(&status(&[(orders, over.clone(), 0)])).contains("`name-0` is exhausted: its bits"));
         assert!(why(&status(&[(orders, over.clone(), 0), (segment, stopped, 0)])).contains("exhausted"));
         // What has to ask a ledger that does not answer does not serve either.
@@ -508,7 +568,7 @@ mod tests {
         lost.slots = vec![window(0)];
         assert!(why(&lost).contains("no route"));
         lost.slots = vec![window(1)];
-        assert_eq!(barren(&lost), None, "a window lasts");
+        assert_eq!(barren(&lost, true), None, "a window lasts");
 
         // A window is of no use to a name that cannot mint in it, nor without the clock.
         let mut used_up = status(&[(orders, over, 0)]);
@@ -522,7 +582,7 @@ mod tests {
         // Numbers of a segment do not depend on the time.
         let mut mixed = status(&[(orders, went_back, 1000), (segment, ready, 5)]);
         mixed.clock.refused = Some("went back".to_owned());
-        assert_eq!(barren(&mixed), None);
+        assert_eq!(barren(&mixed, true), None);
         let mut unasked = status(&[]);
         unasked.clock.refused = Some("went back".to_owned());
         assert_eq!(why(&unasked), "the clock is refused: went back");
@@ -534,7 +594,7 @@ mod tests {
         let apart = NameState::ClockApart("an hour ahead".to_owned());
         let mut off = status(&[(orders, apart, 0)]);
         assert_eq!(clock_trouble(&off), None);
-        let why = barren(&off).unwrap_or_else(|| panic!("it is ready"));
+        let why = barren(&off, true).unwrap_or_else(|| panic!("it is ready"));
         assert!(why.contains("`name-0` is clock apart: an hour ahead"), "{why}");
         assert!(!is_stopped(&off, &off.names[0].name), "it passes");
         off.clock.apart = Some("an hour ahead".to_owned());

@@ -198,7 +198,10 @@ async fn what_was_sealed_with_an_older_key_opens_and_another_key_under_its_id_is
         format!("/v1/open/orders/{old}"),
     ] {
         let body = fourth.problem(&path, 500).await;
-        assert!(body["detail"].as_str().unwrap().contains("orders*1 is \"key check="), "{path}: {body}");
+        assert!(
+            body["detail"].as_str().unwrap().contains("the key with the id 1 of the name orders is not"),
+            "{path}: {body}"
+        );
     }
     assert_eq!(fourth.json("/v1/names/orders").await["state"], "stopped");
     fourth.stop().await.unwrap();

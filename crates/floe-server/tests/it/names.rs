@@ -387,3 +387,46 @@ async fn who_is_reached_from_other_machines_asks_for_the_first_number_by_default
         server.stop().await.unwrap();
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_are_no_text_become_no_name() {
+    let server = Server::standalone().await;
+    for path in [
+        "/v1/mint/%ff",
+        "/v1/mint/a%C3",
+        "/v1/names/%ff",
+        "/v1/inspect/7?name=%ff",
+        "/v1/open/%ff/x",
+        "/api/segment/get/%ff",
+        "/api/segment/get/a%C3.json",
+        "/api/snowflake/get/%ff",
+        "/ids?n=%ff",
+    ] {
+        let refused = server.get(path).await;
+        assert_eq!(refused.status(), 400, "{path}");
+        assert!(refused.text().await.unwrap().contains("is not UTF-8"), "{path}");
+    }
+    // tinyid's clients read nothing but 200.
+    let form = |url: &str, body: &'static str| {
+        let asked =
+            server.client.put(server.url(url)).header("content-type", "application/x-www-form-urlencoded");
+        asked.body(body).send()
+    };
+    let mut answers = Vec::new();
+    for query in ["bizType=%ff", "bizType=a%C3", "bizType=tickets&bizType=tickets"] {
+        answers.push(server.get(&format!("/tinyid/id/nextId?{query}")).await);
+        answers.push(server.get(&format!("/tinyid/id/nextSegmentId?{query}&batchSize=0")).await);
+    }
+    answers.push(form("/tinyid/id/nextId?bizType=tickets", "bizType=tickets").await.unwrap());
+    answers.push(form("/tinyid/id/nextId", "bizType=%ff").await.unwrap());
+    for answer in answers {
+        let (status, said) = (answer.status(), answer.text().await.unwrap());
+        assert_eq!(status, 200, "{said}");
+        assert!(said.contains("\"code\":6") && said.contains("can not find biztype:"), "{said}");
+    }
+    assert_eq!(server.json("/v1/names").await["names"].as_array().unwrap().len(), 0, "no name was made");
+    // What Spring puts together is found where it is there.
+    assert_eq!(server.text("/tinyid/id/nextIdSimple?bizType=tickets%2Ctickets").await, "1");
+    assert_eq!(server.text("/tinyid/id/nextIdSimple?bizType=tickets&bizType=tickets").await, "2");
+    server.stop().await.unwrap();
+}

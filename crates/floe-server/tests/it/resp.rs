@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
+use floe_server::NewToken;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::harness::{Server, say};
+use crate::harness::{Server, say, until};
 
 const NAMES: &str = "[[name]]\nname = 'visits'\nkind = 'counter'\n[[name]]\nname = 'tickets'\nkind = 'segment'\nincrement = 2\noffset = 1\n\
     [[name]]\nname = 'orders'\nkind = 'snowflake'\nlayout = 'twitter'\n\
@@ -128,15 +129,97 @@ async fn what_would_choose_or_repeat_a_number_is_refused_with_the_reason() {
         let said = answers(&server, &[asked]).await.join(" ");
         assert!(said.starts_with(begins) && said.contains(says), "{asked}: {said}");
     }
-    // Word for word, since libraries compare all of it.
-    assert_eq!(
-        answers(&server, &["AUTH secret"]).await,
-        [
-            "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
-        ]
-    );
     assert_eq!(answers(&server, &["INCR visits", "EXISTS orders nobody"]).await, [":1", ":1"]);
     server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_tokens_a_login_is_answered_as_by_redis_without_a_password() {
+    let server = Server::of(NAMES).await;
+    // Word for word what Redis 7.0.15 says, since libraries compare all of it.
+    const NO_PASSWORD: &str = "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?";
+    const NO_USER: &str = "-WRONGPASS invalid username-password pair or user is disabled.";
+    for (asked, answer) in [
+        ("AUTH secret", NO_PASSWORD),
+        ("AUTH default", NO_PASSWORD),
+        ("AUTH default secret", "+OK"),
+        ("AUTH other secret", NO_USER),
+        ("AUTH DEFAULT secret", NO_USER),
+        ("AUTH", "-ERR wrong number of arguments for 'auth' command"),
+        ("HELLO 2 AUTH default secret", "*14"),
+        ("HELLO 3 AUTH default secret", "%7"),
+        ("HELLO 2 AUTH other secret", NO_USER),
+        ("HELLO 3 AUTH default", "-ERR Syntax error in HELLO option 'AUTH'"),
+        ("HELLO 2 AUTH", "-ERR Syntax error in HELLO option 'AUTH'"),
+    ] {
+        assert_eq!(answers(&server, &[asked]).await[0], answer, "{asked}");
+    }
+    let said = answers(&server, &["AUTH default secret", "INCR visits"]).await;
+    assert_eq!(said, ["+OK", ":1"]);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_no_first_number_is_not_made_by_setting_one() {
+    let token = NewToken::random("app", "*").unwrap();
+    let names = "[[name]]\nname = 's-*'\nkind = 'snowflake'\nlayout = 'twitter'\n[[name]]\nname = 'u-*'\nkind = 'ulid'\n";
+    let server = Server::of(&format!("{names}{}", token.toml())).await;
+    let auth = format!("AUTH {}", token.secret());
+    for set in ["SETNX s-1 0", "SET s-1 0 NX", "SETNX u-1 0"] {
+        let said = answers(&server, &[&auth, set, "EXISTS s-1 u-1"]).await;
+        assert!(said[1].starts_with("-WRONGTYPE"), "{set}: {said:?}");
+        assert_eq!(said[2], ":0", "{set} has made the name");
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_names_the_name_and_never_the_ledgers_key() {
+    let names = "[[name]]\nname = 'seg'\nkind = 'segment'\n[[name]]\nname = 'inc'\nkind = 'counter'\n";
+    let server = Server::of(names).await;
+    for name in ["seg", "inc"] {
+        let set = format!("SETNX {name} 9223372036854775804");
+        assert_eq!(answers(&server, &[&set]).await, [":1"]);
+        let last = until("the name to be used up", || async {
+            let said = answers(&server, &[&format!("INCR {name}")]).await;
+            said[0].starts_with("-OVERFLOW").then(|| said[0].clone())
+        })
+        .await;
+        assert!(last.contains(name) && !last.contains("n/"), "{last}");
+    }
+    // The record of a name that was minted from is deleted.
+    let counter = "[[name]]\nname = 'gone'\nkind = 'counter'\n";
+    let server = Server::of(counter).await;
+    assert_eq!(answers(&server, &["INCR gone"]).await, [":1"]);
+    let ledger = rusqlite::Connection::open(server.directory.path().join("data/floe.db")).unwrap();
+    ledger.execute("DELETE FROM mark WHERE key = 'n/gone'", ()).unwrap();
+    let said = answers(&server, &["INCR gone"]).await;
+    assert!(said[0].contains("the record of `gone` is missing"), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_inspects_a_name_that_is_not_there_is_told_how_it_comes_to_be() {
+    for (names, how) in [
+        (
+            "new_names = 'ask for first'\n[[name]]\nname = 'n*'\nkind = 'segment'\n",
+            "first number is told: set first = N",
+        ),
+        (
+            "new_names = 'ask for first'\n[[name]]\nname = 'n*'\nkind = 'counter'\n",
+            "floe marks raise n8 --kind counter",
+        ),
+        (
+            "new_names = 'ask for first'\n[[name]]\nname = 'n*'\nkind = 'counter'\nfirst = 7\n",
+            "first minted from",
+        ),
+        ("new_names = 'refuse'\n[[name]]\nname = 'n*'\nkind = 'ulid'\n", "this server makes none"),
+        ("[[name]]\nname = 'n*'\nkind = 'counter'\n", "first minted from"),
+    ] {
+        let server = Server::of(names).await;
+        let said = answers(&server, &["INSPECT 5 n8"]).await.join(" ");
+        assert!(said.starts_with("-NOKEY") && said.contains(how), "{names}: {said}");
+        server.stop().await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -86,6 +86,10 @@ async fn errors_are_status_200_with_the_originals_codes_or_nothing() {
     // An error that floe alone has says so in floe's words, where operators look.
     let response = server.get("/id/nextId?bizType=orders").await;
     assert!(response.headers()["floe-detail"].to_str().unwrap().contains("snowflake"));
+    let response = server.get("/id/nextId?bizType=it's").await;
+    assert!(response.headers()["floe-detail"].to_str().unwrap().contains("`it's`"), "{response:?}");
+    let response = server.get("/id/nextId?bizType=%E7%94%A8").await;
+    assert!(response.headers()["floe-detail"].to_str().unwrap().contains("`\\u{7528}`"), "{response:?}");
     server.stop().await.unwrap();
 }
 

@@ -166,7 +166,7 @@ impl Refill {
     fn used_up(&mut self) {
         self.wanted = None;
         let last = self.numbers.increment * (self.numbers.end - 1) + self.numbers.offset;
-        let text = format!("{} is used up: its last number is {last}. Bind a new name", self.key);
+        let text = format!("{} is used up: its last number is {last}. Bind a new name", self.key.subject());
         self.numbers.line.set_trouble(Some(Trouble::Exhausted(text)));
     }
 

@@ -122,8 +122,8 @@ impl Tally {
         self.period = self.period.max(current);
         if shape.date().date_of(self.period).is_none() {
             return Err(MintError::Stopped(format!(
-                "the mark of {} lies past the year {}, where no date can be written as {}: it was raised too far. Bind a new name",
-                Key::name(&self.name),
+                "the mark of `{}` lies past the year {}, where no date can be written as {}: it was raised too far. Bind a new name",
+                self.name,
                 shape.date().years().end(),
                 shape.date()
             )));
@@ -188,8 +188,8 @@ impl Tally {
                 if end.checked_sub(start) != Some(callers.iter().map(|ticket| ticket.count).sum()) {
                     self.give_up(callers);
                     return self.stop(&format!(
-                        "the ledger answered [{start}, {end}) for {}, which is not what it was asked for: it is not fit for use",
-                        Key::name(&self.name)
+                        "the ledger answered [{start}, {end}) for `{}`, which is not what it was asked for: it is not fit for use",
+                        self.name
                     ));
                 }
                 self.last_end = end;

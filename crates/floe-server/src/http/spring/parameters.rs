@@ -1,5 +1,7 @@
 //! The parameters of a request, as Tomcat and Spring gather them from its query, its form and its multipart body.
 
+use std::borrow::Cow;
+
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, Method, Response, StatusCode};
@@ -8,7 +10,21 @@ use axum::response::IntoResponse;
 use super::{Asked, body_type};
 
 /// Names and values, in the order in which they came.
-pub(in crate::http) struct Parameters(Vec<(String, String)>);
+pub(in crate::http) struct Parameters(Vec<(String, Value)>);
+
+/// A value, and whether it is no UTF-8, so that the text is not what was sent.
+#[derive(PartialEq, Debug)]
+struct Value {
+    text: String,
+    garbled: bool,
+}
+
+impl Value {
+    fn of(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        Self { garbled: matches!(text, Cow::Owned(_)), text: text.into_owned() }
+    }
+}
 
 impl<S: Send + Sync> FromRequest<S> for Parameters {
     type Rejection = Response<Body>;
@@ -38,23 +54,34 @@ impl Parameters {
 
     /// The values of a name, with commas between them.
     pub(in crate::http) fn text(&self, name: &str) -> Option<String> {
-        let values: Vec<&str> = self.values(name).collect();
+        let values: Vec<&str> = self.values(name).map(|value| value.text.as_str()).collect();
         (!values.is_empty()).then(|| values.join(","))
     }
 
     /// The first value of a name, and whether there are more.
     pub(in crate::http) fn first(&self, name: &str) -> Option<(&str, bool)> {
         let mut values = self.values(name);
-        Some((values.next()?, values.next().is_some()))
+        Some((&values.next()?.text, values.next().is_some()))
     }
 
-    fn values(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.as_str())
+    /// Whether all of [`text`](Self::text) was sent so: as one value, in UTF-8.
+    pub(in crate::http) fn is_one(&self, name: &str) -> bool {
+        let mut values = self.values(name);
+        values.next().is_none_or(|value| !value.garbled) && values.next().is_none()
+    }
+
+    /// Whether one of the values is no UTF-8.
+    pub(in crate::http) fn is_garbled(&self, name: &str) -> bool {
+        self.values(name).any(|value| value.garbled)
+    }
+
+    fn values(&self, name: &str) -> impl Iterator<Item = &Value> {
+        self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| value)
     }
 }
 
 /// Reads `a=1&b=2`. What is not percent-encoded as it should be is left out.
-fn pairs(text: &[u8], all: &mut Vec<(String, String)>) {
+fn pairs(text: &[u8], all: &mut Vec<(String, Value)>) {
     for pair in text.split(|byte| *byte == b'&') {
         let (name, value) = match pair.iter().position(|byte| *byte == b'=') {
             Some(at) => (pair.get(..at), pair.get(at + 1..)),
@@ -62,14 +89,14 @@ fn pairs(text: &[u8], all: &mut Vec<(String, String)>) {
         };
         let decoded = (decode(name.unwrap_or_default()), decode(value.unwrap_or_default()));
         if let (Some(name), Some(value)) = decoded
-            && !name.is_empty()
+            && !name.text.is_empty()
         {
-            all.push((name, value));
+            all.push((name.text, value));
         }
     }
 }
 
-fn decode(text: &[u8]) -> Option<String> {
+fn decode(text: &[u8]) -> Option<Value> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.iter();
     while let Some(&byte) = rest.next() {
@@ -82,11 +109,11 @@ fn decode(text: &[u8]) -> Option<String> {
             byte => byte,
         });
     }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    Some(Value::of(&bytes))
 }
 
 /// Reads the fields of a multipart body, files left out.
-fn parts(media: &str, body: &[u8], all: &mut Vec<(String, String)>) {
+fn parts(media: &str, body: &[u8], all: &mut Vec<(String, Value)>) {
     // RFC 2046, section 5.1.1, allows no longer one, and each byte is held against it.
     let boundary = attribute(media, "boundary").filter(|boundary| boundary.len() <= 70);
     let Some(boundary) = boundary else { return };
@@ -108,7 +135,7 @@ fn parts(media: &str, body: &[u8], all: &mut Vec<(String, String)>) {
         });
         let Some(disposition) = disposition else { continue };
         if let (Some(name), None) = (attribute(disposition, "name"), attribute(disposition, "filename")) {
-            all.push((name, String::from_utf8_lossy(value).into_owned()));
+            all.push((name, Value::of(value)));
         }
     }
 }
@@ -145,7 +172,7 @@ mod tests {
         let mut all = Vec::new();
         let body = b"--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x\r\ncontent-disposition: form-data; name=b; filename=\"c\"\r\n\r\n2\r\n--x\r\nContent-Type: text/plain\r\nContent-Disposition: form-data; name=\"d\"\r\n\r\n\r\n--x--\r\n";
         parts("multipart/form-data; boundary=x", body, &mut all);
-        assert_eq!(all, [("a".to_owned(), "1".to_owned()), ("d".to_owned(), String::new())]);
+        assert_eq!(all, [("a".to_owned(), Value::of(b"1")), ("d".to_owned(), Value::of(b""))]);
         let mut none = Vec::new();
         let long = format!("multipart/form-data; boundary={}", "x".repeat(71));
         for media in ["multipart/form-data", "multipart/form-data; boundary=\"\"", long.as_str()] {

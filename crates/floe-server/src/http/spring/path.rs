@@ -18,6 +18,8 @@ pub(super) enum Target {
         whole: Option<String>,
         /// What stands behind the last dot.
         extension: Option<String>,
+        /// Whether the path is no UTF-8 under its percent-encoding: then its key is no name.
+        garbled: bool,
     },
     /// A path of the original's under which there is nothing.
     NotFound,
@@ -51,8 +53,8 @@ pub(super) fn target(uri: &Uri) -> Option<Target> {
     if !may_be_theirs(raw) {
         return None;
     }
-    let found = decoded(raw).and_then(|path| Some((normal(&path)?, path)));
-    let Some((normal, path)) = found else {
+    let found = decoded(raw).and_then(|decoded| Some((normal(&decoded.0)?, decoded)));
+    let Some((normal, (path, is_garbled))) = found else {
         // It cannot be told what it would have been, save by how it begins.
         return (is_theirs(&lenient(raw)) || leaves_root(raw)).then_some(Target::Bad);
     };
@@ -67,7 +69,12 @@ pub(super) fn target(uri: &Uri) -> Option<Target> {
         }
     };
     let target = match found {
-        Some(found) => found,
+        Some(mut found) => {
+            if let Target::Call { garbled, .. } = &mut found {
+                *garbled = is_garbled;
+            }
+            found
+        }
         None if is_theirs(&normal) => Target::NotFound,
         None => return None,
     };
@@ -106,8 +113,8 @@ fn leaves_root(raw: &str) -> bool {
     normal(&lenient(raw)).is_none()
 }
 
-/// Tomcat's first steps: parameters cut, the rest decoded.
-fn decoded(raw: &str) -> Option<String> {
+/// Tomcat's first steps: parameters cut, the rest decoded; and whether that lost something.
+fn decoded(raw: &str) -> Option<(String, bool)> {
     let path = without_parameters(raw);
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -129,7 +136,9 @@ fn decoded(raw: &str) -> Option<String> {
     if !bytes.starts_with(b"/") || bytes.iter().any(|byte| matches!(byte, 0 | b'\\')) {
         return None;
     }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8_lossy(&bytes);
+    let is_garbled = matches!(text, Cow::Owned(_));
+    Some((text.into_owned(), is_garbled))
 }
 
 /// What stands behind a `;`, up to the next slash, is a parameter of that part of the path.
@@ -205,7 +214,7 @@ fn keyed(route: &'static str, rest: &str) -> Target {
         _ => (name, None),
     };
     let whole = extension.is_some().then(|| name.to_owned());
-    Target::Call { route, mints: true, key: key.to_owned(), whole, extension }
+    Target::Call { route, mints: true, key: key.to_owned(), whole, extension, garbled: false }
 }
 
 /// What `call`, `call.*` and `call/` match.
@@ -216,7 +225,7 @@ fn fixed(path: &str, call: &str, route: &'static str, mints: bool) -> Option<Tar
         rest => Some(rest.strip_prefix('.').filter(|rest| !rest.contains('/'))?),
     };
     let extension = extension.map(|all| all.rsplit('.').next().unwrap_or(all).to_owned());
-    Some(Target::Call { route, mints, key: String::new(), whole: None, extension })
+    Some(Target::Call { route, mints, key: String::new(), whole: None, extension, garbled: false })
 }
 
 #[cfg(test)]

@@ -288,7 +288,7 @@ fn a_mark_past_the_calendar_is_refused() {
     );
     ledger.raise(&Key::name(&name), (last + 1) << 40).unwrap();
     let Err(MintError::Stopped(text)) = mint(&mut rig, &name, 1) else { panic!("a date repeats") };
-    assert!(text.contains("9999") && text.contains("n/invoice"), "{text}");
+    assert!(text.contains("9999") && text.contains("`invoice`"), "{text}");
 }
 
 #[test]

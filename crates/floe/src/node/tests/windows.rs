@@ -294,7 +294,7 @@ fn a_mark_below_what_was_held_stops_the_slot_for_ever() {
     rig.settle();
     let Mint::Empty(Some(MintError::Stopped(text))) = rig.mint(&stream) else { panic!("it mints on") };
     assert!(
-        text.contains("went backwards") && text.contains(key.as_str()) && text.contains("marks raise"),
+        text.contains("went backwards") && text.contains(&key.subject()) && text.contains("marks raise"),
         "{text}"
     );
     assert!(text.contains(&held_to.to_string()), "{text}");

@@ -1,0 +1,163 @@
+//! What each wire tells of a ledger that is away: all of it to clients on the server's machine, and nothing to strangers of
+//! where the ledger is. Only here can a call come from another machine, wherever the tests run.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header;
+use http_body_util::BodyExt;
+use tokio::time::Instant;
+use tower::ServiceExt;
+
+use crate::access::{Caller, Origin};
+use crate::awaited::Awaited;
+use crate::config::{Config, NewToken};
+use crate::memcached::{Binary, Text};
+use crate::metrics::Metrics;
+use crate::mysql::{Mysql, Tls};
+use crate::resp::Resp;
+use crate::service::Service;
+use crate::session::Session;
+use crate::thrift::Thrift;
+use crate::{http, server};
+
+/// Where the ledger is, and what its client says of it.
+const SECRETS: [&str; 6] = ["redis", "127.0.0.1", ":1/", "clerk", "/7", "refused"];
+
+/// A server whose ledger is away.
+struct Away {
+    service: Arc<Service>,
+    router: Router,
+    config: Arc<Config>,
+}
+
+impl Away {
+    async fn with(tokens: &str) -> Self {
+        let text = format!(
+            "realm = 'r'\nledger = 'redis://clerk@127.0.0.1:1/7'\nlimits = {{ max_wait = '200ms' }}\n\
+             default_names = {{ thrift = 'flakes', katsubushi = 'flakes' }}\n\
+             [[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'tickets'\nkind = 'segment'\n\
+             [[name]]\nname = 'flakes'\nkind = 'snowflake'\nlayout = 'twitter'\n{tokens}"
+        );
+        let config = Arc::new(Config::parse(&text, "floe.toml".as_ref()).unwrap());
+        let metrics = Arc::new(Metrics::new(10));
+        let awaited = Awaited::begin(&config);
+        awaited.tried().await;
+        let (ledger, settings) = (awaited.clone(), Arc::clone(&config));
+        let opened = tokio::task::spawn_blocking(move || server::open(ledger, &settings)).await;
+        let service = Service::new(&config, opened.unwrap().unwrap(), metrics, awaited);
+        let router = http::router(Arc::clone(&service), &config.limits);
+        Self { service, router, config }
+    }
+
+    fn from(&self, peer: &str, local: bool) -> Origin {
+        let _ = self;
+        Origin { protocol: "a test", peer: Some(peer.parse().unwrap()), local }
+    }
+
+    async fn ask(&self, origin: Origin, token: Option<&str>, path: &str, grpc: &[u8]) -> String {
+        let mut request = Request::builder().uri(path);
+        if let Some(token) = token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        if !grpc.is_empty() {
+            request = request.method("POST").header(header::CONTENT_TYPE, "application/grpc");
+        }
+        let mut request = request.header(header::HOST, "x").body(Body::from(grpc.to_vec())).unwrap();
+        request.extensions_mut().insert(self.service.access().unknown().from(origin));
+        http::recognise(&mut request);
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        format!("{path}: {head:?} {}", body.escape_ascii())
+    }
+
+    async fn say(&self, mut session: impl Session, words: &[u8]) -> String {
+        let mut output = Vec::new();
+        session.serve(words, &mut output, Instant::now()).await;
+        output.escape_ascii().to_string()
+    }
+
+    /// What each wire says to a client there, which shows this token over HTTP.
+    async fn all(&self, origin: Origin, token: Option<&str>) -> Vec<String> {
+        let mut said = Vec::new();
+        for path in [
+            "/readyz",
+            "/v1/mint/orders",
+            "/v1/mint/tickets",
+            "/v1/mint/flakes",
+            "/v1/names",
+            "/v1/names/orders",
+            "/v1/slots",
+            "/v1/inspect/9?name=orders",
+            "/api/segment/get/tickets",
+            "/api/snowflake/get/flakes",
+            "/id/nextId?bizType=tickets",
+            "/db",
+            "/id",
+        ] {
+            said.push(self.ask(origin, token, path, b"").await);
+        }
+        let mint = b"\0\0\0\0\x08\n\x06orders";
+        said.push(self.ask(origin, token, "/floe.v1.Ids/Mint", mint).await);
+        if token.is_some() {
+            return said;
+        }
+        let (service, limits) = (&self.service, &self.config.limits);
+        let caller = || -> Caller { service.access().unknown().from(origin) };
+        let resp = || Resp::new(service, caller(), limits, 1, true);
+        for command in ["INCR orders", "MINT tickets", "GET orders", "EXISTS orders", "SETNX tickets 5"] {
+            said.push(self.say(resp(), format!("{command}\r\n").as_bytes()).await);
+        }
+        said.push(self.say(Text::new(service, caller(), limits), b"get orders\r\n").await);
+        let mut get = vec![0x80, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 6];
+        get.extend([[0; 12].as_slice(), b"orders"].concat());
+        said.push(self.say(Binary::new(service, caller(), limits), &get).await);
+        let call = b"\x80\x01\0\x01\0\0\0\x06get_id\0\0\0\x07\x0b\0\x01\0\0\0\x03app\0";
+        said.push(self.say(Thrift::new(service, caller()), call).await);
+        for query in ["REPLACE INTO orders (stub) VALUES ('a')", "ALTER TABLE tickets AUTO_INCREMENT = 9"] {
+            let mut mysql = Mysql::new(service, Tls::None, limits, 1, [7; 20]);
+            mysql.comes_from(origin);
+            let mut login = b"\x22\0\0\x01\x00\x82\0\0\0\0\0\x01\x21".to_vec();
+            login.extend([0; 23]);
+            login.extend(b"a\0\0");
+            login[0] = u8::try_from(login.len() - 4).unwrap();
+            login.extend([u8::try_from(query.len() + 1).unwrap(), 0, 0, 0, 3]);
+            login.extend(query.bytes());
+            said.push(self.say(mysql, &login).await);
+        }
+        said
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_not_told_where_the_ledger_is_and_this_machine_is() {
+    let away = Away::with("").await;
+    for said in away.all(away.from("192.0.2.7:9000", false), None).await {
+        for secret in SECRETS {
+            assert!(!said.contains(secret), "{secret}: {said}");
+        }
+        assert!(said.contains("ledger"), "the cause is told: {said}");
+    }
+    for said in away.all(away.from("127.0.0.1:9000", true), None).await {
+        assert!(said.contains("127.0.0.1:1"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_for_every_name_is_told_where_the_ledger_is_and_one_for_some_is_not() {
+    let (all, some) = (NewToken::random("all", "*").unwrap(), NewToken::random("some", "orders").unwrap());
+    let away = Away::with(&format!("{}{}", all.toml(), some.toml())).await;
+    let far = away.from("192.0.2.7:9000", false);
+    for said in away.all(far, Some(all.secret())).await {
+        assert!(said.contains("127.0.0.1:1"), "{said}");
+    }
+    for said in away.all(far, Some(some.secret())).await {
+        for secret in SECRETS {
+            assert!(!said.contains(secret), "{secret}: {said}");
+        }
+    }
+}
