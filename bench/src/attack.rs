@@ -292,10 +292,10 @@ async fn hostile(from: SocketAddr, target: SocketAddr, says: Arc<[u8]>, beat: &'
         if let Ok(Ok(mut stream)) = timeout(Duration::from_secs(5), connect()).await {
             // A server that takes no more of it has had enough of it.
             let said = timeout(Duration::from_secs(3), stream.write_all(&says)).await;
-            while !matches!(said, Ok(Err(_))) {
+            if !matches!(said, Ok(Err(_))) {
                 sleep(BEAT).await;
-                if is_closed(&stream, beat) {
-                    break;
+                while !is_closed(&stream, beat) {
+                    sleep(BEAT).await;
                 }
             }
         }

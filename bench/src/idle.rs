@@ -32,7 +32,7 @@ pub(crate) fn report(binary: &Path) -> Result<bool> {
     for (way, said) in WAYS {
         let subject = Subject::start(
             binary,
-            &format!("connections = {0}\nconnections_per_address = {0}", CONNECTIONS + 100),
+            &format!("connections = {0}\nconnections_per_address = {0}\nmemory = '512MB'", CONNECTIONS + 100),
         )?;
         let mut clients = Vec::new();
         for _ in 0..CONNECTIONS {

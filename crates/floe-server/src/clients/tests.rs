@@ -7,6 +7,9 @@ fn clients(limits: Limits) -> Arc<Clients> {
     clients
 }
 
+/// `limits.memory` of which 1 MiB is handed out.
+const MEMORY: usize = (1 << 22) / 3;
+
 /// As if what is held for a connection had waited since then.
 fn waits_since(place: &Place, since: u64) {
     for part in place.client().parts.lock().unwrap().values_mut() {
@@ -76,15 +79,18 @@ fn a_token_has_its_share_of_the_connections() {
     assert_eq!(shows(2, "shop"), Err(Status::Busy));
     assert!(shows(2, "other").is_ok());
     drop(busy);
-    // As if it had been idle for long.
-    clients.crowd().tokens.insert("shop".into(), 2);
+    // As if the second had been idle for long.
+    places[1].client().touched.store(now - 2 * SECOND, Ordering::Relaxed);
+    assert!(shows(3, "shop").is_ok());
+    let ended: Vec<_> = places.iter().map(|place| place.client().is_ended()).collect();
+    assert_eq!(ended, [false, true, false, false]);
     drop(places);
     assert!(clients.crowd().tokens.is_empty());
 }
 
 #[tokio::test]
 async fn memory_is_bounded_and_whoever_is_stuck_longest_is_closed_first() {
-    let clients = clients(Limits { memory: 1 << 20, ..Limits::default() });
+    let clients = clients(Limits { memory: MEMORY, ..Limits::default() });
     let [slow, slower, honest] = [1, 2, 3].map(|last| clients.admit(ip(last)).unwrap());
     let first = slower.client().hold(440 << 10).await.unwrap();
     waits_since(&slower, 1);
@@ -111,7 +117,7 @@ async fn memory_is_bounded_and_whoever_is_stuck_longest_is_closed_first() {
 
 #[tokio::test]
 async fn a_client_is_refused_what_it_holds_itself() {
-    let clients = clients(Limits { memory: 1 << 20, ..Limits::default() });
+    let clients = clients(Limits { memory: MEMORY, ..Limits::default() });
     let place = clients.admit(ip(1)).unwrap();
     let held = place.client().hold(800 << 10).await.unwrap();
     waits_since(&place, 1);
@@ -123,7 +129,7 @@ async fn a_client_is_refused_what_it_holds_itself() {
 
 #[tokio::test]
 async fn what_a_client_takes_a_part_of_is_not_stuck() {
-    let clients = clients(Limits { memory: 1 << 20, ..Limits::default() });
+    let clients = clients(Limits { memory: MEMORY, ..Limits::default() });
     let [reads, waits] = [1, 2].map(|last| clients.admit(ip(last)).unwrap());
     let held = reads.client().hold(400 << 10).await.unwrap();
     waits_since(&reads, 1);

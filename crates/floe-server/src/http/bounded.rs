@@ -74,14 +74,14 @@ mod tests {
     use http_body_util::BodyExt;
 
     use super::*;
-    use crate::clients::{Address, Clients};
+    use crate::clients::{Address, Clients, handed_out};
     use crate::config::Limits;
     use crate::metrics::Metrics;
 
     #[tokio::test]
     async fn what_all_bodies_hold_together_is_bounded_and_given_back() {
         const MEMORY: usize = 64 << 20;
-        const MOST: usize = MEMORY / 8 * 7;
+        const MOST: usize = handed_out(MEMORY) / 8 * 7;
         let limits = Limits { memory: MEMORY, ..Limits::default() };
         let clients = Clients::new(&limits, Arc::new(Metrics::new(1)));
         let place = clients.admit(Address::Local).unwrap();
