@@ -153,7 +153,7 @@ impl Listeners {
                 Err(_) => {
                     self.front.metrics.turned_away.inc();
                     if let Ok(place) = Arc::clone(&self.front.doorstep).try_acquire_owned() {
-                        connections.spawn(turn_away(stream, door.spoken, place));
+                        connections.spawn(turn_away(stream, door.spoken, date_line(&served.service), place));
                     }
                 }
             }
@@ -226,7 +226,7 @@ impl Front {
             }
             (_, Some(tls)) if exposed && !tls.plain() => {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
-                self.part(&mut stream, without_tls(protocol)).await
+                self.part(&mut stream, &without_tls(protocol, &date_line(&served.service))).await
             }
             _ => self.speak(protocol, stream, access.unknown().from(origin), spoken, served, ending).await,
         }
@@ -366,7 +366,7 @@ impl Front {
                     session::run(&mut stream, &mut plain, &self.limits, others).await?
                 };
                 let Some(left) = left else { return Ok(()) };
-                self.by_hyper(Rewound::new(left, stream), served.router, caller, ending).await
+                self.by_hyper(Rewound::new(left, stream), served, caller, ending).await
             }
             Protocol::Resp => {
                 let shared = spoken == Spoken::Any;
@@ -398,12 +398,12 @@ impl Front {
     fn by_hyper<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
         stream: S,
-        router: Router,
+        served: Served,
         caller: Caller,
         ending: Watcher,
     ) -> BoxFuture<'static, io::Result<()>> {
-        let (guard, busy) = Guard::new(stream, &self.limits);
-        let service = busy.around(Introduced { router: TowerToHyperService::new(router), caller });
+        let (guard, busy) = Guard::new(stream, &self.limits, served.service);
+        let service = busy.around(Introduced { router: TowerToHyperService::new(served.router), caller });
         let builder = self.builder();
         let connection = builder.serve_connection(TokioIo::new(guard), service).into_owned();
         Box::pin(ending.watch(connection).map_err(io::Error::other))
@@ -458,23 +458,30 @@ impl hyper::service::Service<Request<Incoming>> for Introduced {
 }
 
 /// What a client hears that should have used TLS; nothing where its protocol has no error before a request.
-fn without_tls(protocol: Protocol) -> &'static [u8] {
+fn without_tls(protocol: Protocol, date: &str) -> Vec<u8> {
     match protocol {
-        Protocol::Http => {
-            b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: 35\r\n\r\nthis port takes TLS: ask by https.\n"
-        }
-        Protocol::Resp => b"-ERR this port takes TLS: connect with it\r\n",
-        Protocol::MemcachedText => b"SERVER_ERROR this port takes TLS: connect with it\r\n",
-        Protocol::MemcachedBinary | Protocol::Thrift | Protocol::Mysql | Protocol::Tls => b"",
+        Protocol::Http => format!(
+            "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: 35\r\n{date}\r\nthis port takes TLS: ask by https.\n"
+        )
+        .into_bytes(),
+        Protocol::Resp => b"-ERR this port takes TLS: connect with it\r\n".to_vec(),
+        Protocol::MemcachedText => b"SERVER_ERROR this port takes TLS: connect with it\r\n".to_vec(),
+        Protocol::MemcachedBinary | Protocol::Thrift | Protocol::Mysql | Protocol::Tls => Vec::new(),
     }
+}
+
+/// The header with the date, for answers that are written here.
+fn date_line(service: &Service) -> String {
+    let (_, date) = service.date(Instant::now());
+    date.map_or_else(String::new, |date| format!("date: {}\r\n", String::from_utf8_lossy(&date)))
 }
 
 /// Tells a client that there is no place, and waits for it to have read that: closing at once would take the answer
 /// back from a client that is still sending.
-async fn turn_away(mut stream: Stream, spoken: Spoken, _place: OwnedSemaphorePermit) {
+async fn turn_away(mut stream: Stream, spoken: Spoken, date: String, _place: OwnedSemaphorePermit) {
     const WHY: &str = "all connections are taken (limits.connections): try again";
     let answer = match spoken {
-        Spoken::Any | Spoken::Http => no_place(),
+        Spoken::Any | Spoken::Http => no_place(&date),
         Spoken::Resp => format!("-TRYAGAIN {WHY}\r\n").into(),
         Spoken::Memcached => format!("SERVER_ERROR busy: {WHY}\r\n").into(),
         Spoken::Thrift => Vec::new(),
@@ -492,10 +499,10 @@ async fn turn_away(mut stream: Stream, spoken: Spoken, _place: OwnedSemaphorePer
 }
 
 /// The answer of HTTP, which most clients speak, or show to whoever reads their log.
-fn no_place() -> Vec<u8> {
+fn no_place(date: &str) -> Vec<u8> {
     let body = r#"{"type":"/problems/busy","title":"Busy","status":503,"detail":"all connections are taken (limits.connections): try again","instance":"/"}"#;
     format!(
-        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\r\n{body}",
+        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n{date}\r\n{body}",
         body.len()
     )
     .into_bytes()
