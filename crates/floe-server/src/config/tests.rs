@@ -838,6 +838,37 @@ fn what_is_missing_hides_no_other_mistake() {
 }
 
 #[test]
+fn what_several_settings_are_wrong_with_together_has_its_line() {
+    let name = |name: &str, layout: &str| {
+        format!("[[name]]\nname = \"{name}\"\nkind = \"snowflake\"\nlayout = \"{layout}\"\n")
+    };
+    let text = format!(
+        "realm = \"r\"\nlisten = [\"0.0.0.0:7600\"]\nclock = {{ wait = \"10s\" }}\n[limits]\nrequest_timeout = \"1s\"\n{}{}{}",
+        name("a", "twitter"),
+        name("past", "baidu"),
+        name("later", "time:41 worker:10 sequence:12 tick=1ms epoch=2090-01-01T00:00:00Z")
+    );
+    let found = checked(&text);
+    for (line, part) in [
+        (":2:10: ", "listen: 0.0.0.0:7600 is reachable"),
+        (":3:18: ", "clock.wait"),
+        (":5:19: ", "limits.request_timeout"),
+        (":11:8: ", "name `past`: its layout's time bits"),
+        (":15:8: ", "name `later`"),
+    ] {
+        let told = found
+            .iter()
+            .find(|problem| problem.contains(part))
+            .unwrap_or_else(|| panic!("{part}: {found:#?}"));
+        assert!(told.contains(line), "{told} is not at {line}");
+    }
+    assert_eq!(found.len(), 5, "{found:#?}");
+    // A name that is listed twice is told of once, whatever else differs.
+    let twice = format!("{}[[name]]\nname = \"a\"\nkind = \"counter\"\n", name("a", "twitter"));
+    all_told(&format!("realm = \"r\"\n{twice}"), &["`a` is listed already"]);
+}
+
+#[test]
 fn what_only_follows_from_a_mistake_is_not_told() {
     // With the token that could not be read, and with the setting that was meant, nothing would be wrong here.
     for text in [
