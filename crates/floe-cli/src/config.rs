@@ -4,11 +4,12 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-use floe::ledger::Ledger;
+use floe::ledger::{Key, Ledger};
 use floe_server::Config;
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
+use crate::marks;
 use crate::names;
 use crate::place;
 use crate::table::print;
@@ -40,9 +41,13 @@ fn against_ledger(config: &Config, file: &Path) -> Outcome {
     }
     let stored = config.open_existing_ledger().map_err(Failure::new).and_then(|ledger| {
         let names = names::stored(&*ledger)?;
-        Ok((names, ledger.describe()))
+        let marks = match config.names.iter().any(|settings| settings.first.is_some()) {
+            true => marks::marks(&*ledger)?,
+            false => Vec::new(),
+        };
+        Ok((names, marks, ledger.describe()))
     });
-    let (stored, ledger) = match stored {
+    let (stored, marks, ledger) = match stored {
         Ok(found) => found,
         Err(why) => {
             anstream::eprintln!("note: the names were not compared with the ledger: {}", why.cause());
@@ -50,6 +55,20 @@ fn against_ledger(config: &Config, file: &Path) -> Outcome {
         }
     };
     let rules = config.rules();
+    for (key, mark) in marks {
+        let Some(name) = key.strip_prefix(Key::NAMES) else { continue };
+        let Some(settings) = rules(name) else { continue };
+        // What a server warns of when it starts.
+        if let Some(first) = settings.first
+            && let Some(position) = settings.definition.position_of(first)
+            && (1..position).contains(&mark)
+            && let Some(next) = settings.definition.number_at(mark)
+        {
+            anstream::eprintln!(
+                "note: {name} has begun below its first number {first}, and goes on at {next}: stop every server and run floe marks raise {name} --to {first}"
+            );
+        }
+    }
     let differs = stored.iter().filter_map(|(name, text)| {
         let settings = rules(name)?;
         let asked = settings.definition.to_string();

@@ -34,9 +34,14 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::arguments::{Arguments, Command, Marks, Token};
+use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let outcome = match &Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    let outcome = match &arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Mint(arguments) => mint::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
@@ -57,4 +62,15 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Says why the command line cannot be read; or what it asked to be told.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if error.use_stderr() && serve::asks_for_json(&arguments) {
+        let text = error.render().to_string();
+        let cause = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+        return Failure::usage(cause).in_json().report();
+    }
+    error.exit()
 }

@@ -38,7 +38,8 @@ pub(crate) fn list(ledger: &arguments::Ledger, json: bool) -> Outcome {
     print(&table.render())
 }
 
-fn marks(ledger: &dyn Ledger) -> Outcome<Vec<(String, u64)>> {
+/// The marks of all names, each with its key.
+pub(crate) fn marks(ledger: &dyn Ledger) -> Outcome<Vec<(String, u64)>> {
     let mut marks: Vec<(String, u64)> = Vec::new();
     loop {
         let after = marks.last().map_or("", |(key, _)| key).to_owned();

@@ -91,10 +91,11 @@ pub(crate) fn set(config: &mut Config, setting: &str, value: Option<&str>) -> Ou
         }
         Some(value) => config.set(setting, value).map_err(|error| {
             // A flag has no line and no column.
-            let place = format!("--{setting}:1:1: {setting}: ");
+            let flag = format!("--{}", setting.replace('_', "-"));
+            let place = format!("{flag}:1:1: {setting}: ");
             let problems =
                 error.problems().iter().map(|problem| problem.strip_prefix(&place).unwrap_or(problem));
-            Failure::usage(format_args!("--{setting}: {}", problems.collect::<Vec<_>>().join("\n       ")))
+            Failure::usage(format_args!("{flag}: {}", problems.collect::<Vec<_>>().join("\n       ")))
         }),
     }
 }

@@ -1,5 +1,7 @@
 //! `floe serve`: settings from flags and file, then the server.
 
+use std::ffi::OsString;
+
 use floe_server::{Config, ServeError, json_line};
 
 use crate::arguments::{self, LogFormat};
@@ -7,16 +9,33 @@ use crate::failure::{Failure, Outcome};
 use crate::place::{is_new, set};
 
 pub(crate) fn run(arguments: &arguments::Serve) -> Outcome {
-    let mut format = arguments.log_format;
-    let served = settings(arguments).and_then(|config| {
-        if config.log.format == floe_server::LogFormat::Json {
-            format = Some(LogFormat::Json);
-        }
-        serve(config)
-    });
-    match format {
-        Some(LogFormat::Json) => served.map_err(Failure::in_json),
-        _ => served,
+    let served = settings(arguments).and_then(serve);
+    let json = match arguments.log_format {
+        Some(format) => matches!(format, LogFormat::Json),
+        // Also of a file that could not be read as a whole.
+        None => arguments.ledger.config.as_deref().is_some_and(Config::asks_for_json),
+    };
+    match json {
+        true => served.map_err(Failure::in_json),
+        false => served,
+    }
+}
+
+/// Whether a command line that cannot be read asks for a log in JSON.
+pub(crate) fn asks_for_json(arguments: &[OsString]) -> bool {
+    let value_of = |flag: &str| {
+        arguments.iter().enumerate().find_map(|(at, argument)| {
+            let argument = argument.to_str()?;
+            match argument.strip_prefix(flag)? {
+                "" => arguments.get(at + 1).cloned(),
+                rest => rest.strip_prefix('=').map(OsString::from),
+            }
+        })
+    };
+    let serves = arguments.iter().any(|argument| argument == "serve");
+    match value_of("--log-format") {
+        Some(format) => format == "json",
+        None => serves && value_of("--config").is_some_and(|file| Config::asks_for_json(file.as_ref())),
     }
 }
 

@@ -22,6 +22,7 @@ mod defaults;
 mod endpoint;
 mod ledger;
 mod names;
+mod places;
 mod reader;
 mod rules;
 mod starter;
@@ -34,6 +35,7 @@ pub use endpoint::Endpoint;
 pub(crate) use endpoint::Spoken;
 use endpoint::endpoints;
 pub use names::{NameRule, NameSettings};
+pub use places::Places;
 pub use reader::ConfigError;
 use reader::{Complaints, Document, Section};
 pub(crate) use rules::RuleIndex;
@@ -112,6 +114,8 @@ pub struct Config {
     pub tiny_id_tokens: Vec<TinyIdToken>,
     /// The kinds that the program registered.
     pub kinds: Kinds,
+    /// Where its settings stand in `file`, for complaints.
+    pub places: Places,
 }
 
 /// What to do about a clock that moves.
@@ -307,6 +311,7 @@ impl Config {
             tokens: Vec::new(),
             tiny_id_tokens: Vec::new(),
             kinds: Kinds::new(),
+            places: Places::default(),
         }
     }
 
@@ -362,6 +367,14 @@ impl Config {
         ConfigError::unless_empty(problems).map(|()| config)
     }
 
+    /// Whether a file, which may be full of mistakes, asks for a log in JSON.
+    pub fn asks_for_json(file: &Path) -> bool {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let (root, _) = DeTable::parse_recoverable(&text);
+        let Some(DeValue::Table(log)) = at(root.get_ref(), "log") else { return false };
+        matches!(at(log, "format"), Some(DeValue::String(format)) if format == "json")
+    }
+
     /// Reads the text of a file.
     ///
     /// # Errors
@@ -407,14 +420,16 @@ impl Config {
             place += 1;
             config.read_of_sharding_sphere(section);
         });
-        names::complain_about_doubles(&document, &names);
+        let names = names::without_doubles(&document, names);
         let mut tokens = Vec::new();
         section.tables("token", |section| tokens.extend(tokens::read(section)));
         tokens::complain_about_doubles(&document, &tokens);
         let mut rows = Vec::new();
         section.tables("tiny_id_token", |section| rows.extend(tokens::read_row(section)));
         section.finish();
-        config.names = names.into_iter().map(|(_, name)| name).collect();
+        let (places, names) = names.into_iter().unzip();
+        config.places = Places::of(&document, root.get_ref(), places);
+        config.names = names;
         config.tokens = tokens.into_iter().map(|(_, token)| token).collect();
         config.tiny_id_tokens = rows;
         Ok((config, document.complaints()))
@@ -436,6 +451,7 @@ impl Config {
         table.insert(Spanned::new(0..0, setting.into()), Spanned::new(0..0, value));
         let section = Section::new(&document, &table, "", 0..0);
         self.read(&section);
+        self.places.forget(setting);
         section.finish();
         document.finish()
     }
@@ -680,6 +696,10 @@ impl KeysOf<'_> {
         let all = matches!(self, Self::All);
         move |place| all || chosen == Some(place)
     }
+}
+
+fn at<'t, 'd>(table: &'t DeTable<'d>, key: &str) -> Option<&'t DeValue<'d>> {
+    table.iter().find(|(known, _)| known.get_ref() == key).map(|(_, value)| value.get_ref())
 }
 
 fn text_of(file: &Path) -> Result<String, ConfigError> {

@@ -28,7 +28,7 @@ mod thrift;
 
 pub use config::{
     ClockSettings, Config, ConfigError, DefaultNames, Endpoint, Limits, LogFormat, LogSettings, NameRule,
-    NameSettings, NativeHash, NewNames, NewToken, TinyIdToken, TlsSettings, TokenHash, TokenSettings,
+    NameSettings, NativeHash, NewNames, NewToken, Places, TinyIdToken, TlsSettings, TokenHash, TokenSettings,
     parse_duration, show_duration,
 };
 pub use log::json_line;

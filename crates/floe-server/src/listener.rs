@@ -161,7 +161,8 @@ impl Listeners {
                 Err(why) => {
                     self.front.metrics.turned_away.inc();
                     if let Ok(place) = Arc::clone(&self.front.doorstep).try_acquire_owned() {
-                        connections.spawn(turn_away(stream, door.spoken, why, place));
+                        let date = date_line(&served.service);
+                        connections.spawn(turn_away(stream, door.spoken, why, date, place));
                     }
                 }
             }
@@ -245,7 +246,7 @@ impl Front {
             }
             (_, Some(tls)) if exposed && !tls.plain() => {
                 self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
-                self.part(&mut stream, without_tls(protocol)).await
+                self.part(&mut stream, &without_tls(protocol, &date_line(&served.service))).await
             }
             _ => {
                 let caller = access.unknown().from(origin);
@@ -396,9 +397,9 @@ impl Front {
                 // Within TLS it is a part of what that costs.
                 let mut stream = Rewound::new(left, stream);
                 let Ok(held) = client.hold_to_the_end(HYPER).await else {
-                    return self.part(&mut stream, &no_place(FULL)).await;
+                    return self.part(&mut stream, &no_place(FULL, &date_line(&served.service))).await;
                 };
-                let connection = self.by_hyper(stream, served.router, caller, client, ending);
+                let connection = self.by_hyper(stream, served, caller, client, ending);
                 let ended = connection.await;
                 drop(held);
                 ended
@@ -433,15 +434,14 @@ impl Front {
     fn by_hyper<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
         stream: S,
-        router: Router,
+        served: Served,
         caller: Caller,
         client: &Arc<Client>,
         ending: Watcher,
     ) -> BoxFuture<'static, io::Result<()>> {
-        let (guard, busy) = Guard::new(stream, &self.limits, client.nothing());
-        let introduced =
-            Introduced { router: TowerToHyperService::new(router), caller, client: Arc::clone(client) };
-        let service = busy.around(introduced);
+        let (guard, busy) = Guard::new(stream, &self.limits, client.nothing(), served.service);
+        let router = TowerToHyperService::new(served.router);
+        let service = busy.around(Introduced { router, caller, client: Arc::clone(client) });
         let builder = self.builder();
         let connection = builder.serve_connection(TokioIo::new(guard), service).into_owned();
         Box::pin(ending.watch(connection).map_err(io::Error::other))
@@ -498,20 +498,33 @@ impl hyper::service::Service<Request<Incoming>> for Introduced {
 }
 
 /// What a client hears that should have used TLS; nothing where its protocol has no error before a request.
-fn without_tls(protocol: Protocol) -> &'static [u8] {
+fn without_tls(protocol: Protocol, date: &str) -> Vec<u8> {
     match protocol {
-        Protocol::Http => {
-            b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: 35\r\n\r\nthis port takes TLS: ask by https.\n"
-        }
-        Protocol::Resp => b"-ERR this port takes TLS: connect with it\r\n",
-        Protocol::MemcachedText => b"SERVER_ERROR this port takes TLS: connect with it\r\n",
-        Protocol::MemcachedBinary | Protocol::Thrift | Protocol::Mysql | Protocol::Tls => b"",
+        Protocol::Http => format!(
+            "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: 35\r\n{date}\r\nthis port takes TLS: ask by https.\n"
+        )
+        .into_bytes(),
+        Protocol::Resp => b"-ERR this port takes TLS: connect with it\r\n".to_vec(),
+        Protocol::MemcachedText => b"SERVER_ERROR this port takes TLS: connect with it\r\n".to_vec(),
+        Protocol::MemcachedBinary | Protocol::Thrift | Protocol::Mysql | Protocol::Tls => Vec::new(),
     }
+}
+
+/// The header with the date, for answers that are written here.
+fn date_line(service: &Service) -> String {
+    let (_, date) = service.date(Instant::now());
+    date.map_or_else(String::new, |date| format!("date: {}\r\n", String::from_utf8_lossy(&date)))
 }
 
 /// Tells a client that there is no place, and waits for it to have read that: closing at once would take the answer
 /// back from a client that is still sending.
-async fn turn_away(mut stream: Stream, spoken: Spoken, why: NoPlace, _place: OwnedSemaphorePermit) {
+async fn turn_away(
+    mut stream: Stream,
+    spoken: Spoken,
+    why: NoPlace,
+    date: String,
+    _place: OwnedSemaphorePermit,
+) {
     let why = match why {
         NoPlace::All => "all connections are taken (limits.connections): try again",
         NoPlace::Address => {
@@ -519,7 +532,7 @@ async fn turn_away(mut stream: Stream, spoken: Spoken, why: NoPlace, _place: Own
         }
     };
     let answer = match spoken {
-        Spoken::Any | Spoken::Http => no_place(why),
+        Spoken::Any | Spoken::Http => no_place(why, &date),
         Spoken::Resp => format!("-TRYAGAIN {why}\r\n").into(),
         Spoken::Memcached => format!("SERVER_ERROR busy: {why}\r\n").into(),
         Spoken::Thrift => Vec::new(),
@@ -544,11 +557,11 @@ fn no_memory(_: Full) -> io::Error {
 }
 
 /// The answer of HTTP, which most clients speak, or show to whoever reads their log.
-fn no_place(why: &str) -> Vec<u8> {
+fn no_place(why: &str, date: &str) -> Vec<u8> {
     let body =
         format!(r#"{{"type":"/problems/busy","title":"Busy","status":503,"detail":"{why}","instance":"/"}}"#);
     format!(
-        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\r\n{body}",
+        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n{date}\r\n{body}",
         body.len()
     )
     .into_bytes()

@@ -90,6 +90,40 @@ fn in_json_an_error_at_the_start_is_a_line_too() {
 }
 
 #[test]
+fn where_json_is_asked_for_a_mistake_in_the_file_or_on_the_command_line_is_a_line_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let unknown = file("unknown.toml", "realm = 'r'\nwindwo = '3s'\n[log]\nformat = 'json'\n");
+    let no_toml = file("no.toml", "log = { format = 'json' }\nrealm = 'r'\nwindow = 3s\n");
+    let whole = file("whole.toml", "realm = 'r'\n[log]\nformat = 'json'\n");
+    for (arguments, code, word) in [
+        (vec!["--config", &unknown], 1, "did you mean `window`"),
+        (vec!["--config", &no_toml], 1, "no.toml:3"),
+        (vec!["--config", &whole, "--window", "soon"], 2, "--window: \"soon\""),
+        (vec!["--config", &whole, "--nonsense"], 2, "unexpected argument '--nonsense'"),
+        (vec!["--log-format", "json", "--nonsense"], 2, "unexpected argument '--nonsense'"),
+        (vec!["--log-format=json", "--worker"], 2, "a value is required"),
+    ] {
+        let said = run(floe(["serve"]).args(&arguments));
+        assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{said:#?}");
+        let found = lines(&said.err);
+        assert!(found[0]["message"].as_str().unwrap().contains(word), "{said:#?}");
+        assert_eq!((found.len(), &found[0]["level"]), (1, &"ERROR".into()), "{said:#?}");
+    }
+    for arguments in [
+        vec!["--config", &unknown, "--log-format", "text"],
+        vec!["--config", &whole, "--log-format=text", "--nonsense"],
+    ] {
+        let said = run(floe(["serve"]).args(&arguments));
+        assert!(said.err.starts_with("error: "), "{said:#?}");
+    }
+}
+
+#[test]
 fn tokens_that_stay_on_this_machine_are_not_warned_of() {
     let dir = tempfile::tempdir().unwrap();
     let token = NewToken::random("shop", "*").unwrap();

@@ -331,6 +331,29 @@ fn a_name_that_is_bound_otherwise_is_told_before_it_is_served() {
 }
 
 #[test]
+fn a_first_number_above_what_was_minted_is_told_by_the_check_too() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let config = |first: u64| {
+        file(
+            dir.path(),
+            &format!(
+                "realm = \"default\"\n[[name]]\nname = \"t-*\"\nkind = \"segment\"\nfirst = {first}\n[[name]]\nname = \"new\"\nkind = \"counter\"\nfirst = 9\n"
+            ),
+        )
+    };
+    let check = |config: &str| run(&mut floe(["config", "--check", config]));
+    assert_eq!(run(&mut floe(["mint", "t-1", "--config", &config(5)])).numbers(), [5]);
+    assert_eq!(check(&config(5)).err, "");
+    let said = check(&config(700));
+    assert!(said.lines()[0].contains("is valid"), "{said:?}");
+    assert!(
+        said.err.contains("note: t-1 has begun below its first number 700, and goes on at 6"),
+        "{said:?}"
+    );
+    assert_eq!(said.err.lines().count(), 1, "{said:?}");
+}
+
+#[test]
 fn a_command_takes_the_first_number_and_the_longest_pattern_of_the_file() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let config = file(

@@ -15,7 +15,7 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
 /// The complaints about a configuration of which some parts could not be read: what rests on one of those is not
 /// looked at, since it has a default that nobody asked for.
 pub(super) fn problems(config: &Config, unread: &Complaints) -> Vec<String> {
-    let mut problems = Vec::new();
+    let mut problems = Problems { config, found: Vec::new() };
     let read = |settings: &[&str]| !settings.iter().any(|setting| unread.about(setting));
     let of_listeners = ["listen", "http", "resp", "memcached", "thrift", "mysql", "insecure", "[[token]]"];
     ledger(config, &mut problems);
@@ -34,21 +34,49 @@ pub(super) fn problems(config: &Config, unread: &Complaints) -> Vec<String> {
     if read(&["ledger", "window", "worker"]) {
         names(config, &mut problems);
     }
-    let file = config.file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default();
-    problems.into_iter().map(|problem| format!("{file}{problem}")).collect()
+    problems.found
 }
 
-/// What the URL tells by itself. Nobody is connected to.
-fn ledger(config: &Config, problems: &mut Vec<String>) {
-    if let Some(Err(problem)) = config.ledger.as_deref().map(floe_ledger::check_url) {
-        problems.push(format!("ledger: {problem}"));
+/// Complaints, each with its place in the file, if there is one.
+struct Problems<'c> {
+    config: &'c Config,
+    found: Vec<String>,
+}
+
+impl Problems<'_> {
+    /// About a setting, or what has to do with it.
+    fn of(&mut self, setting: &str, problem: impl Into<String>) {
+        let place = self.config.places.setting(setting).map(str::to_owned);
+        self.add(place, problem.into());
+    }
+
+    /// About the `[[name]]` of this index.
+    fn of_name(&mut self, index: usize, problem: impl Into<String>) {
+        let place = self.config.places.name(index).map(str::to_owned);
+        self.add(place, problem.into());
+    }
+
+    fn add(&mut self, place: Option<String>, problem: String) {
+        let file = || self.config.file.as_ref().map(|file| file.display().to_string());
+        self.found.push(match place.or_else(file) {
+            Some(place) => format!("{place}: {problem}"),
+            None => problem,
+        });
     }
 }
 
-fn listeners(config: &Config, problems: &mut Vec<String>) {
+/// What the URL tells by itself. Nobody is connected to.
+fn ledger(config: &Config, problems: &mut Problems<'_>) {
+    if let Some(Err(problem)) = config.ledger.as_deref().map(floe_ledger::check_url) {
+        problems.of("ledger", format!("ledger: {problem}"));
+    }
+}
+
+fn listeners(config: &Config, problems: &mut Problems<'_>) {
     let endpoints: Vec<_> = config.endpoints().collect();
     if endpoints.is_empty() {
-        problems.push(
+        problems.of(
+            "listen",
             "listen: there is nothing to listen on: name an address, such as listen = [\"127.0.0.1:7600\"]"
                 .to_owned(),
         );
@@ -56,21 +84,21 @@ fn listeners(config: &Config, problems: &mut Vec<String>) {
     for (index, (spoken, endpoint)) in endpoints.iter().enumerate() {
         let setting = spoken.setting();
         if endpoint.is_exposed() && config.tokens.is_empty() && !config.insecure {
-            problems.push(format!(
+            problems.of(setting, format!(
                 "{setting}: {endpoint} is reachable from other machines, and nothing tells its clients apart: add a [[token]] (floe token new makes one), listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
             ));
         }
         let any_port = matches!(endpoint, Endpoint::Tcp(address) if address.port() == 0);
         if !any_port && endpoints[..index].iter().any(|(_, before)| before == endpoint) {
-            problems.push(format!("{setting}: {endpoint} is listed twice: remove one"));
+            problems.of(setting, format!("{setting}: {endpoint} is listed twice: remove one"));
         }
     }
 }
 
-fn certificates(config: &Config, problems: &mut Vec<String>) {
+fn certificates(config: &Config, problems: &mut Problems<'_>) {
     let checked = config.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
     for token in config.tokens.iter().filter(|token| token.certificate.is_some() && !checked) {
-        problems.push(format!(
+        problems.of("token", format!(
             "[[token]] certificate: the token `{}` is for a client certificate, and none is asked for: set tls with client_ca, or remove it",
             token.name
         ));
@@ -80,16 +108,16 @@ fn certificates(config: &Config, problems: &mut Vec<String>) {
 /// What to say where an embedded ledger has a cache.
 pub(super) const NO_CACHE: &str = "the embedded ledger needs no cache, it is one: remove the setting (--cache), or name a shared ledger with ledger = \"…\" (--ledger)";
 
-fn cache(config: &Config, problems: &mut Vec<String>) {
+fn cache(config: &Config, problems: &mut Problems<'_>) {
     if config.cache.is_none() {
         return;
     }
     if !is_shared(config) {
-        problems.push(format!("cache: {NO_CACHE}"));
+        problems.of("cache", format!("cache: {NO_CACHE}"));
     }
     let (cache_window, window) = (config.cache_window, config.window_on(true));
     if cache_window < window * 2 {
-        problems.push(format!(
+        problems.of("cache_window", format!(
             "cache_window (\"{}\") is shorter than two windows (\"{}\" each), so nothing would be left when the ledger is gone: make it \
              many times the window",
             show_duration(cache_window),
@@ -102,23 +130,26 @@ pub(super) fn is_shared(config: &Config) -> bool {
     config.ledger.as_ref().is_some_and(|url| !embedded(url))
 }
 
-fn limits(config: &Config, problems: &mut Vec<String>) {
+fn limits(config: &Config, problems: &mut Problems<'_>) {
     let limits = &config.limits;
     let mut longer = |long: (&str, Duration), short: (&str, Duration), why: &str| {
         if long.1 < short.1 {
-            problems.push(format!(
-                "limits.{} (\"{}\") is shorter than limits.{} (\"{}\"), {why}",
-                long.0,
-                show_duration(long.1),
-                short.0,
-                show_duration(short.1)
-            ));
+            problems.of(
+                &format!("limits.{}", long.0),
+                format!(
+                    "limits.{} (\"{}\") is shorter than limits.{} (\"{}\"), {why}",
+                    long.0,
+                    show_duration(long.1),
+                    short.0,
+                    show_duration(short.1)
+                ),
+            );
         }
     };
     let request = ("request_timeout", limits.request_timeout);
     longer(request, ("max_wait", limits.max_wait), "so calls would be cut off while they may still wait");
     if config.clock.wait > limits.max_wait {
-        problems.push(format!(
+        problems.of("clock.wait", format!(
             "clock.wait (\"{}\") is longer than limits.max_wait (\"{}\"), so no call would see the end of it",
             show_duration(config.clock.wait),
             show_duration(limits.max_wait)
@@ -128,7 +159,7 @@ fn limits(config: &Config, problems: &mut Vec<String>) {
 
 /// Serves the names for a moment from a ledger in memory: the library checks their layouts, epochs and tastes against
 /// the node's window and worker ids, and names that share a generator against each other.
-fn names(config: &Config, problems: &mut Vec<String>) {
+fn names(config: &Config, problems: &mut Problems<'_>) {
     // The embedded ledger's default window is the shorter one.
     let builder = Floe::builder()
         .window(config.window_on(is_shared(config)))
@@ -136,20 +167,20 @@ fn names(config: &Config, problems: &mut Vec<String>) {
         .kinds(config.kinds.clone());
     let floe = match builder.open(Memory::default()) {
         Ok(floe) => floe,
-        Err(error) => return problems.push(error.to_string()),
+        Err(error) => return problems.of("worker", error.to_string()),
     };
     let now = floe.status().clock.steady;
     let index = RuleIndex::new(config.names.iter().map(|settings| &settings.rule));
-    for settings in &config.names {
+    for (place, settings) in config.names.iter().enumerate() {
         if let Some(over) = past_horizon(&settings.definition, now) {
-            problems.push(format!("name `{}`: {over}", settings.rule));
+            problems.of_name(place, format!("name `{}`: {over}", settings.rule));
             continue;
         }
         let defined = example(&index, &settings.rule)
             .map_err(DefineError::Name)
             .and_then(|name| floe.define(&name, &settings.definition, &settings.taste));
         if let Err(error) = defined {
-            problems.push(format!("name `{}`: {error}", settings.rule));
+            problems.of_name(place, format!("name `{}`: {error}", settings.rule));
         }
     }
     if config.names_on_first_use() {
@@ -159,9 +190,12 @@ fn names(config: &Config, problems: &mut Vec<String>) {
             .map_err(DefineError::Name)
             .and_then(|name| floe.define(&name, &natural, &Taste::default()));
         if let Err(error) = defined {
-            problems.push(format!(
-                "names come into being with the layout twitter here, and that cannot be served: {error}"
-            ));
+            problems.of(
+                "window",
+                format!(
+                    "names come into being with the layout twitter here, and that cannot be served: {error}"
+                ),
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `[[name]]`: what exists, and of which kind.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -346,9 +347,13 @@ fn form(section: &Section<'_, '_>, bits: u32, with_keys: bool) -> Option<Option<
     }
 }
 
-/// Complains about a name that is listed again.
-pub(super) fn complain_about_doubles(document: &Document<'_>, names: &[(usize, NameSettings)]) {
-    let mut index = RuleIndex::default();
+/// Complains about a name that is listed again, and leaves it out: what differs from the first is then no complaint of its
+/// own.
+pub(super) fn without_doubles(
+    document: &Document<'_>,
+    names: Vec<(usize, NameSettings)>,
+) -> Vec<(usize, NameSettings)> {
+    let (mut index, mut doubles) = (RuleIndex::default(), BTreeSet::new());
     for (place, (at, name)) in names.iter().enumerate() {
         if let Some((first, _)) = index.add(place, &name.rule).and_then(|before| names.get(before)) {
             let problem = format!(
@@ -357,8 +362,11 @@ pub(super) fn complain_about_doubles(document: &Document<'_>, names: &[(usize, N
                 document.place(*first)
             );
             document.complain(*at, problem);
+            doubles.insert(place);
         }
     }
+    let once = names.into_iter().enumerate().filter(|(place, _)| !doubles.contains(place));
+    once.map(|(_, name)| name).collect()
 }
 
 fn taste(section: &Section<'_, '_>) -> Taste {

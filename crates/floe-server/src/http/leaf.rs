@@ -28,51 +28,51 @@ pub(super) const CONTENT_TYPE: &str = "text/plain;charset=UTF-8";
 /// The most rows of a page for people.
 const MAX_ROWS: usize = 1000;
 
-/// Leaf's segment mode
-///
-/// Mints from a name that counts (segment, counter, dated). Error codes: -1 the name is not initialised, -2 unknown
-/// key, -3 no numbers to be had now. Any method does, with any body.
-#[utoipa::path(
-    method(get, post, put, patch, delete),
-    path = "/api/segment/get/{key}",
-    tag = "leaf",
-    params(("key" = String, Path, description = "The name; what stands behind its last dot is an extension")),
-    responses(
-        (status = 200, description = "The ID in decimal, as the media type that was asked for", body = String, content_type = "text/plain"),
-        (status = 400, description = "The path cannot be read"),
-        (status = 401, description = "No token or a wrong one, where the server asks for one", body = SpringError),
-        (status = 403, description = "The token is not for this name", body = SpringError),
-        (status = 404, description = "Nothing is served under the path", body = SpringError),
-        (status = 406, description = "No media type that can be written"),
-        (status = 500, description = "Any other error", body = SpringError)
-    )
-)]
-pub(super) async fn segment(State(shared): State<Shared>, caller: Caller, asked: Asked) -> Response<Body> {
-    get(&shared, &caller, Wire::LeafSegment, &asked).await
+/// Declares the handler of a mode, whose calls answer alike.
+macro_rules! mode {
+    ($handler:ident, $path:literal, $wire:expr, $summary:literal, $more:literal) => {
+        #[doc = $summary]
+        #[doc = ""]
+        #[doc = $more]
+        #[utoipa::path(
+            method(get, post, put, patch, delete),
+            path = $path,
+            tag = "leaf",
+            params(("key" = String, Path, description = "The name; what stands behind its last dot is an extension")),
+            responses(
+                (status = 200, description = "The ID in decimal, as the media type that was asked for", body = String, content_type = "text/plain"),
+                (status = 400, description = "The path cannot be read"),
+                (status = 401, description = "No token or a wrong one, where the server asks for one", body = SpringError),
+                (status = 403, description = "The token is not for this name", body = SpringError),
+                (status = 404, description = "Nothing is served under the path", body = SpringError),
+                (status = 406, description = "No media type that can be written"),
+                (status = 500, description = "Any other error", body = SpringError)
+            )
+        )]
+        pub(super) async fn $handler(
+            State(shared): State<Shared>,
+            caller: Caller,
+            asked: Asked,
+        ) -> Response<Body> {
+            get(&shared, &caller, $wire, &asked).await
+        }
+    };
 }
 
-/// Leaf's snowflake mode
-///
-/// Mints from a snowflake name. Error codes: -1 busy, -2 interrupted (nothing could be minted), -3 the clock went back
-/// too far. Any method does, with any body.
-#[utoipa::path(
-    method(get, post, put, patch, delete),
-    path = "/api/snowflake/get/{key}",
-    tag = "leaf",
-    params(("key" = String, Path, description = "The name; what stands behind its last dot is an extension")),
-    responses(
-        (status = 200, description = "The ID in decimal, as the media type that was asked for", body = String, content_type = "text/plain"),
-        (status = 400, description = "The path cannot be read"),
-        (status = 401, description = "No token or a wrong one, where the server asks for one", body = SpringError),
-        (status = 403, description = "The token is not for this name", body = SpringError),
-        (status = 404, description = "Nothing is served under the path", body = SpringError),
-        (status = 406, description = "No media type that can be written"),
-        (status = 500, description = "Any other error", body = SpringError)
-    )
-)]
-pub(super) async fn snowflake(State(shared): State<Shared>, caller: Caller, asked: Asked) -> Response<Body> {
-    get(&shared, &caller, Wire::LeafSnowflake, &asked).await
-}
+mode!(
+    segment,
+    "/api/segment/get/{key}",
+    Wire::LeafSegment,
+    "Leaf's segment mode",
+    "Mints from a name that counts (segment, counter, dated). Error codes: -1 the name is not initialised, -2 unknown key, -3 no numbers to be had now. Any method does, with any body."
+);
+mode!(
+    snowflake,
+    "/api/snowflake/get/{key}",
+    Wire::LeafSnowflake,
+    "Leaf's snowflake mode",
+    "Mints from a snowflake name. Error codes: -1 busy, -2 interrupted (nothing could be minted), -3 the clock went back too far. Any method does, with any body."
+);
 
 async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Response<Body> {
     let (key, whole) = asked.key();

@@ -21,6 +21,7 @@ use tokio::time::{Instant, Sleep};
 use super::frames::Frames;
 use crate::clients::Held;
 use crate::config::Limits;
+use crate::service::{DateText, Service as Minting};
 
 /// What a connection ends with whose client takes nothing.
 const STOPPED_READING: &str = "the client stopped reading";
@@ -52,6 +53,16 @@ pub(super) struct Guard<S> {
     read_sleep: Pin<Box<Sleep>>,
     write_sleep: Option<Pin<Box<Sleep>>>,
     farewell: Option<(Pin<Box<Sleep>>, usize)>,
+    service: Arc<Minting>,
+    own: Option<OwnAnswer>,
+}
+
+/// The answer of hyper's own to a request that it cannot read, with the date that every answer has, while it is written.
+struct OwnAnswer {
+    bytes: Vec<u8>,
+    written: usize,
+    /// How many bytes it was without the date.
+    asked: usize,
 }
 
 /// How long, and how many bytes, a client may go on sending after its last answer. Closing on unread bytes makes the
@@ -73,7 +84,7 @@ struct Counts {
 }
 
 impl<S> Guard<S> {
-    pub(super) fn new(stream: S, limits: &Limits, part: Held) -> (Self, Busy) {
+    pub(super) fn new(stream: S, limits: &Limits, part: Held, service: Arc<Minting>) -> (Self, Busy) {
         let busy = Busy::default();
         let guard = Self {
             stream,
@@ -90,6 +101,8 @@ impl<S> Guard<S> {
             read_sleep: Box::pin(tokio::time::sleep(limits.idle_timeout)),
             write_sleep: None,
             farewell: None,
+            service,
+            own: None,
         };
         (guard, busy)
     }
@@ -183,6 +196,56 @@ impl<S> Guard<S> {
     }
 }
 
+impl<S: AsyncWrite + Unpin> Guard<S> {
+    /// Writes what hyper wants written; an answer of its own gets a date.
+    fn write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.own.is_none()
+            && self.frames.is_none()
+            && let Some(at) = own_answer(bytes)
+            && let (_, Some(date)) = self.service.date(Instant::now())
+        {
+            if let before @ [_, ..] = bytes.get(..at).unwrap_or_default() {
+                return Pin::new(&mut self.stream).poll_write(context, before);
+            }
+            self.own = Some(OwnAnswer { bytes: dated(bytes, &date), written: 0, asked: bytes.len() });
+        }
+        let Some(own) = &mut self.own else { return Pin::new(&mut self.stream).poll_write(context, bytes) };
+        while let rest @ [_, ..] = own.bytes.get(own.written..).unwrap_or_default() {
+            match ready!(Pin::new(&mut self.stream).poll_write(context, rest))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => own.written += count,
+            }
+        }
+        let asked = own.asked;
+        self.own = None;
+        Poll::Ready(Ok(asked))
+    }
+}
+
+/// Where an answer of hyper's own begins among what is written, which it ends: an error without a body and without a date.
+/// hyper says nothing behind it.
+fn own_answer(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.strip_suffix(b"\r\n\r\n")?;
+    let at = head.windows(7).rposition(|seven| seven == b"HTTP/1.")?;
+    let mut lines = head.get(at..)?.split(|byte| *byte == b'\n');
+    let is_error = lines.next()?.get(8..10) == Some(b" 4");
+    let mut no_body = false;
+    for line in lines {
+        no_body |= line.trim_ascii_end() == b"content-length: 0";
+        if line.trim_ascii().is_empty()
+            || line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"date:"))
+        {
+            return None;
+        }
+    }
+    (is_error && no_body).then_some(at)
+}
+
+fn dated(answer: &[u8], date: &DateText) -> Vec<u8> {
+    let head = answer.strip_suffix(b"\r\n").unwrap_or(answer);
+    [head, b"cache-control: no-store\r\ndate: ", date.as_slice(), b"\r\n\r\n"].concat()
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -210,7 +273,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write(context, bytes);
+        let written = this.write(context, bytes);
         this.writing(context, written)
     }
 
@@ -248,7 +311,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<S> {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write_vectored(context, pieces);
+        let last = pieces.iter().rposition(|piece| !piece.is_empty());
+        let written = match last.and_then(|last| Some((last, pieces.get(last)?))) {
+            Some((last, piece)) if this.own.is_some() || own_answer(piece).is_some() => {
+                // What stands before it first, and then it alone.
+                match pieces.get(..last).filter(|before| before.iter().any(|piece| !piece.is_empty())) {
+                    Some(before) if this.own.is_none() => {
+                        Pin::new(&mut this.stream).poll_write_vectored(context, before)
+                    }
+                    _ => this.write(context, piece),
+                }
+            }
+            _ => Pin::new(&mut this.stream).poll_write_vectored(context, pieces),
+        };
         this.writing(context, written)
     }
 

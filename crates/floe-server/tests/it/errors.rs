@@ -6,7 +6,7 @@ use std::time::Duration;
 use floe_server::{Config, ServeError};
 
 use crate::harness::{Server, directory, file, problem, until};
-use crate::hostile::connect;
+use crate::hostile::{answer, connect};
 use crate::{grpc, mysql, thrift};
 
 fn counter(name: &str) -> String {
@@ -319,6 +319,34 @@ async fn a_slow_answer_ends_at_the_requests_deadline() {
     problem(asked.await.expect("no answer within the deadline"), 503).await;
     lock.execute_batch("ROLLBACK").unwrap();
     server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn every_answer_has_a_date_also_to_what_is_no_request() {
+    let server = Server::standalone().await;
+    let good = "GET /livez HTTP/1.1\r\nhost: x\r\n\r\n";
+    for (asked, answered) in [
+        ("GET /livez HTTP/1.2\r\nhost: x\r\n\r\n".to_owned(), vec!["400"]),
+        ("GET /livez\u{1} HTTP/1.1\r\nhost: x\r\n\r\n".to_owned(), vec!["400"]),
+        ("GET /livez HTTP/1.1\r\nhost : x\r\n\r\n".to_owned(), vec!["400"]),
+        ("GET /livez HTTP/1.1\r\nhost: x\r\ntransfer-encoding: x\r\n\r\n".to_owned(), vec!["400"]),
+        (format!("GET /livez HTTP/1.1\r\na: {}\r\n\r\n", "b".repeat(400_000)), vec!["431"]),
+        (format!("{good}{good}GET /livez HTTP/1.2\r\n\r\n"), vec!["200", "200", "400"]),
+    ] {
+        let said = answer(&server, asked.as_bytes()).await;
+        let heads: Vec<_> = said.split("HTTP/1.1 ").skip(1).collect();
+        let statuses: Vec<_> = heads.iter().map(|head| &head[..3]).collect();
+        let shown = &asked[..asked.len().min(60)];
+        assert_eq!(statuses, answered, "{shown}: {said}");
+        for head in heads {
+            let head = head.split("\r\n\r\n").next().unwrap();
+            let dates: Vec<_> = head.lines().filter_map(|line| line.strip_prefix("date: ")).collect();
+            assert!(
+                matches!(dates[..], [date] if date.len() == 29 && date.ends_with(" GMT")),
+                "{shown}: {said}"
+            );
+        }
+    }
 }
 
 #[tokio::test]

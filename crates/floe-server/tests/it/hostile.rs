@@ -235,6 +235,7 @@ async fn connections_beyond_the_limit_are_told_so() {
     let said = answer(&server, b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await;
     assert!(
         said.starts_with("HTTP/1.1 503 ")
+            && said.contains("\r\ndate: ")
             && said.contains("limits.connections")
             && said.contains("retry-after"),
         "{said}"

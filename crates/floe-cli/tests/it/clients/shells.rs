@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use tempfile::TempDir;
+
 use super::script;
 use crate::process::run;
 
@@ -43,70 +45,73 @@ fn cases() -> Vec<(&'static str, BTreeSet<String>)> {
     ]
 }
 
-#[test]
-fn zsh_offers_commands_flags_and_values() {
+/// A folder with the completions for a shell, and two files that a path may be.
+fn folder(shell: &str, file: &str) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("_floe"), completions("zsh")).unwrap();
-    fs::write(dir.path().join("a-file"), "").unwrap();
-    fs::write(dir.path().join("a-second"), "").unwrap();
-    let ask = |line: &str| {
-        let mut zsh = Command::new("zsh");
-        zsh.arg("-f").arg(script("offers.zsh")).arg(dir.path()).arg(line).current_dir(dir.path());
-        let said = run(zsh.env("TERM", "xterm").env("HOME", dir.path()));
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{line}: {said:#?}");
-        said.out
-    };
-    let words = |line: &str| -> BTreeSet<String> {
-        // The first word of a line with a description; all words of one without.
-        let out = ask(line);
-        let lines = out.lines().skip(1).map(|line| line.split("  -- ").next().unwrap());
-        lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
-    };
+    fs::write(dir.path().join(file), completions(shell)).unwrap();
+    for name in FILES {
+        fs::write(dir.path().join(name), "").unwrap();
+    }
+    dir
+}
+
+const FILES: [&str; 2] = ["a-file", "a-second"];
+
+/// Asks a shell for all that it offers for a line; it must not complain.
+fn ask(shell: &mut Command, line: &str, dir: &TempDir) -> String {
+    let said = run(shell.current_dir(dir.path()).env("HOME", dir.path()));
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{line}: {said:#?}");
+    said.out
+}
+
+/// What every shell has to offer, which says so in `text`, of which `words` are what it would write.
+fn offers(text: impl Fn(&str) -> String, words: impl Fn(&str) -> BTreeSet<String>) {
     for (line, wanted) in cases() {
         assert_eq!(words(line), wanted, "{line}");
     }
-    let flags = ask("floe inspect --");
+    let flags = text("floe inspect --");
     for flag in ["--layout", "--name", "--explain", "--json", "--config"] {
         assert!(flags.contains(flag), "{flags}");
     }
-    let layouts = ask("floe mint --layout ");
+    let layouts = text("floe mint --layout ");
     assert!(layouts.contains("sonyflake-v2") && layouts.contains("Twitter Snowflake of 2010"), "{layouts}");
-    // A value that is a path is completed as one.
-    let files = BTreeSet::from(["a-file".to_owned(), "a-second".to_owned()]);
+    // A value that is a path is completed as one, and no other.
+    let files = BTreeSet::from(FILES.map(str::to_owned));
     assert_eq!(words("floe serve --config a-"), files);
     assert!(words("floe serve --worker a-").is_disjoint(&files), "a worker id is no file");
 }
 
 #[test]
+fn zsh_offers_commands_flags_and_values() {
+    let dir = folder("zsh", "_floe");
+    let text = |line: &str| {
+        let mut zsh = Command::new("zsh");
+        zsh.arg("-f").arg(script("offers.zsh")).arg(dir.path()).arg(line).env("TERM", "xterm");
+        ask(&mut zsh, line, &dir)
+    };
+    offers(text, |line| {
+        // The first word of a line with a description; all words of one without.
+        let out = text(line);
+        let lines = out.lines().skip(1).map(|line| line.split("  -- ").next().unwrap());
+        lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
+    });
+}
+
+#[test]
 fn fish_offers_commands_flags_and_values() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("floe.fish"), completions("fish")).unwrap();
-    fs::write(dir.path().join("a-file"), "").unwrap();
-    fs::write(dir.path().join("a-second"), "").unwrap();
-    let ask = |line: &str| {
+    let dir = folder("fish", "floe.fish");
+    let text = |line: &str| {
         let mut fish = Command::new("fish");
-        fish.args(["--no-config", "-c", "source floe.fish; and complete -C$argv[1]", line])
-            .current_dir(dir.path());
-        let said = run(fish.env("TERM", "dumb").env("HOME", dir.path()).env("XDG_CONFIG_HOME", dir.path()));
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{line}: {said:#?}");
-        said.out
+        fish.args(["--no-config", "-c", "source floe.fish; and complete -C$argv[1]", line]);
+        fish.env("TERM", "dumb").env("XDG_CONFIG_HOME", dir.path());
+        ask(&mut fish, line, &dir)
     };
     let words = |line: &str| -> BTreeSet<String> {
-        ask(line).lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+        text(line).lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
     };
-    for (line, wanted) in cases() {
-        assert_eq!(words(line), wanted, "{line}");
-    }
-    let flags = ask("floe inspect --");
-    for flag in ["--layout", "--name", "--explain", "--json", "--config"] {
-        assert!(flags.contains(flag), "{flags}");
-    }
-    let layouts = ask("floe mint --layout ");
-    assert!(layouts.contains("sonyflake-v2\t") && layouts.contains("Twitter Snowflake of 2010"), "{layouts}");
-    let flickr = ask("floe sim --model flickr");
+    offers(text, words);
+    let flickr = text("floe sim --model flickr");
     assert!(flickr.contains("'Ticket Servers: Distributed Unique Primary Keys on the Cheap'"), "{flickr}");
-    let files = BTreeSet::from(["a-file".to_owned(), "a-second".to_owned()]);
-    assert_eq!(words("floe serve --config a-"), files);
     for line in ["floe serve --worker a-", "floe mint a-"] {
         assert_eq!(words(line), BTreeSet::new(), "{line}: no file");
     }

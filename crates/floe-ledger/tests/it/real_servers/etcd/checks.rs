@@ -143,7 +143,7 @@ fn an_operator_can_read_and_write_it_with_etcdctl() {
     let request = Reserve { key: key.clone(), floor: (1 << 53) + 1, note: note.clone(), ..ask(1 << 53) };
     got(&*ledger, &request);
     assert_eq!(ledger.give_back(&key, request.token, (1 << 53) + 2), Ok(true));
-    ledger.bind(&floe::Name::new("orders").unwrap(), "kind=segment", true).unwrap();
+    ledger.bind(&Name::new("orders").unwrap(), "kind=segment", true).unwrap();
     let id = ledger.realm_id().unwrap();
     let lines = [
         &format!("{prefix}/definition/test/orders"),
