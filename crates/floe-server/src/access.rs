@@ -33,6 +33,8 @@ pub(crate) struct Access {
     strangers: Strangers,
     /// The rows of tinyid's table of tokens.
     rows: Vec<TinyIdToken>,
+    /// Names that lead to listeners of this machine alone, as through a proxy.
+    hosts: Vec<String>,
 }
 
 /// Who calls. Cheap to clone.
@@ -48,6 +50,8 @@ pub(crate) struct Origin {
     pub(crate) peer: Option<SocketAddr>,
     /// Whether that is on this machine.
     pub(crate) local: bool,
+    /// Whether other machines reach the listener.
+    pub(crate) exposed: bool,
 }
 
 #[derive(Clone)]
@@ -85,8 +89,18 @@ impl Access {
         Self {
             bearers: tokens.iter().map(bearer).collect(),
             rows: rows.to_vec(),
+            hosts: Vec::new(),
             strangers: Strangers::default(),
         }
+    }
+
+    /// Under which `hosts` clients may ask a listener of this machine alone, besides the usual ones.
+    pub(crate) fn with_hosts(self, hosts: &[String]) -> Self {
+        Self { hosts: hosts.to_vec(), ..self }
+    }
+
+    pub(crate) fn hosts(&self) -> &[String] {
+        &self.hosts
     }
 
     /// Whether callers are asked who they are.
@@ -217,6 +231,11 @@ impl Caller {
     /// Whether the call comes from the server's own machine.
     pub(crate) fn is_local(&self) -> bool {
         self.1.is_some_and(|origin| origin.local)
+    }
+
+    /// Whether the call came to a listener that only the server's own machine reaches.
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.1.is_some_and(|origin| !origin.exposed)
     }
 
     /// Whether the caller may read what the errors of the ledger say: where it is, who logs in there, and which nodes there

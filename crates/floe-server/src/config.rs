@@ -33,7 +33,7 @@ mod tokens;
 
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::Spoken;
-use endpoint::endpoints;
+use endpoint::{endpoints, hosts};
 pub use names::{NameRule, NameSettings};
 pub use places::Places;
 pub use reader::ConfigError;
@@ -85,6 +85,9 @@ pub struct Config {
     pub mysql: Option<Vec<Endpoint>>,
     /// Whether a listener that is not loopback may start although nothing asks its clients who they are.
     pub insecure: bool,
+    /// Names under which HTTP clients reach a listener of this machine alone, as through a proxy that passes `Host` on, besides
+    /// `localhost`, addresses, and names that nobody can register.
+    pub hosts: Vec<String>,
     /// TLS on every listener; `None` is none.
     pub tls: Option<TlsSettings>,
     /// What to do about a clock that moves.
@@ -298,6 +301,7 @@ impl Config {
             thrift: Vec::new(),
             mysql: None,
             insecure: false,
+            hosts: Vec::new(),
             tls: None,
             clock: ClockSettings::default(),
             worker: WorkerChoice::Auto,
@@ -618,6 +622,7 @@ impl Config {
         section.set("memcached", &mut self.memcached, endpoints);
         section.set("thrift", &mut self.thrift, endpoints);
         section.set("insecure", &mut self.insecure, boolean);
+        section.set("hosts", &mut self.hosts, hosts);
         section.table("tls", |section| self.tls = tls::read(section));
         section.set("worker", &mut self.worker, worker);
         section.set("instance", &mut self.instance, |value| name(value).map(Some));

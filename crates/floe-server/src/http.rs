@@ -39,6 +39,7 @@ mod operate;
 mod plain;
 mod problem;
 mod query;
+mod site;
 mod spring;
 mod tinyid;
 mod v1;
@@ -150,7 +151,16 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
     let call = asked.is_none() && grpc::is_call(request.headers());
     let now = || shared.service.steady_time();
     let needed = held::request(&request);
+    // A call of the originals' with a Host that is none has an answer of its own.
+    let of_site = match asked.as_ref().and_then(Asked::malformed) {
+        Some(_) => Ok(()),
+        None => {
+            let path = asked.as_ref().map_or(uri.path(), Asked::path);
+            site::check(&caller, access.hosts(), (version, &method, path), request.headers())
+        }
+    };
     let admitted = match (&asked, allowed(route)) {
+        _ if of_site.is_err() => of_site.map(|()| request).map_err(IntoResponse::into_response),
         // The router takes it for a GET, whose IDs nobody would see.
         (None, Some(_)) if method == Method::HEAD => Err(HttpProblem::Method(method.clone()).into_response()),
         (None, _) => admit(&shared, request, client, call, false).await.map_err(IntoResponse::into_response),

@@ -225,7 +225,8 @@ impl Front {
         else {
             return Ok(());
         };
-        let origin = Origin { protocol: protocol.name(), peer: peer_of(&stream), local: is_local(&stream) };
+        let (peer, local) = (peer_of(&stream), is_local(&stream));
+        let origin = Origin { protocol: protocol.name(), peer, local, exposed };
         let access = served.service.access();
         let mut stream = Rewound::new(first, stream);
         match (protocol, &self.tls) {

@@ -116,7 +116,7 @@ impl Service {
         Arc::new(Self {
             floe,
             rules: Rules::new(config),
-            access: Access::new(&config.tokens, &config.tiny_id_tokens, &metrics),
+            access: Access::new(&config.tokens, &config.tiny_id_tokens, &metrics).with_hosts(&config.hosts),
             open: RwLock::default(),
             opening: Arc::default(),
             on_first_use: AtomicUsize::new(0),

@@ -55,7 +55,7 @@ impl Away {
 
     fn from(&self, peer: &str, local: bool) -> Origin {
         let _ = self;
-        Origin { protocol: "a test", peer: Some(peer.parse().unwrap()), local }
+        Origin { protocol: "a test", peer: Some(peer.parse().unwrap()), local, exposed: true }
     }
 
     async fn ask(&self, origin: Origin, token: Option<&str>, path: &str, grpc: &[u8]) -> String {

@@ -74,6 +74,11 @@ listen = [{listen}]
 # Whether a listener that other machines can reach may start without a [[token]], so that it serves everybody.
 insecure = {insecure}
 
+# Names under which a proxy on this machine passes requests over HTTP on to a listener that only this machine reaches, where
+# it keeps the Host that it was asked for. Others are refused there, since a web page may have sent them. localhost,
+# addresses, names without a dot, and names below .localhost, .local, .internal and .test always pass.
+# hosts = ["ids.example.com"]
+
 # TLS on every listener, with files of PEM that are read again when they change. With client_ca, a client's certificate can
 # stand for a token. A listener that other machines can reach refuses who comes without TLS, unless plain is true. The
 # default is no TLS (docs/security.md).

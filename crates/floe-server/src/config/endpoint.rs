@@ -103,6 +103,23 @@ impl FromStr for Endpoint {
     }
 }
 
+/// Names of machines, without a port.
+pub(super) fn hosts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let DeValue::Array(hosts) = value else {
+        return Err(format!("expected names such as [\"ids.example.com\"], found {}", reader::shown(value)));
+    };
+    let host = |host: String| match host
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+    {
+        true if !host.is_empty() => Ok(host),
+        _ => Err(format!(
+            "{host:?} is no name of a machine: write it without a scheme and a port, such as \"ids.example.com\""
+        )),
+    };
+    hosts.iter().map(|text| reader::text(text.get_ref()).and_then(host)).collect()
+}
+
 /// Reads endpoints: one, several with commas between them, a list, or `off`.
 pub(super) fn endpoints(value: &DeValue<'_>) -> Result<Vec<Endpoint>, String> {
     match value {

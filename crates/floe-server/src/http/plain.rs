@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::accept::Media;
-use super::{ids, leaf, spring};
+use super::{ids, leaf, site, spring};
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::metrics::{Counted, RouteMetrics};
@@ -50,6 +50,8 @@ pub(crate) struct Plain {
     service: Arc<Service>,
     caller: Caller,
     limits: Limits,
+    /// Whether a `Host` has to be one of this machine's, since no other machine reaches the listener.
+    at_home: bool,
     recent: Option<Arc<OpenName>>,
     /// The date of the last answer, and when it is another one.
     date: Option<(Instant, Option<DateText>)>,
@@ -82,6 +84,7 @@ impl Plain {
         let metrics = service.metrics();
         Self {
             service: Arc::clone(service),
+            at_home: caller.is_at_home(),
             caller,
             limits: limits.clone(),
             recent: None,
@@ -99,7 +102,7 @@ impl Session for Plain {
                 break Next::Again;
             }
             let rest = input.get(consumed..).unwrap_or_default();
-            let request = match front(rest, &self.limits) {
+            let request = match front(rest, &self.limits, self.at_home) {
                 Front::Plain(request) => request,
                 Front::Part => break Next::Read,
                 Front::Other => break Next::HandOver,
@@ -167,15 +170,15 @@ fn answer(output: &mut Vec<u8>, content_type: &str, date: Option<&DateText>, bod
 }
 
 /// Reads a request line and its headers.
-fn front<'a>(bytes: &'a [u8], limits: &Limits) -> Front<'a> {
-    match plain(bytes, limits) {
+fn front<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Front<'a> {
+    match plain(bytes, limits, at_home) {
         Some(request) => request.map_or(Front::Part, Front::Plain),
         None => Front::Other,
     }
 }
 
 /// Outside `None` where it is not plain, inside `None` where it has not come whole.
-fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
+fn plain<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Option<Option<Request<'a>>> {
     const METHOD: &[u8] = b"GET ";
     let short = bytes.len().min(METHOD.len());
     if bytes.get(..short) != METHOD.get(..short) {
@@ -188,6 +191,12 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
     };
     let call = CALLS.iter().position(|(call, ..)| begins(call))?;
     let within = bytes.get(..LONGEST).unwrap_or(bytes);
+    // A line that ends in a line feed alone is for who knows such clients.
+    let is_bare =
+        |at: usize| within.get(at) == Some(&b'\n') && (at == 0 || within.get(at - 1) != Some(&b'\r'));
+    if (0..within.len()).any(is_bare) {
+        return None;
+    }
     let Some(head) = within.windows(4).position(|four| four == b"\r\n\r\n") else {
         return (bytes.len() < LONGEST).then_some(None);
     };
@@ -211,7 +220,8 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Option<Request<'a>>> {
         let is = |known: &&str| header.eq_ignore_ascii_case(known);
         if is(&"host") {
             hosts += 1;
-            if !spring::is_host(value.trim().as_bytes()) {
+            let host = value.trim();
+            if !spring::is_host(host.as_bytes()) || (at_home && !site::is_home(host, &[])) {
                 return None;
             }
         }
@@ -245,7 +255,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Front<'_> {
-        front(text.as_bytes(), &Limits::default())
+        front(text.as_bytes(), &Limits::default(), true)
     }
 
     #[test]

@@ -46,6 +46,10 @@ pub(super) enum HttpProblem {
     NoRoute(String),
     /// The path is served, but not by this method.
     Method(Method),
+    /// No `Host` in HTTP/1.1, or more than one.
+    Host,
+    /// A web page of another site asks.
+    ForeignSite(String),
     /// None of the media types that the client accepts can be written.
     NotAcceptable(String),
     /// A body longer than the limit.
@@ -95,6 +99,18 @@ const HTTP: &[Explanation] = &[
         status: 405,
         title: "Method not allowed",
         meaning: "The path is served, but not by this method: the Allow header lists those that it is.",
+    },
+    Explanation {
+        slug: "host",
+        status: 400,
+        title: "Bad Host header",
+        meaning: "A request in HTTP/1.1 says once in its Host header whom it asks (RFC 9112, section 3.2).",
+    },
+    Explanation {
+        slug: "foreign-site",
+        status: 403,
+        title: "Asked by another site",
+        meaning: "A browser has sent the request for a web page of another site, or a name that is not this server's has led it here. No such page may mint.",
     },
     Explanation {
         slug: "not-acceptable",
@@ -185,6 +201,7 @@ impl Problem {
         let code = match self.status.as_u16() {
             404 | 405 => tonic::Code::Unimplemented,
             408 | 503 => tonic::Code::Unavailable,
+            403 => tonic::Code::PermissionDenied,
             400 | 413 | 414 | 431 => tonic::Code::InvalidArgument,
             _ => tonic::Code::Internal,
         };
@@ -209,6 +226,8 @@ impl From<HttpProblem> for Problem {
         let (slug, detail) = match &problem {
             HttpProblem::NoRoute(path) => ("no-route", format!("nothing is served under {path}: /docs lists what is, and /v1/mint/orders mints an ID")),
             HttpProblem::Method(method) => ("method", format!("{method} is not served here: use one of the methods in the Allow header")),
+            HttpProblem::Host => ("host", "the request has no Host header, or more than one: send one, as HTTP/1.1 wants it".to_owned()),
+            HttpProblem::ForeignSite(detail) => ("foreign-site", detail.clone()),
             HttpProblem::NotAcceptable(detail) => ("not-acceptable", detail.clone()),
             HttpProblem::BodyTooLarge(limit) => ("body-too-large", format!("the body is over {limit} bytes (limits.body_bytes): put what the call needs into its path and query")),
             HttpProblem::BodyNotTaken => ("body", "this call takes no body, and this one would be ignored: put what the call needs into its query, such as /v1/mint/orders?n=10".to_owned()),
@@ -258,6 +277,8 @@ mod tests {
         let all = [
             (HttpProblem::NoRoute(String::new()), 404),
             (HttpProblem::Method(Method::PUT), 405),
+            (HttpProblem::Host, 400),
+            (HttpProblem::ForeignSite(String::new()), 403),
             (HttpProblem::NotAcceptable(String::new()), 406),
             (HttpProblem::BodyTooLarge(1), 413),
             (HttpProblem::BodyNotTaken, 400),

@@ -110,6 +110,15 @@ pub(super) fn detect(spoken: Spoken, bytes: &[u8]) -> Detected {
         // None of them begins so.
         (_, [0x16, ..]) => Protocol::Tls,
         (Spoken::Http, _) => Protocol::Http,
+        // A browser that a web page has sent here: what follows is no command.
+        (Spoken::Resp | Spoken::Memcached, [first, ..]) if first.is_ascii_alphabetic() => {
+            match of_line(bytes) {
+                Detected::Known(Protocol::Http) => return Detected::Nothing,
+                Detected::Unsure => return Detected::Unsure,
+                _ if spoken == Spoken::Resp => Protocol::Resp,
+                _ => Protocol::MemcachedText,
+            }
+        }
         (Spoken::Resp, _) => Protocol::Resp,
         (Spoken::Memcached, [0x80, ..]) => Protocol::MemcachedBinary,
         (Spoken::Memcached, _) => Protocol::MemcachedText,
@@ -211,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_port_of_one_protocol_takes_every_client_for_one_of_its_own_save_tls() {
-        let (hello, line) = (&b"\x16\x03\x01"[..], &b"get /"[..]);
+        let (hello, line) = (&b"\x16\x03\x01"[..], &b"get /a\r\n"[..]);
         for (spoken, protocol) in [
             (Spoken::Http, Protocol::Http),
             (Spoken::Resp, Protocol::Resp),

@@ -18,6 +18,7 @@ mod originals;
 #[cfg(unix)]
 mod ports;
 mod resp;
+mod site;
 mod thrift;
 mod tinyid;
 mod tls;
