@@ -1,8 +1,8 @@
 //! `floe marks`: how far each name has come, and how to move it on. Nothing here moves a mark back (I1).
 
 use floe::form::Buffer;
-use floe::ledger::{Key, Ledger, MAX_MARK};
-use floe::{DatedShape, Definition, Name};
+use floe::ledger::{Beginning, Key, Ledger, MAX_MARK, Token};
+use floe::{DatedShape, Definition, Name, NoPosition};
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -115,6 +115,15 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
         note_running(&running, &name, &definition, mark);
         return Ok(());
     }
+    if new {
+        // Before the name is there: a raise that is cut off must leave none that begins at its first number.
+        let token = Token::random().map_err(Failure::new)?;
+        if let Beginning::Earlier { mark } = floe::ledger::begin(&*ledger, &name, position, token)?
+            && position < mark
+        {
+            return Err(too_low(&name, &definition, mark, &arguments.to));
+        }
+    }
     let bound = ledger.bind(&name, &definition.to_string(), true)?;
     if bound != definition.to_string() {
         // Somebody was faster.
@@ -125,6 +134,7 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
         return Err(too_low(&name, &definition, before, &arguments.to));
     }
     let next = next_id(&definition, position);
+    let before = if new { mark } else { before };
     let was = next_id(&definition, before);
     print(&format!("raised {name} in {place}: its next ID was {was}, and is {next}\n"))?;
     note_running(&running, &name, &definition, before);
@@ -225,20 +235,15 @@ fn next_dated(shape: &DatedShape, mark: u64) -> String {
 /// The position from which on every ID is at least `to`.
 fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
     if definition.position_of(0).is_some() {
-        let position = definition.position_of(id(to)?).unwrap_or(0);
         // A mark never goes down: a name that was raised past its last number would be used up for ever.
-        let writes = |number| {
-            let form = definition.form().filter(|form| form.can_encode());
-            form.is_none_or(|form| form.encode(number, &mut Buffer::new()).is_ok())
-        };
-        return definition.number_at(position).filter(|number| writes(*number)).map(|_| position).ok_or_else(
-            || {
-                Failure::usage(format_args!(
-                    "{name} has no number from {to} on: `{definition}` ends before it"
-                ))
+        return definition.begin_position(id(to)?).map_err(|error| {
+            let why = match &error {
+                NoPosition::Form { .. } => error.to_string(),
+                NoPosition::UsedUp(_) | NoPosition::Uncounted(_) => format!("`{definition}` ends before it"),
+            };
+            Failure::usage(format_args!("{name} has no number from {to} on: {why}"))
                 .hint("name a smaller number, or take a new name with another form or increment")
-            },
-        );
+        });
     }
     let position = match definition.unformed() {
         Definition::Snowflake { .. } => {

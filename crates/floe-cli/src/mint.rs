@@ -3,6 +3,7 @@
 use std::io::{BufWriter, IsTerminal as _, Write};
 use std::time::Duration;
 
+use floe::ledger::Beginning;
 use floe::{Floe, MintError, Minted, Name, Taste};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
@@ -71,9 +72,15 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     // One call's own step: nothing is reserved beyond what is asked for, give or take the spare.
     let step = arguments.count.min(1_000_000);
     let taste = Taste { min_step: step, max_step: step, ..Taste::default() };
-    let handle = floe.define(name, &definition, &taste).map_err(Failure::new)?;
-    if let Some(begins_at) = begins_at
-        && let Some(next) = floe.begin_at(&handle, begins_at).map_err(Failure::new)?
+    let defined = match begins_at {
+        None => floe.define(name, &definition, &taste).map(|handle| (handle, None)),
+        Some(first) => {
+            floe.define_from(name, &definition, &taste, first).map(|(handle, begun)| (handle, Some(begun)))
+        }
+    };
+    let (handle, begun) = defined.map_err(Failure::new)?;
+    if let (Some(begins_at), Some(Beginning::Earlier { mark })) = (begins_at, begun)
+        && let Some(next) = definition.number_at(mark).filter(|next| *next < begins_at)
     {
         anstream::eprintln!(
             "note: {name} has begun below its first number {begins_at}, and goes on at {next}: stop every server and run floe marks raise {name} --to {begins_at}"

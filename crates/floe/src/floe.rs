@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::clock::{Clock, ClockPolicy, Stamp, system};
 use crate::counter::{Counter, Dated};
-use crate::definition::{DatedShape, Definition, DefinitionError, Kind, key_names, same_key, same_keys};
+use crate::definition::{
+    DatedShape, Definition, DefinitionError, Kind, NoPosition, key_names, same_key, same_keys,
+};
 use crate::driver::{Driver, Shared};
 use crate::error::{DefineError, OpenError};
 use crate::form::Form;
@@ -15,7 +17,7 @@ use crate::generator::Generator;
 use crate::handle::Handle;
 use crate::id::{Id, IdRepr, WideId};
 use crate::layout::{Layout, Width, Workers};
-use crate::ledger::{Key, Ledger, LedgerError, Memory, Reply, Reserve};
+use crate::ledger::{self, Beginning, Key, Ledger, LedgerError, Memory, Reply, Reserve};
 use crate::line::{Line, Trouble};
 use crate::mutation::mutate;
 use crate::name::{Name, NameError};
@@ -344,6 +346,57 @@ impl Floe {
     /// # Errors
     /// [`DefineError`]; `Mismatch` where the ledger has another definition.
     pub fn define(&self, name: &Name, definition: &Definition, taste: &Taste) -> Result<Handle, DefineError> {
+        self.define_then(name, definition, taste, || Ok(()))
+    }
+
+    /// [`define`](Self::define) for a segment or a counter that begins at `first`, or at its first number above it, where it
+    /// is new. Its mark is in the ledger before its definition is ([`ledger::begin`](crate::ledger::begin)), so nothing that
+    /// ends this call leaves a name behind that begins at 1. A name that is bound begins as by
+    /// [`begin_at`](Self::begin_at).
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, Name, Taste, ledger::{Beginning, Memory}};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let (orders, taste) = (Name::new("orders")?, Taste::default());
+    /// let (handle, begun) = floe.define_from(&orders, &Definition::SEGMENT, &taste, 50_000_001)?;
+    /// assert_eq!(begun, Beginning::Here);
+    /// assert_eq!(handle.mint_many(1)?.next().map(|id| id.to_string()).as_deref(), Some("50000001"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DefineError`], as for `define`; `Invalid` where the name is neither a segment nor a counter, or has no such number.
+    pub fn define_from(
+        &self,
+        name: &Name,
+        definition: &Definition,
+        taste: &Taste,
+        first: u64,
+    ) -> Result<(Handle, Beginning), DefineError> {
+        let position = begin_position(name, definition, first)?;
+        let mut begun = None;
+        let handle = self.define_then(name, definition, taste, || {
+            if self.ledger().definition(name)?.is_none() {
+                let token = self.inner.shared.node().desk().token();
+                begun = Some(ledger::begin(self.ledger(), name, position, token)?);
+            }
+            Ok(())
+        })?;
+        let begun = match begun {
+            Some(begun) => begun,
+            None => self.begin_bound(name, position)?,
+        };
+        Ok((handle, begun))
+    }
+
+    /// `define`, which does what goes before the name is bound when nothing but the ledger can refuse it any more.
+    fn define_then(
+        &self,
+        name: &Name,
+        definition: &Definition,
+        taste: &Taste,
+        before: impl FnOnce() -> Result<(), DefineError>,
+    ) -> Result<Handle, DefineError> {
         definition.check()?;
         let served = lock(&self.inner.names).get(name).cloned();
         if let Some(handle) = served {
@@ -357,6 +410,7 @@ impl Floe {
         // Before the name is bound, since that is for ever, and without the lock: it may define names of its own.
         let registered = self.make(name, definition)?;
         definition.check_keys(name, self.ledger())?;
+        before()?;
         self.bind(name, definition)?;
         self.bind_key(name, definition)?;
         // Under the lock, so that a name never has two supplies.
@@ -430,24 +484,26 @@ impl Floe {
     /// [`DefineError`]; `Invalid` where the name is neither a segment nor a counter.
     pub fn begin_at(&self, handle: &Handle, first: u64) -> Result<Option<u64>, DefineError> {
         let (name, definition) = (handle.name(), handle.definition());
-        let Some(position) = definition.position_of(first) else {
-            return Err(DefineError::Invalid(format!(
-                "{name} is a {} name, which has no first number: a segment and a counter have one",
-                definition.kind_name()
-            )));
-        };
-        if position == 0 {
-            return Ok(None);
-        }
-        // An empty range above a mark of 0: the ledger moves the mark, or refuses since somebody has minted (I1).
-        let token = self.inner.shared.node().desk().token();
-        let (key, count, max_mark) = (Key::name(name), 0, 0);
-        let request = Reserve { key, floor: position, count, max_mark, token, create: false, note: None };
-        Ok(match self.inner.shared.ledger.reserve(&request)? {
-            Reply::Refused { mark, .. } if mark < position => {
+        let position = begin_position(name, definition, first)?;
+        Ok(match self.begin_bound(name, position)? {
+            Beginning::Earlier { mark } if mark < position => {
                 Some(definition.number_at(mark).unwrap_or(mark))
             }
-            Reply::Refused { .. } | Reply::Got { .. } => None,
+            _ => None,
+        })
+    }
+
+    /// Gives a name that is bound its first mark, where it has none.
+    fn begin_bound(&self, name: &Name, position: u64) -> Result<Beginning, DefineError> {
+        let inner = &self.inner;
+        if position == 0 {
+            return Ok(Beginning::Here);
+        }
+        let token = inner.shared.node().desk().token();
+        let request = Reserve::beginning(Key::name(name), position, token, false);
+        Ok(match inner.shared.ledger.reserve(&request)? {
+            Reply::Refused { mark, .. } => Beginning::Earlier { mark },
+            Reply::Got { .. } => Beginning::Here,
         })
     }
 
@@ -753,6 +809,18 @@ fn tally_trouble(name: &Name, shared: &Shared) -> Option<Trouble> {
         Some(cause) => Some(Trouble::Stopped(cause.to_owned())),
         None => down.filter(|_| tally.waits()).map(|(since, cause)| Trouble::Unavailable { since, cause }),
     }
+}
+
+/// # Errors
+/// `Invalid` where the name cannot begin at `first`.
+fn begin_position(name: &Name, definition: &Definition, first: u64) -> Result<u64, DefineError> {
+    definition.begin_position(first).map_err(|error| match error {
+        NoPosition::Uncounted(_) => DefineError::Invalid(format!(
+            "{name} is a {} name, which has no first number: a segment and a counter have one",
+            definition.kind_name()
+        )),
+        error => DefineError::Invalid(format!("{name} cannot begin at {first}: {error}")),
+    })
 }
 
 fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {

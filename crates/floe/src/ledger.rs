@@ -10,12 +10,14 @@ use std::fmt;
 use crate::name::Name;
 use crate::time::UnixMillis;
 
+mod beginning;
 mod boxed;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod mark;
 mod memory;
 
+pub use beginning::{Beginning, begin};
 pub use mark::Mark;
 pub use memory::Memory;
 
@@ -122,8 +124,8 @@ pub struct Reserve {
     pub max_mark: u64,
     /// The same token again gets the same range again, as long as nobody else has reserved in between.
     pub token: Token,
-    /// Whether a record that never was is made, with mark 0. Slots come into being this way; a name's record is made by
-    /// [`Ledger::bind`]. A record that was made either way and is gone is not made anew: something ate it
+    /// Whether a record that never was is made, with mark 0. Slots come into being this way, and names that have a first
+    /// number ([`begin`]); any other name's record is made by [`Ledger::bind`]. A record that was made either way and is gone is not made anew: something ate it
     /// ([`LedgerError::Missing`]).
     pub create: bool,
     /// An owner note for people, at most [`MAX_NOTE_BYTES`] long; `None` keeps the one that is there.
@@ -255,7 +257,7 @@ pub trait Ledger: Send + Sync {
 
     /// Ties a name to its definition, once: stores `definition` if the name has none, and returns the one that is
     /// stored. A new name with `marked` also gets its record, with mark 0, in the same step (a record that is there
-    /// already keeps its mark). A name that is bound gets no record: one that was eaten stays missed.
+    /// already keeps its mark: see [`begin`]). A name that is bound gets no record: one that was eaten stays missed.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.

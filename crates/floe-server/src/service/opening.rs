@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use floe::ledger::LedgerError;
+use floe::ledger::{Beginning, LedgerError};
 use floe::{DefineError, Definition, Name};
 use tokio::time::timeout;
 
@@ -14,6 +14,9 @@ use crate::access::Caller;
 use crate::config::NewNames;
 use crate::status::{Refusal, Status};
 
+/// A name that is open, and how it came to the number that the call gave it.
+pub(super) type Opened = (Arc<OpenName>, Option<Beginning>);
+
 impl Service {
     pub(super) async fn opened(
         self: &Arc<Self>,
@@ -21,19 +24,20 @@ impl Service {
         wire: Wire,
         name: &str,
     ) -> Result<Arc<OpenName>, Refusal> {
-        self.opened_from(caller, wire, name, None).await
+        Ok(self.opened_from(caller, wire, name, None).await?.0)
     }
 
-    /// [`opened`](Self::opened) for a call that gives the name its `first` number, where it is new.
+    /// [`opened`](Self::opened) for a call that gives the name its `first` number, where it is new; with what came of that.
+    /// It is none where the name was there before, or has a larger first number in the configuration.
     pub(super) async fn opened_from(
         self: &Arc<Self>,
         caller: &Caller,
         wire: Wire,
         name: &str,
         first: Option<u64>,
-    ) -> Result<Arc<OpenName>, Refusal> {
+    ) -> Result<Opened, Refusal> {
         match self.find(name) {
-            Some(known) => known.open(),
+            Some(known) => Ok((known.open()?, None)),
             None => self.open_name(caller, wire, name, first).await,
         }
     }
@@ -76,12 +80,12 @@ impl Service {
         wire: Wire,
         name: &str,
         first: Option<u64>,
-    ) -> Result<Arc<OpenName>, Refusal> {
+    ) -> Result<Opened, Refusal> {
         let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
         let opening = async {
             let births = Arc::clone(&self.opening).lock_owned().await;
             if let Some(known) = self.find(name.as_str()) {
-                return known.open();
+                return Ok((known.open()?, None));
             }
             let (service, caller, name) = (Arc::clone(self), caller.clone(), name.clone());
             // The lock goes along: a call that stops waiting leaves the opening to end by itself.
@@ -104,7 +108,7 @@ impl Service {
         timeout(self.max_wait, opening).await.unwrap_or_else(|_| Err(late()))
     }
 
-    fn open_blocking(&self, asked: &Asked<'_>, births: &mut Births) -> Result<Arc<OpenName>, Refusal> {
+    fn open_blocking(&self, asked: &Asked<'_>, births: &mut Births) -> Result<Opened, Refusal> {
         let &Asked { caller, wire, name, .. } = asked;
         let rule = self.rules.of(name).inspect_err(|_| self.tell_of_refused(asked, births, false))?;
         let stored = match (&rule, self.floe.ledger().definition(name)) {
@@ -151,7 +155,18 @@ impl Service {
             }
             self.room_for(name, new, births)?;
         }
-        let handle = match self.floe.define(name, &definition, &taste) {
+        // The larger of what the configuration and the call say is above what either knows of. What the configuration says
+        // holds also for a name that was bound before, and never raised; there a larger one is left to the call.
+        let asked_first = asked.first.filter(|asked| first.is_none_or(|first| first <= *asked));
+        let first = if asked_first.is_some() { asked_first.filter(|_| new) } else { first };
+        let defined = match first {
+            None => self.floe.define(name, &definition, &taste).map(|handle| (handle, None)),
+            Some(first) => self
+                .floe
+                .define_from(name, &definition, &taste, first)
+                .map(|(handle, begun)| (handle, Some(begun))),
+        };
+        let (handle, begun) = match defined {
             // What it is stands in the configuration, and its IDs are unique by themselves.
             Err(DefineError::Unavailable(_)) if !first_use && !new && !definition.needs_ledger() => {
                 let handle = self.floe.define_unbound(name, &definition);
@@ -159,22 +174,17 @@ impl Service {
                 lock(&self.unbound).push((name.clone(), definition.clone()));
                 self.has_unbound.notify_one();
                 tracing::warn!(%name, %definition, "the name is served, and is bound when the ledger answers");
-                handle
+                (handle, None)
             }
             defined => defined.map_err(|error| self.refuse_to_open(name, error))?,
         };
-        // Also of a name that was bound before: whoever bound it may have ended before it did this. A larger number that
-        // the call gives is left to the call.
-        let first = first.filter(|first| asked.first.is_none_or(|asked| asked <= *first));
-        if let Some(first) = first {
-            let begun =
-                self.floe.begin_at(&handle, first).map_err(|error| self.refuse_to_open(name, error))?;
-            if let Some(next) = begun {
-                tracing::warn!(
-                    %name, first, next,
-                    "the name has begun below its first number, which changes nothing now: stop every server and run floe marks raise {name} --to {first}"
-                );
-            }
+        if let (Some(first), Some(Beginning::Earlier { mark })) = (first, begun)
+            && let Some(next) = definition.number_at(mark).filter(|next| *next < first)
+        {
+            tracing::warn!(
+                %name, first, next,
+                "the name has begun below its first number, which changes nothing now: stop every server and run floe marks raise {name} --to {first}"
+            );
         }
         let open = Arc::new(OpenName {
             handle,
@@ -189,11 +199,11 @@ impl Service {
             self.on_first_use.fetch_add(1, Ordering::AcqRel);
         }
         match (new, first_use) {
-            (true, _) => self.tell_of_birth(asked, &definition, first.or(asked.first), births),
+            (true, _) => self.tell_of_birth(asked, &definition, first, births),
             (false, true) => tracing::info!(%name, %definition, "a name came into use"),
             (false, false) => {}
         }
-        Ok(open)
+        Ok((open, begun.filter(|_| asked_first.is_some() && new)))
     }
 
     /// Holds the number of names that come into being on first use to `limits.max_names`: those of this process,

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use floe::ledger::{Key, MAX_MARK, Reply, Reserve, Token};
-use floe::{Definition, Kind, Name};
+use floe::ledger::{Beginning, Key, MAX_MARK, Reply, Reserve, Token};
+use floe::{Definition, Kind, Name, NoPosition};
 use tokio::time::timeout;
 
+use super::names::Rule;
 use super::report::unreadable;
 use super::{RETRY, Service, Wire};
 use crate::access::Caller;
+use crate::config::NameSettings;
 use crate::status::{Refusal, Status};
 
 impl Service {
@@ -25,7 +27,12 @@ impl Service {
         next: u64,
     ) -> Result<(), Refusal> {
         caller.check_raise(name)?;
-        let open = self.opened_from(caller, wire, name, Some(next)).await?;
+        self.check_above_first(name, next)?;
+        let (open, begun) = self.opened_from(caller, wire, name, Some(next)).await?;
+        if matches!(begun, Some(Beginning::Here | Beginning::Unclaimed)) {
+            // The name was born with this call, at `next`.
+            return Ok(());
+        }
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
         let caller = caller.clone();
         let name = open.handle.name().clone();
@@ -48,17 +55,43 @@ impl Service {
         if number == 0 { caller.check_name(name) } else { caller.check_raise(name) }?;
         // Who may move a name on says with the number where a new one begins.
         let first = caller.check_raise(name).is_ok().then(|| number.saturating_add(1));
-        let open = self.opened_from(caller, wire, name, first).await?;
+        let (open, begun) = self.opened_from(caller, wire, name, first).await?;
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
         wire.admits(name, &definition)?;
         let (caller, name) = (caller.clone(), open.handle.name().clone());
-        let set = self
-            .within_wait(move || service.begin_behind_blocking(&caller, &name, &definition, number))
-            .await?;
+        // Where the name was born with this call, it was born behind `number`.
+        let set = match begun.filter(|_| number > 0) {
+            Some(begun) => begun == Beginning::Here,
+            None => {
+                let work = move || service.begin_behind_blocking(&caller, &name, &definition, number);
+                self.within_wait(work).await?
+            }
+        };
         if set && number > 0 {
             open.note_last(i64::try_from(number).unwrap_or(i64::MAX));
         }
         Ok(set)
+    }
+
+    /// Refuses to move a segment to where it never is: below the number at which the configuration has it begin.
+    fn check_above_first(&self, name: &str, next: u64) -> Result<(), Refusal> {
+        let Some((name, rule)) =
+            Name::new(name).ok().and_then(|name| Some((name.clone(), self.rules.of(&name).ok()?)))
+        else {
+            // That is refused where the name is opened.
+            return Ok(());
+        };
+        match rule {
+            Rule::Listed(NameSettings { first: Some(first), definition, .. })
+            | Rule::FirstUse(Some(NameSettings { first: Some(first), definition, .. }))
+                if next < *first && definition.kind() == Kind::Segment =>
+            {
+                Err(Refusal::bad(format!(
+                    "`{name}` begins at {first} (first in its [[name]]), and {next} is below that: name a number from {first} on"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a name is there: one that counts is from its first ID on, or from when it was moved on.
@@ -176,19 +209,24 @@ pub(super) fn position(name: &Name, definition: &Definition, next: u64) -> Resul
             format!("{next} is past 2^63 - 1, which no ID is: name a smaller number"),
         ));
     }
-    match (definition.position_of(next), definition.unformed()) {
-        (Some(position), _) if definition.number_at(position).is_some() => Ok(position),
-        (Some(_), _) => Err(Refusal::new(
+    let used_up = |why: &str| {
+        Refusal::new(
             Status::Exhausted,
-            format!("`{name}` has no number from {next} on: name a smaller number"),
-        )),
-        (None, Definition::Snowflake { .. } | Definition::Dated(_)) => Err(Refusal::new(
+            format!("`{name}` has no number from {next} on{why}: name a smaller number"),
+        )
+    };
+    definition.begin_position(next).map_err(|error| match error {
+        NoPosition::UsedUp(_) => used_up(""),
+        NoPosition::Form { .. } => used_up(&format!(", for {error}")),
+        NoPosition::Uncounted(kind) => Refusal::new(
             Status::WrongKind,
-            format!("the IDs of `{name}` begin with the time, so there is nothing to raise"),
-        )),
-        (None, _) => Err(Refusal::new(
-            Status::WrongKind,
-            format!("the IDs of `{name}` are not counted, so there is nothing to raise"),
-        )),
-    }
+            format!(
+                "the IDs of `{name}` {}, so there is nothing to raise",
+                match kind {
+                    Kind::Snowflake | Kind::Dated => "begin with the time",
+                    _ => "are not counted",
+                }
+            ),
+        ),
+    })
 }

@@ -13,6 +13,19 @@ fn frame(message: &[u8]) -> Vec<u8> {
     [&[0_u8][..], &length, message].concat()
 }
 
+/// A call to mint one ID under a name: the bytes of the answer's message, or the status and its text.
+pub(crate) async fn mint(server: &Server, name: &str) -> Result<Vec<u8>, (String, String)> {
+    let message = [&[0x0a, u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
+    let response = call(server, MINT, frame(&message)).await;
+    let code = code(&response).to_owned();
+    if code != "0" {
+        let text = response.headers()["grpc-message"].to_str().unwrap();
+        let text = percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned();
+        return Err((code, text));
+    }
+    Ok(response.bytes().await.unwrap()[5..].to_vec())
+}
+
 /// The message of a call to mint `orders`.
 fn orders(field: u8, count: &[u8]) -> Vec<u8> {
     [&b"\x0a\x06orders"[..], &[field], count].concat()

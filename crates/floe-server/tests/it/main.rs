@@ -10,6 +10,7 @@ mod kinds;
 mod leaf;
 mod memcached;
 mod mint;
+mod mysql;
 mod names;
 mod operate;
 mod originals;

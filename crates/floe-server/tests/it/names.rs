@@ -3,6 +3,9 @@
 use floe_server::{Config, ServeError};
 
 use crate::harness::{Server, directory, file, say};
+use crate::hostile::connect;
+use crate::resp::answers;
+use crate::{grpc, mysql, thrift};
 
 async fn kind(server: &Server, name: &str) -> String {
     server.json(&format!("/v1/names/{name}")).await["kind"].as_str().unwrap().to_owned()
@@ -257,6 +260,44 @@ async fn a_server_that_asks_for_the_first_number_makes_no_number_without_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_kill_between_a_name_and_its_first_number_leaves_none_that_begins_at_1() {
+    // A write that the ledger does not do is what a kill before it leaves.
+    for lost in ["UPDATE ON mark WHEN NEW.key LIKE 'n/%'", "INSERT ON definition"] {
+        let directory = directory();
+        let server = Server::start(file(ASKING), directory.clone()).await;
+        let file_of = rusqlite::Connection::open(directory.path().join("data/floe.db")).unwrap();
+        let losing = format!("CREATE TRIGGER losing BEFORE {lost} BEGIN SELECT RAISE(IGNORE); END");
+        file_of.execute_batch(&losing).unwrap();
+        answers(&server, &["SETNX tickets64 100"]).await;
+        let mut client = mysql::Client::of(&server).await;
+        let altered = client.run("ALTER TABLE forgotten AUTO_INCREMENT = 101").await;
+        assert_eq!(altered, Ok(0), "{lost}");
+        drop(client);
+        server.stop().await.unwrap();
+        file_of.execute_batch("DROP TRIGGER losing").unwrap();
+        let server = Server::start(file(ASKING), directory).await;
+        let mut client = mysql::Client::of(&server).await;
+        for name in ["tickets64", "forgotten"] {
+            let minted = client.mint(name).await;
+            let refused = |(code, text): &(u16, String)| *code == 1146 && text.contains("first = N");
+            assert!(
+                minted.as_ref().map_or_else(refused, |number| *number == 101),
+                "{lost}: {name}: {minted:?}"
+            );
+        }
+        // Who says a number anew is heard.
+        if lost.contains("definition") {
+            for (name, next) in [("tickets64", 50), ("forgotten", 201)] {
+                let altered = client.run(&format!("ALTER TABLE {name} AUTO_INCREMENT = {next}")).await;
+                assert_eq!(altered, Ok(0), "{name}");
+                assert_eq!(client.mint(name).await, Ok(next.max(101)), "{name}");
+            }
+        }
+        server.stop().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_wire_says_that_the_first_number_is_missing() {
     let server = Server::of(ASKING).await;
     let segment = server.get("/api/segment/get/forgotten").await;
@@ -274,7 +315,44 @@ async fn every_wire_says_that_the_first_number_is_missing() {
         let said = say(stream, words).await;
         assert!(said.contains(answer) && said.contains("first = N"), "{said}");
     }
+    let (code, text) = grpc::mint(&server, "tickets64").await.unwrap_err();
+    assert!(
+        code == "5" && text.contains("no name `tickets64` yet") && text.contains("first = N"),
+        "{code} {text}"
+    );
+    let (code, text) = mysql::Client::of(&server).await.mint("tickets64").await.unwrap_err();
+    assert!(code == 1146 && text.contains("no name `tickets64` yet") && text.contains("first = N"), "{text}");
+    server.problem("/v1/names/tickets64", 404).await;
+    // A number that is told is heard by all.
+    answers(&server, &["SETNX tickets64 500"]).await;
+    assert_eq!(grpc::mint(&server, "tickets64").await.unwrap(), fixed64(501));
+    assert_eq!(mysql::Client::of(&server).await.mint("tickets64").await, Ok(502));
     server.stop().await.unwrap();
+}
+
+/// gRPC's answer of one number.
+fn fixed64(number: u64) -> Vec<u8> {
+    [&[0x0a, 8][..], &number.to_le_bytes()].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twitters_service_makes_its_snowflake_unless_no_name_may_be_made() {
+    for (new_names, is_made) in [("ask for first", true), ("refuse", false)] {
+        let text = ASKING.replace("ask for first", new_names);
+        let server = Server::of(&format!("default_names = {{ thrift = 'flake-1' }}\n{text}")).await;
+        let minted = thrift::get_id(&mut connect(&server).await).await;
+        match is_made {
+            true => assert!(minted.as_ref().is_ok_and(|id| *id > 0), "{minted:?}"),
+            false => {
+                let (exception, text) = minted.unwrap_err();
+                assert!(exception == 6 && text.contains("no name `flake-1` yet"), "{exception} {text}");
+                assert!(text.starts_with("unknown-name: ") && text.contains("floe mint flake-1"), "{text}");
+            }
+        }
+        let status = server.get("/v1/names/flake-1").await.status();
+        assert_eq!(status == 200, is_made, "{status}");
+        server.stop().await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

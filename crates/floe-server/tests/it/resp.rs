@@ -11,7 +11,7 @@ const NAMES: &str = "[[name]]\nname = 'visits'\nkind = 'counter'\n[[name]]\nname
     [[name]]\nname = 'orders'\nkind = 'snowflake'\nlayout = 'twitter'\n\
     [[name]]\nname = 'invoice'\nkind = 'dated'\ndigits = 6\nzone = 'UTC'\n[[name]]\nname = 'day-*'\nkind = 'counter'\n";
 
-async fn answers(server: &Server, asked: &[&str]) -> Vec<String> {
+pub(crate) async fn answers(server: &Server, asked: &[&str]) -> Vec<String> {
     answers_at(server.address, asked).await
 }
 

@@ -72,6 +72,11 @@ async fn reply(
     Err((exception, text))
 }
 
+/// One ID, or the exception.
+pub(crate) async fn get_id(stream: &mut TcpStream) -> Result<i64, (i32, String)> {
+    call(stream, "get_id", APP).await
+}
+
 async fn call(stream: &mut TcpStream, name: &str, arguments: &[u8]) -> Result<i64, (i32, String)> {
     stream.write_all(&message(true, true, CALL, name, 7, arguments)).await.unwrap();
     reply(stream, true, true, name, 7).await

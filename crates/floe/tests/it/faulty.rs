@@ -11,6 +11,8 @@ use floe::{Name, UnixMillis};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     Fine,
+    /// So many calls take effect; then nothing arrives, as after the end of a process.
+    Calls(u64),
     /// Nothing arrives.
     Gone,
     /// Nothing arrives, and it is known not to be the ledger that it was.
@@ -111,7 +113,14 @@ impl Faulty {
 
     fn heed(&self) -> Result<Mode, LedgerError> {
         let mode = self.mode.0.lock().unwrap();
-        let mode = *self.mode.1.wait_while(mode, |mode| *mode == Mode::Held).unwrap();
+        let mut guard = self.mode.1.wait_while(mode, |mode| *mode == Mode::Held).unwrap();
+        match &mut *guard {
+            Mode::Calls(0) => *guard = Mode::Gone,
+            Mode::Calls(left) => *left -= 1,
+            _ => {}
+        }
+        let mode = *guard;
+        drop(guard);
         match mode {
             Mode::Gone => Err(LedgerError::Unavailable("the test took it away".to_owned())),
             Mode::Unfit => Err(LedgerError::Unfit("the test replaced it".to_owned())),

@@ -180,3 +180,30 @@ fn steps_that_cannot_be_are_refused() {
         assert!(refused.to_string().contains("min_step"), "{refused}");
     }
 }
+
+#[test]
+fn a_process_that_ends_at_any_call_leaves_no_name_below_its_first_number() {
+    for definition in [Definition::SEGMENT, Definition::Counter] {
+        for calls in 0.. {
+            let ledger = Faulty::new(Mode::Fine);
+            let floe = Floe::open(ledger.clone()).unwrap();
+            ledger.set(Mode::Calls(calls));
+            let ended = floe.define_from(&name("tickets"), &definition, &Taste::default(), 1_001).is_err();
+            ledger.set(Mode::Gone);
+            floe.close();
+            ledger.set(Mode::Fine);
+            let is_bound = ledger.definition(&name("tickets")).unwrap().is_some();
+            assert!(!is_bound || mark(&ledger) == 1_000, "{definition}, after {calls} calls");
+            // Whoever says a number next says it for all that will be minted.
+            let floe = Floe::open(ledger.clone()).unwrap();
+            let next = floe.define_from(&name("tickets"), &definition, &Taste::default(), 2_001);
+            let begins = if is_bound { 1_001 } else { 2_001 };
+            let first = next.unwrap().0.mint_many(1).unwrap().next().unwrap().to_string();
+            assert_eq!(first, begins.to_string(), "{definition}, after {calls} calls");
+            if !ended {
+                assert!(calls > 2, "{calls} calls were all of it");
+                break;
+            }
+        }
+    }
+}

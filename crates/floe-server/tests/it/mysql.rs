@@ -1,0 +1,127 @@
+//! MySQL's protocol over a raw socket: where a name begins, and what a client is told when none may.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::harness::{PATIENCE, Server, tcp};
+
+/// A connection that has logged in.
+pub(crate) struct Client(TcpStream);
+
+impl Client {
+    pub(crate) async fn of(server: &Server) -> Self {
+        let (_, endpoint) = server.started.ports.iter().find(|(spoken, _)| *spoken == "MySQL").unwrap();
+        let mut client = Self(TcpStream::connect(tcp(endpoint)).await.unwrap());
+        assert_eq!(client.packet().await[0], 10, "a greeting");
+        // PROTOCOL_41, SECURE_CONNECTION and PLUGIN_AUTH, with an empty proof.
+        let capabilities = 0x8_8200_u32.to_le_bytes();
+        let login =
+            [&capabilities[..], b"\0\0\0\x01\x2d", &[0; 23], b"app\0", b"\0", b"mysql_native_password\0"];
+        client.send(1, &login.concat()).await;
+        assert_eq!(client.packet().await[0], 0, "the login");
+        client
+    }
+
+    /// The `LAST_INSERT_ID` of a statement that returns no rows, or the error with its number.
+    pub(crate) async fn run(&mut self, sql: &str) -> Result<u64, (u16, String)> {
+        self.send(0, &[b"\x03", sql.as_bytes()].concat()).await;
+        let said = self.packet().await;
+        let (&kind, mut rest) = said.split_first().unwrap();
+        if kind == 0xff {
+            let code = u16::from_le_bytes([rest[0], rest[1]]);
+            return Err((code, String::from_utf8(rest[8..].to_vec()).unwrap()));
+        }
+        assert_eq!(kind, 0, "{sql}: {}", said.escape_ascii());
+        let mut number = || {
+            let (&first, after) = rest.split_first().unwrap();
+            let length = match first {
+                0xfc => 2,
+                0xfd => 3,
+                0xfe => 8,
+                small => {
+                    rest = after;
+                    return small.into();
+                }
+            };
+            let (digits, after) = after.split_at(length);
+            rest = after;
+            digits.iter().rev().fold(0, |number: u64, digit| number << 8 | u64::from(*digit))
+        };
+        let _rows = number();
+        Ok(number())
+    }
+
+    pub(crate) async fn mint(&mut self, name: &str) -> Result<u64, (u16, String)> {
+        self.run(&format!("REPLACE INTO `{name}` (stub) VALUES ('a')")).await
+    }
+
+    async fn send(&mut self, number: u8, payload: &[u8]) {
+        let length = u32::try_from(payload.len()).unwrap().to_le_bytes();
+        self.0.write_all(&[&length[..3], &[number], payload].concat()).await.unwrap();
+    }
+
+    async fn packet(&mut self) -> Vec<u8> {
+        let mut header = [0; 4];
+        timeout(PATIENCE, self.0.read_exact(&mut header)).await.expect("no answer").unwrap();
+        let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+        timeout(PATIENCE, self.0.read_exact(&mut payload)).await.expect("half an answer").unwrap();
+        payload
+    }
+}
+
+const NAMES: &str = "new_names = 'ask for first'\n\
+    [[name]]\nname = 'f-*'\nkind = 'segment'\nfirst = 1000\n[[name]]\nname = 'c-*'\nkind = 'counter'\nfirst = 1000\n\
+    [[name]]\nname = 's-*'\nkind = 'segment'\n[[name]]\nname = 't-*'\nkind = 'counter'\n\
+    [[name]]\nname = 'i-*'\nkind = 'segment'\nincrement = 10\noffset = 3\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_alter_table_makes_begins_at_its_number() {
+    let server = Server::of(NAMES).await;
+    let mut client = Client::of(&server).await;
+    for (name, next, begins) in [
+        ("s-1", 501, 501),
+        ("t-1", 501, 501),
+        ("i-1", 501, 503),
+        // A name can be told to begin at 1.
+        ("s-2", 1, 1),
+        ("t-2", 1, 1),
+        // The larger of what a file and a call say.
+        ("f-1", 5_000, 5_000),
+        ("c-1", 5_000, 5_000),
+        ("c-2", 5, 1_000),
+    ] {
+        let altered = client.run(&format!("ALTER TABLE `{name}` AUTO_INCREMENT = {next}")).await;
+        assert_eq!(altered, Ok(0), "{name}");
+        assert_eq!(client.mint(name).await, Ok(begins), "{name}");
+    }
+    // A counter in use is moved on, and never back; a segment is held in part by servers.
+    assert_eq!(client.run("ALTER TABLE `t-1` AUTO_INCREMENT = 7").await, Ok(0));
+    assert_eq!(client.mint("t-1").await, Ok(502));
+    assert_eq!(client.run("ALTER TABLE `t-1` AUTO_INCREMENT = 700").await, Ok(0));
+    assert_eq!(client.mint("t-1").await, Ok(700));
+    let (code, text) = client.run("ALTER TABLE `s-1` AUTO_INCREMENT = 700").await.unwrap_err();
+    assert!(code == 1064 && text.contains("is in use"), "{code} {text}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_a_name_cannot_begin_at_makes_no_name() {
+    let server = Server::of(NAMES).await;
+    let mut client = Client::of(&server).await;
+    for (name, next, expected, says) in [
+        ("f-22", 5, 1064, "`f-22` begins at 1000 (first in its [[name]]), and 5 is below that"),
+        ("s-3", 9_223_372_036_854_775_808_u64, 1467, "2^63"),
+        ("i-2", 9_223_372_036_854_775_807, 1467, "has no number from 9223372036854775807 on"),
+    ] {
+        let refused = client.run(&format!("ALTER TABLE `{name}` AUTO_INCREMENT = {next}")).await;
+        let (code, text) = refused.unwrap_err();
+        assert!(code == expected && text.contains(says), "{name}: {code} {text}");
+        server.problem(&format!("/v1/names/{name}"), 404).await;
+    }
+    // Whoever goes on without gets what the file says, or is asked.
+    assert_eq!(client.mint("f-22").await, Ok(1_000));
+    let (code, text) = client.mint("s-3").await.unwrap_err();
+    assert!(code == 1146 && text.contains("first = N") && text.contains("--to N"), "{code} {text}");
+    server.stop().await.unwrap();
+}

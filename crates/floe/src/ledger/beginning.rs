@@ -1,0 +1,99 @@
+//! A name's first mark, which is in the ledger before the name is.
+
+use super::{Key, Ledger, LedgerError, Reply, Reserve, Token};
+use crate::name::Name;
+
+/// What [`begin`] found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Beginning {
+    /// This call gave the name its first mark. Of several calls at once one gets this answer.
+    Here,
+    /// Nobody has minted from the name. Another call gave it a mark, and has not bound it yet, or ended before it did.
+    /// The mark is now at least what was asked for.
+    Unclaimed,
+    /// The name had begun before this call, which may have changed nothing.
+    Earlier {
+        /// Its mark, as this call found it.
+        mark: u64,
+    },
+}
+
+/// Gives a name that is **not bound yet** its first mark, so that whoever binds it afterwards finds the mark there:
+/// [`Ledger::bind`] keeps it. A name that is bound first and raised then would begin at its first position if the
+/// process ended in between, and while others mint meanwhile. This way round, such an end leaves a record without a
+/// name, from which nobody mints.
+///
+/// `token` is drawn for this call alone. For position 0 the ledger is not asked: [`Ledger::bind`] makes that mark.
+///
+/// # Errors
+/// Any [`LedgerError`] of [`Ledger::reserve`] and [`Ledger::raise`].
+pub fn begin(
+    ledger: &dyn Ledger,
+    name: &Name,
+    position: u64,
+    token: Token,
+) -> Result<Beginning, LedgerError> {
+    if position == 0 {
+        return Ok(Beginning::Here);
+    }
+    let key = Key::name(name);
+    let mark = match ledger.reserve(&Reserve::beginning(key.clone(), position, token, true))? {
+        Reply::Got { .. } => return Ok(Beginning::Here),
+        Reply::Refused { mark, .. } => mark,
+    };
+    // Who mints from a name has bound it before. So where it is not bound now, and its mark is the same at the raise, all
+    // that is ever minted lies above the raised mark.
+    if ledger.definition(name)?.is_some() {
+        return Ok(Beginning::Earlier { mark });
+    }
+    match ledger.raise(&key, position)? {
+        before if before == mark => Ok(Beginning::Unclaimed),
+        before => Ok(Beginning::Earlier { mark: before }),
+    }
+}
+
+impl Reserve {
+    /// An empty range at `position`, above a mark of 0: the ledger moves the mark there, or refuses since it was moved
+    /// before (I1). With `create` for a name that is not bound.
+    pub(crate) fn beginning(key: Key, position: u64, token: Token, create: bool) -> Self {
+        Self { key, floor: position, count: 0, max_mark: 0, token, create, note: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Memory;
+
+    fn begun(ledger: &Memory, name: &Name, position: u64) -> Beginning {
+        begin(ledger, name, position, Token::random().unwrap()).unwrap()
+    }
+
+    fn mark(ledger: &Memory, name: &Name) -> Option<u64> {
+        let key = Key::name(name);
+        let records = ledger.list(key.as_str(), "", 10).unwrap();
+        records.iter().find(|record| record.key == key.as_str()).map(|record| record.mark)
+    }
+
+    #[test]
+    fn a_bound_name_keeps_the_mark_that_it_was_given_before() {
+        let (ledger, name) = (Memory::default(), Name::new("orders").unwrap());
+        assert_eq!(begun(&ledger, &name, 500), Beginning::Here);
+        ledger.bind(&name, "counter", true).unwrap();
+        assert_eq!(mark(&ledger, &name), Some(500));
+        assert_eq!(begun(&ledger, &name, 900), Beginning::Earlier { mark: 500 });
+        assert_eq!(mark(&ledger, &name), Some(500));
+    }
+
+    #[test]
+    fn what_was_left_by_who_ended_is_gone_on_with() {
+        let (ledger, name) = (Memory::default(), Name::new("orders").unwrap());
+        assert_eq!(begun(&ledger, &name, 500), Beginning::Here);
+        for (position, left) in [(100, 500), (900, 900)] {
+            assert_eq!(begun(&ledger, &name, position), Beginning::Unclaimed);
+            assert_eq!(mark(&ledger, &name), Some(left), "after {position}");
+        }
+        assert_eq!(begun(&ledger, &Name::new("other").unwrap(), 0), Beginning::Here);
+        assert_eq!(mark(&ledger, &Name::new("other").unwrap()), None);
+    }
+}
