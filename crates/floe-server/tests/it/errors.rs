@@ -6,6 +6,8 @@ use std::time::Duration;
 use floe_server::{Config, ServeError};
 
 use crate::harness::{Server, directory, file, problem, until};
+use crate::hostile::connect;
+use crate::{grpc, mysql, thrift};
 
 fn counter(name: &str) -> String {
     format!("[[name]]\nname = \"{name}\"\nkind = \"counter\"\n")
@@ -102,6 +104,47 @@ async fn unavailable_while_the_ledger_is_locked_and_back_at_once() {
     })
     .await;
     assert!(id > 1);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_waits_for_its_ledger_says_so_on_every_wire_and_then_serves() {
+    let directory = directory();
+    let path = directory.path().join("ids.db");
+    drop(floe_ledger::Sqlite::builder().realm("test").at(&path).unwrap());
+    // Nobody else gets at the file, not even to read.
+    let holder = rusqlite::Connection::open(&path).unwrap();
+    holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
+    let text = format!(
+        "ledger = 'sqlite:{}?max_wait=50ms'\nlimits = {{ max_wait = '300ms' }}\ndefault_names = {{ thrift = 'flakes' }}\n\
+         [[name]]\nname = 'flakes'\nkind = 'snowflake'\nlayout = 'twitter'\n{}",
+        path.display(),
+        counter("serial")
+    );
+    let server = Server::start(file(&text), Arc::clone(&directory)).await;
+    assert_eq!(server.get("/livez").await.status(), 200);
+    let ready = server.get("/readyz").await;
+    assert_eq!(ready.status(), 503);
+    assert!(ready.text().await.unwrap().contains("is not there yet"));
+    let (mut twitter, mut tickets) = (connect(&server).await, mysql::Client::of(&server).await);
+    let (code, text) = grpc::mint(&server, "serial").await.unwrap_err();
+    assert!(code == "14" && text.contains("ids.db"), "{code} {text}");
+    let (exception, text) = thrift::get_id(&mut twitter).await.unwrap_err();
+    assert!(
+        exception == 6 && text.starts_with("unavailable: ") && text.contains("ids.db"),
+        "{exception} {text}"
+    );
+    let (code, text) = tickets.mint("serial").await.unwrap_err();
+    assert!(code == 1205 && text.contains("ids.db"), "{code} {text}");
+    let (code, _) = tickets.run("ALTER TABLE serial AUTO_INCREMENT = 100").await.unwrap_err();
+    assert_eq!(code, 1205);
+    drop(holder);
+    until("the server to be ready", || async { (server.get("/readyz").await.status() == 200).then_some(()) })
+        .await;
+    // On the connections that were refused, too.
+    assert!(thrift::get_id(&mut twitter).await.unwrap() > 0);
+    assert_eq!(tickets.mint("serial").await, Ok(1));
+    assert_eq!(grpc::mint(&server, "serial").await.unwrap(), [&[0x0a, 8, 2][..], &[0; 7]].concat());
     server.stop().await.unwrap();
 }
 
