@@ -1,5 +1,6 @@
 //! What is looked at when a ledger is opened, and what it says.
 
+use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::OpenError;
 
@@ -50,6 +51,32 @@ fn a_wrong_password_or_user_is_named_and_not_repeated() {
     assert_eq!(got(&*ledger, &ask(1)), (1, 2));
     assert_eq!(ledger.describe(), format!("etcd://127.0.0.1:{}/floe", server.port()));
     assert!(ledger.is_shared());
+}
+
+#[test]
+fn who_may_read_one_realm_alone_is_told_of_no_other() {
+    let server = Etcd::start(&[]);
+    let name = Name::new("orders").unwrap();
+    open(&server.url());
+    floe_ledger::open(&server.url(), "other").unwrap().bind(&name, "uuid4", false).unwrap();
+    for command in [
+        "user add root:root",
+        "user grant-role root root",
+        "role add one",
+        "role grant-permission one readwrite /floe/version",
+        "role grant-permission one readwrite /floe/realm/test",
+        "role grant-permission one readwrite --prefix /floe/mark/test/",
+        "role grant-permission one readwrite --prefix /floe/made/test/",
+        "role grant-permission one readwrite --prefix /floe/definition/test/",
+        "user add one:right",
+        "user grant-role one one",
+        "auth enable",
+    ] {
+        server.control(&command.split(' ').collect::<Vec<_>>());
+    }
+    let ledger = open(&format!("etcd://one:right@127.0.0.1:{}/floe", server.port()));
+    assert_eq!(ledger.in_other_realms(&name), Ok(Vec::new()));
+    assert_eq!(got(&*ledger, &ask(1)), (0, 1));
 }
 
 #[test]
@@ -116,7 +143,7 @@ fn an_operator_can_read_and_write_it_with_etcdctl() {
     let request = Reserve { key: key.clone(), floor: (1 << 53) + 1, note: note.clone(), ..ask(1 << 53) };
     got(&*ledger, &request);
     assert_eq!(ledger.give_back(&key, request.token, (1 << 53) + 2), Ok(true));
-    ledger.bind(&floe::Name::new("orders").unwrap(), "kind=segment", true).unwrap();
+    ledger.bind(&Name::new("orders").unwrap(), "kind=segment", true).unwrap();
     let id = ledger.realm_id().unwrap();
     let lines = [
         &format!("{prefix}/definition/test/orders"),

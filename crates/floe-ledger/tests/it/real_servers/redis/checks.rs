@@ -93,6 +93,10 @@ fn a_wrong_password_user_or_database_is_named() {
     assert!(command.contains(&">right"), "{command:?}");
     assert_eq!(server.cli(&command), "OK");
     assert_eq!(server.cli(&["ACL", "SETUSER", "modest", "on", "nopass", "~*", "+info", "+config"]), "OK");
+    assert_eq!(
+        server.cli(&["ACL", "SETUSER", "narrow", "on", "nopass", "resetkeys", "~floe:{test}*", "+@all"]),
+        "OK"
+    );
     server.cli(&["ACL", "SETUSER", "default", "off"]);
 
     let wrong = refused(&url("careful:wr0ng@", ""));
@@ -121,6 +125,13 @@ fn a_wrong_password_user_or_database_is_named() {
     assert_eq!(ledger.names("", 9).unwrap().len(), 1);
     assert_eq!(ledger.list("", "", 9).unwrap().len(), 2);
     assert!(ledger.clock().unwrap().is_some());
+    let other = floe_ledger::open(&url("careful:right@", ""), "other").unwrap();
+    other.bind(&name, "definition", true).unwrap();
+    assert_eq!(ledger.in_other_realms(&name).unwrap().len(), 1);
+    // Who may read one realm alone is told of no other, and goes on.
+    let narrow = open(&url("narrow@", ""));
+    assert_eq!(narrow.in_other_realms(&name), Ok(Vec::new()));
+    assert_eq!(narrow.names("", 9).unwrap().len(), 1);
     assert!(floe_ledger::open(&url("careful:right@", ""), floe_ledger::DEFAULT_REALM).is_err());
 }
 

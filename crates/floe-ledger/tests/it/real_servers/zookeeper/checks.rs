@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::OpenError;
 use floe_testbed::Zookeeper;
@@ -47,6 +48,19 @@ fn what_was_made_with_credentials_is_open_to_these_alone() {
     says(&refused(&from_file), &["chmod 600"]);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(got(&*open(&from_file), &ask(3)), (3, 6));
+}
+
+#[test]
+fn a_name_of_a_realm_that_is_closed_is_not_told_of() {
+    let (url, _) = fresh_url();
+    let (ledger, name) = (open(&url), Name::new("orders").unwrap());
+    let with = url.replace("//", "//careful:r%40ght@");
+    for (url, realm) in [(&with, "closed"), (&url, "plain")] {
+        floe_ledger::open(url, realm).unwrap().bind(&name, "uuid4", false).unwrap();
+    }
+    let found = ledger.in_other_realms(&name).unwrap();
+    assert_eq!(found.iter().map(|found| &*found.realm).collect::<Vec<_>>(), ["plain"]);
+    assert_eq!(got(&*ledger, &ask(3)), (0, 3));
 }
 
 #[test]
