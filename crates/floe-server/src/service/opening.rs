@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use floe::ledger::{Beginning, LedgerError};
-use floe::{DefineError, Definition, Name};
+use floe::{DefineError, Definition, Kind, Name};
 use tokio::time::timeout;
 
 use super::names::{self, Wire};
@@ -136,8 +136,8 @@ impl Service {
         wire.admits(name.as_str(), &definition)?;
         if new {
             self.may_be_born(asked, &definition, first, births)?;
-            // A call that will be refused for its number makes nothing.
-            if let Some(first) = asked.first {
+            // A call that will be refused for its number makes nothing. Each period of a dated name begins at 1 anyway.
+            if let Some(first) = asked.first.filter(|first| *first > 1 || definition.kind() != Kind::Dated) {
                 position(name, &definition, first)?;
             }
         }
@@ -157,7 +157,8 @@ impl Service {
         }
         // The larger of what the configuration and the call say is above what either knows of. What the configuration says
         // holds also for a name that was bound before, and never raised; there a larger one is left to the call.
-        let asked_first = asked.first.filter(|asked| first.is_none_or(|first| first <= *asked));
+        let is_counted = definition.position_of(0).is_some();
+        let asked_first = asked.first.filter(|asked| is_counted && first.is_none_or(|first| first <= *asked));
         let first = if asked_first.is_some() { asked_first.filter(|_| new) } else { first };
         let defined = match first {
             None => self.floe.define(name, &definition, &taste).map(|handle| (handle, None)),

@@ -60,9 +60,14 @@ async fn what_is_refused_for_its_number_makes_no_name() {
     let names = "new_names = 'ask for first'\n\
         [[name]]\nname = 'f-*'\nkind = 'segment'\nfirst = 1000\n\
         [[name]]\nname = 'i-*'\nkind = 'segment'\nincrement = 10\noffset = 3\nfirst = 1003\n\
-        [[name]]\nname = 't-*'\nkind = 'counter'\n[[name]]\nname = 's-*'\nkind = 'snowflake'\nlayout = 'twitter'\n";
+        [[name]]\nname = 't-*'\nkind = 'counter'\n[[name]]\nname = 's-*'\nkind = 'snowflake'\nlayout = 'twitter'\n\
+        [[name]]\nname = 'd-*'\nkind = 'dated'\ndigits = 6\nzone = 'UTC'\n";
     let server = Server::of(names).await;
     for (asked, begins) in [
+        // The recipe for a number of each day, on a name that is new.
+        ("SET d-1 0 EX 86400 NX", "+OK"),
+        ("SETNX d-2 5", "-WRONGTYPE"),
+        ("EXISTS d-1 d-2", ":0"),
         ("SETNX f-1 9223372036854775807", "-OVERFLOW"),
         ("INCR f-1", ":1000"),
         // The name has no number that large, though others have.
