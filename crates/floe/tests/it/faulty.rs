@@ -113,13 +113,14 @@ impl Faulty {
 
     fn heed(&self) -> Result<Mode, LedgerError> {
         let mode = self.mode.0.lock().unwrap();
-        let mut mode = self.mode.1.wait_while(mode, |mode| *mode == Mode::Held).unwrap();
-        match &mut *mode {
-            Mode::Calls(0) => *mode = Mode::Gone,
+        let mut guard = self.mode.1.wait_while(mode, |mode| *mode == Mode::Held).unwrap();
+        match &mut *guard {
+            Mode::Calls(0) => *guard = Mode::Gone,
             Mode::Calls(left) => *left -= 1,
             _ => {}
         }
-        let mode = *mode;
+        let mode = *guard;
+        drop(guard);
         match mode {
             Mode::Gone => Err(LedgerError::Unavailable("the test took it away".to_owned())),
             Mode::Unfit => Err(LedgerError::Unfit("the test replaced it".to_owned())),

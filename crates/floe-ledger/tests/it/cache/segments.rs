@@ -1,6 +1,7 @@
 //! Segments: a few requests ahead, with others' ranges in between.
 
-use floe::ledger::{Ledger, Reply, Reserve};
+use floe::Name;
+use floe::ledger::{self, Beginning, Ledger, Reply, Reserve, Token};
 use tempfile::TempDir;
 
 use super::{Behind, bind, numbers, open, until};
@@ -124,4 +125,19 @@ fn a_segment_begins_where_it_is_told_once_and_goes_on_without_the_ledger() {
     let cache = open(dir.path(), &behind);
     assert!(refused(cache.reserve(&begin(2_000))));
     assert_eq!(got(&cache, &numbers("orders", 100)), (1_100, 1_200));
+}
+
+#[test]
+fn a_new_segment_has_its_first_number_behind_the_cache_before_it_is_bound() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    let name = Name::new("orders").unwrap();
+    let begin = |at: u64| ledger::begin(&cache, &name, at, Token::random().unwrap());
+    assert_eq!(begin(1_000), Ok(Beginning::Here));
+    assert_eq!((left_behind(&behind), cache.definition(&name)), (1_000, Ok(None)));
+    // Whoever ended here is followed by somebody with another number.
+    assert_eq!(begin(2_000), Ok(Beginning::Unclaimed));
+    bind(&cache, "orders");
+    assert_eq!(begin(3_000), Ok(Beginning::Earlier { mark: 2_000 }));
+    assert_eq!(got(&cache, &numbers("orders", 100)), (2_000, 2_100));
 }
