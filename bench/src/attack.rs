@@ -29,7 +29,7 @@ const MEMORY_KIB: u32 = 256 << 10;
 const LASTS: Duration = Duration::from_secs(6);
 
 /// The longest that an honest client may go without an answer.
-const GAP: Duration = Duration::from_secs(4);
+const GAP: Duration = Duration::from_secs(6);
 
 /// How often a hostile client looks whether its connection is still there.
 const BEAT: Duration = Duration::from_millis(500);

@@ -54,6 +54,11 @@ const WAIT: Duration = Duration::from_secs(2);
 /// How long it waits where no connection is in sight that could be closed.
 const WAIT_IN_VAIN: Duration = Duration::from_millis(50);
 
+/// How many requests of one connection, and how many of all, wait for memory at once: each takes some itself. Others are
+/// refused without a wait.
+const MOST_WAITING: usize = 4;
+const MOST_WAITING_OF_ALL: usize = 4_096;
+
 /// How often connections are closed to make room for others.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -111,6 +116,8 @@ pub(crate) struct Client {
     used: AtomicUsize,
     /// When it was last answered, in milliseconds.
     touched: AtomicU64,
+    /// How many of its requests wait for memory.
+    waiting: AtomicUsize,
     /// How many of its requests the server works on.
     at_work: AtomicUsize,
     /// What is held for it, and since when it waits for the client. The part 0 is as old as the last answer.
@@ -204,6 +211,7 @@ impl Clients {
             token: OnceLock::new(),
             used: AtomicUsize::new(0),
             touched: AtomicU64::new(now),
+            waiting: AtomicUsize::new(0),
             at_work: AtomicUsize::new(0),
             parts: Mutex::default(),
             last_part: AtomicU64::new(0),
@@ -433,14 +441,20 @@ impl Client {
         if bytes > full.limit {
             return Err(full);
         }
-        struct Waiting<'c>(&'c AtomicUsize);
+        struct Waiting<'c>(&'c Client);
         impl Drop for Waiting<'_> {
             fn drop(&mut self) {
-                self.0.fetch_sub(1, Ordering::AcqRel);
+                self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+                self.0.clients.waiting.fetch_sub(1, Ordering::AcqRel);
             }
         }
-        clients.waiting.fetch_add(1, Ordering::AcqRel);
-        let _waiting = Waiting(&clients.waiting);
+        let others = self.waiting.fetch_add(1, Ordering::AcqRel);
+        let all = clients.waiting.fetch_add(1, Ordering::AcqRel);
+        let _waiting = Waiting(self);
+        if others >= MOST_WAITING || all >= MOST_WAITING_OF_ALL {
+            clients.make_room(bytes, self);
+            return Err(full);
+        }
         let begun = Instant::now();
         loop {
             let mut freed = std::pin::pin!(clients.freed.notified());
@@ -529,9 +543,14 @@ impl Held {
 
     /// Holds so many bytes more, if there is room at once.
     pub(crate) fn try_grow(&mut self, bytes: usize) -> bool {
-        let taken = bytes == 0 || self.client.try_take(bytes);
-        if taken && bytes > 0 {
-            self.grown(self.bytes + bytes);
+        if bytes == 0 {
+            return true;
+        }
+        let taken = self.client.try_take(bytes);
+        match taken {
+            true => self.grown(self.bytes + bytes),
+            // For those who come next.
+            false => drop(self.client.clients.make_room(bytes, &self.client)),
         }
         taken
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response, StatusCode, Uri, Version, header};
@@ -110,9 +110,13 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .split_for_parts();
     document::complete(&mut api, limits);
     // The badge of an outside validator would be fetched by whoever reads the page.
-    let pages = utoipa_swagger_ui::Config::default().validator_url("none");
-    let docs = utoipa_swagger_ui::SwaggerUi::new("/docs").config(pages).url("/openapi.json", api);
+    let pages = utoipa_swagger_ui::Config::new(["/openapi.json"]).validator_url("none");
+    let docs = utoipa_swagger_ui::SwaggerUi::new("/docs").config(pages);
+    // It never changes, and writing it anew for each request would cost as much as a thousand IDs. It always has a JSON form.
+    let description = Bytes::from(api.to_json().unwrap_or_default());
+    let description = axum::routing::get(async || text(StatusCode::OK, "application/json", description));
     router
+        .route("/openapi.json", description)
         .with_state(shared.clone())
         .merge(Router::from(docs))
         .merge(grpc::router(&shared.service, limits))

@@ -1,3 +1,5 @@
+use futures_util::FutureExt;
+
 use super::*;
 
 fn clients(limits: Limits) -> Arc<Clients> {
@@ -139,4 +141,17 @@ async fn what_a_client_takes_a_part_of_is_not_stuck() {
     assert!(clients.make_room(400 << 10, clients.admit(ip(3)).unwrap().client()));
     assert!(waits.client().is_ended() && !reads.client().is_ended());
     drop((held, stuck));
+}
+
+#[tokio::test]
+async fn few_requests_of_one_connection_wait_for_memory() {
+    let clients = clients(Limits { memory: MEMORY, ..Limits::default() });
+    let [reads_not, asks] = [1, 2].map(|last| clients.admit(ip(last)).unwrap());
+    let held = reads_not.client().hold(880 << 10).await.unwrap();
+    let mut asked: Vec<_> = (0..MOST_WAITING + 2).map(|_| Box::pin(asks.client().hold(30 << 10))).collect();
+    let polled: Vec<_> =
+        asked.iter_mut().map(|ask| ask.as_mut().now_or_never().map(|held| held.is_ok())).collect();
+    assert_eq!(polled, [None, None, None, None, Some(false), Some(false)]);
+    drop((asked, held));
+    assert_eq!(clients.waiting.load(Ordering::Relaxed), 0);
 }

@@ -12,7 +12,7 @@ use http_body::{Frame, SizeHint};
 use crate::clients::Held;
 
 /// What a request takes beside its header: its task, its stream, and a short answer, in bytes.
-const REQUEST: usize = 3 << 10;
+const REQUEST: usize = 12 << 10;
 
 /// An answer of at most so many bytes is a part of that.
 const SHORT: usize = 1 << 10;

@@ -132,8 +132,8 @@ impl<S> Guard<S> {
         match &mut self.frames {
             None => {
                 self.part_since.get_or_insert_with(Instant::now);
-                // A body counts by itself. hyper's buffer grows by doubling.
-                self.busy.0.open.load(Ordering::Acquire) > 0 || self.part.try_grow(2 * bytes.len())
+                // A body counts by itself. hyper's buffer grows by doubling, and is copied.
+                self.busy.0.open.load(Ordering::Acquire) > 0 || self.part.try_grow(3 * bytes.len())
             }
             Some(frames) => {
                 let ended = frames.read(bytes);
