@@ -71,8 +71,17 @@ refused("DEL is refused", lambda: client.delete("first-set"))
 refused("EVAL is refused", lambda: client.eval("return 1", 0))
 refused("EVALSHA is refused", lambda: client.register_script("return 1")())
 assert client.info("clients")["connected_clients"] >= 1 and client.info()["redis_version"] == "7.0.0"
+# As Redis without a password: its user `default` takes any, and a password alone is a mistake where it is sent alone.
+for protocol in (2, 3):
+    assert redis.Redis(host=host, port=port, protocol=protocol, username="default", password="secret").ping()
 try:
-    redis.Redis(host=host, port=port, password="secret").ping()
+    redis.Redis(host=host, port=port, protocol=3, username="other", password="secret").ping()
+except redis.exceptions.AuthenticationError as error:
+    assert "invalid username-password pair" in str(error), error
+else:
+    raise AssertionError("a user was taken where there is none")
+try:
+    redis.Redis(host=host, port=port, protocol=2, password="secret").ping()
 except redis.exceptions.AuthenticationError as error:
     assert "without any password configured" in str(error), error
 else:
