@@ -851,18 +851,6 @@ fn begin_position(name: &Name, definition: &Definition, first: u64) -> Result<u6
     })
 }
 
-/// # Errors
-/// `Invalid` where the name cannot begin at `first`.
-fn begin_position(name: &Name, definition: &Definition, first: u64) -> Result<u64, DefineError> {
-    definition.begin_position(first).map_err(|error| match error {
-        NoPosition::Uncounted(_) => DefineError::Invalid(format!(
-            "{name} is a {} name, which has no first number: a segment and a counter have one",
-            definition.kind_name()
-        )),
-        error => DefineError::Invalid(format!("{name} cannot begin at {first}: {error}")),
-    })
-}
-
 fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {
     DefineError::Mismatch {
         name: name.clone(),
