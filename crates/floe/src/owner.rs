@@ -8,7 +8,7 @@ use crate::time::UnixMillis;
 
 /// Who holds a slot, as the note in its record says.
 ///
-/// Its text is `host=web-1 boot=… pid=4711 started=… version=0.1.0 instance=… since=…`; values have no spaces.
+/// Its text is `host=web-1 boot=… pid=4711 started=… version=0.1.0 instance=… machine=… pids=… since=…`; values have no spaces.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// The machine's name.
@@ -21,6 +21,11 @@ pub struct Owner {
     pub started: u64,
     /// floe's version.
     pub version: String,
+    /// The machine's id (machine-id(5)), where the system has one; empty in the notes of older versions.
+    pub machine: String,
+    /// The namespace in which the process ids count (pid_namespaces(7)), such as `pid:[4026531836]`, where the system has them;
+    /// empty in the notes of older versions. Two containers of one host have two.
+    pub pids: String,
     /// The instance's name where it was given one; empty otherwise. Two nodes never run under one at a time.
     pub instance: String,
     /// The steady time at which the slot was taken.
@@ -44,6 +49,9 @@ impl Owner {
             pid,
             started: started(pid).unwrap_or(0),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            machine: machine_id().map(|id| word(&id)).unwrap_or_default(),
+            pids: fs::read_link("/proc/self/ns/pid")
+                .map_or_else(|_| String::new(), |link| word(&link.to_string_lossy())),
             instance: word(instance),
             since: None,
         }
@@ -55,22 +63,46 @@ impl Owner {
     }
 
     /// Whether this owner was an earlier life of `other`: the same instance name, or a process of the same machine
-    /// that runs no more.
+    /// that runs no more. Where that cannot be told, as in a container that was made anew, it was none.
     pub fn is_earlier_life_of(&self, other: &Self) -> bool {
         if !self.instance.is_empty() || !other.instance.is_empty() {
             return self.instance == other.instance;
         }
-        let same_host = !self.host.is_empty() && self.host == other.host;
-        let same_boot = self.boot == other.boot;
-        same_host && (!same_boot || started(self.pid) != Some(self.started))
+        if !self.is_beside(other) {
+            return false;
+        }
+        match self.boot == other.boot {
+            true => started(self.pid) != Some(self.started),
+            // The machine was started anew. Containers of two machines may share their names, and their namespaces' numbers.
+            false => !self.machine.is_empty() && self.machine == other.machine && self.pids == ALL_PIDS,
+        }
+    }
+
+    /// Whether the two name processes in the same way: by the same numbers, on a machine that is called the same.
+    fn is_beside(&self, other: &Self) -> bool {
+        let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
+        !self.host.is_empty()
+            && self.host == other.host
+            && !self.pids.is_empty()
+            && self.pids == other.pids
+            && !differ(&self.machine, &other.machine)
     }
 
     /// Whether the process runs on this machine now; `None` where that cannot be told from here.
     pub fn is_alive(&self) -> Option<bool> {
         let here = Self::this_process("");
-        (self.host == here.host && !self.boot.is_empty())
+        (self.is_beside(&here) && !self.boot.is_empty())
             .then(|| self.boot == here.boot && started(self.pid) == Some(self.started))
     }
+}
+
+/// The namespace of a machine's own process ids, which has the same number on all of them (Linux, include/linux/proc_ns.h).
+const ALL_PIDS: &str = "pid:[4026531836]";
+
+/// The id of this machine, where the system has one.
+fn machine_id() -> Option<String> {
+    let read = |path: &&str| fs::read_to_string(path).ok().map(|id| id.trim().to_owned());
+    ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().filter_map(read).find(|id| !id.is_empty())
 }
 
 /// When a process started (proc_pid_stat(5), field 22), if it runs.
@@ -88,9 +120,10 @@ fn word(text: &str) -> String {
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, boot, pid, started, version, instance, since } = self;
+        let Self { host, boot, pid, started, version, machine, pids, instance, since } = self;
         write!(f, "host={} boot={} pid={pid} started={started}", word(host), word(boot))?;
         write!(f, " version={} instance={}", word(version), word(instance))?;
+        write!(f, " machine={} pids={}", word(machine), word(pids))?;
         since.map_or(Ok(()), |since| write!(f, " since={since}"))
     }
 }
@@ -109,9 +142,72 @@ impl FromStr for Owner {
             started: number("started")?,
             version: text("version")?,
             instance: text("instance")?,
+            machine: text("machine").unwrap_or_default(),
+            pids: text("pids").unwrap_or_default(),
             since: value("since")
                 .and_then(|time| time.parse::<jiff::Timestamp>().ok())
                 .map(|time| UnixMillis::new(time.as_millisecond())),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process of `text` that runs no more: none of these started then.
+    fn owner(text: &str) -> Owner {
+        format!("pid={} started=1 version=0 {text}", std::process::id()).parse().unwrap()
+    }
+
+    fn was_earlier(one: &str, other: &str) -> bool {
+        owner(one).is_earlier_life_of(&owner(other))
+    }
+
+    #[test]
+    fn a_note_is_read_as_it_was_written_and_that_of_an_older_version_too() {
+        let here = Owner::this_process("node 1");
+        let noted = here.note(UnixMillis::new(1_795_305_600_000));
+        let read: Owner = noted.parse().unwrap();
+        assert_eq!(Owner { since: None, ..read.clone() }, here);
+        assert_eq!(read.to_string(), noted);
+        let old = owner("host=a boot=b instance=");
+        assert_eq!((old.machine.as_str(), old.pids.as_str()), ("", ""));
+    }
+
+    #[test]
+    fn twins_in_namespaces_of_their_own_are_no_earlier_lives_of_each_other() {
+        let machine = "host=web boot=b machine=m pids=pid:[4026531836] instance=";
+        assert!(was_earlier(machine, machine), "a process that ended");
+        assert!(was_earlier(machine, &machine.replace("boot=b", "boot=c")), "the machine was started anew");
+        for (twin, why) in [
+            (machine.replace("4026531836", "4026532201"), "another container"),
+            (machine.replace("machine=m", "machine=n"), "another machine with the same name"),
+            (machine.replace("host=web", "host=db"), "another host"),
+            (machine.replace("pids=pid:[4026531836]", ""), "an older version does not say"),
+        ] {
+            assert!(!was_earlier(machine, &twin) && !was_earlier(&twin, machine), "{why}");
+        }
+        // Containers of two machines may have the same names and numbers.
+        let container = machine.replace("4026531836", "4026532201");
+        assert!(was_earlier(&container, &container), "a process that ended");
+        assert!(!was_earlier(&container, &container.replace("boot=b", "boot=c")));
+        let unknown = machine.replace("machine=m ", "");
+        assert!(!was_earlier(&unknown, &unknown.replace("boot=b", "boot=c")));
+        // Whoever gives a name says that no two run under it.
+        let named = |boot: &str| format!("host=web boot={boot} pids=pid:[{}] instance=node-1", boot.len());
+        assert!(was_earlier(&named("b"), &named("cc")));
+    }
+
+    #[test]
+    fn who_runs_is_told_in_the_same_namespace_alone() {
+        let here = Owner::this_process("");
+        assert_eq!(here.is_alive(), Some(true));
+        assert_eq!(Owner { started: here.started + 1, ..here.clone() }.is_alive(), Some(false));
+        assert_eq!(Owner { pids: "pid:[7]".to_owned(), ..here.clone() }.is_alive(), None);
+        assert_eq!(
+            Owner { machine: "other".to_owned(), ..here.clone() }.is_alive().is_some(),
+            here.machine.is_empty()
+        );
     }
 }

@@ -10,10 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use floe::Owner;
 use floe::ledger::LedgerError;
-
-/// Where systems keep the id of the machine.
-const MACHINE_IDS: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 
 /// What is known of a file and of the machine that it is on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,11 +29,11 @@ impl Origin {
             LedgerError::Unavailable(format!("{} cannot be looked at ({error}): try again", file.display()))
         })?;
         let born = metadata.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
-        let read = |path: &&str| fs::read_to_string(path).ok().map(|id| id.trim().to_owned());
+        let machine = Owner::this_process("").machine;
         Ok(Self {
             inode: metadata.ino(),
             born: born.map(|born| born.as_nanos()),
-            machine: MACHINE_IDS.iter().filter_map(read).find(|id| !id.is_empty() && !id.contains(' ')),
+            machine: (!machine.is_empty()).then_some(machine),
         })
     }
 

@@ -455,9 +455,16 @@ pub(super) fn clock_trouble(status: &floe::Status) -> Option<String> {
         ClockState::Contradicted(ahead) => {
             Some(jumped(ahead, "the ledger's clock says that it is wrong: set it right; it is not followed"))
         }
+        // Less than that is what a restart goes on behind, where a window had just been reserved.
+        ClockState::Holding(ahead) if ahead > TOLD_AHEAD_MS => Some(format!(
+            "IDs run {ahead} ms ahead of the wall clock: it went back, or another process that was taken for an earlier life of this one had reserved so far; look at the clock, and at who else mints here (floe slots)"
+        )),
         _ => clock.apart.clone(),
     }
 }
+
+/// How far IDs may run ahead of the wall clock before the log is told.
+const TOLD_AHEAD_MS: u64 = 10_000;
 
 /// Whether a name is stopped for good, as is not the case while merely the clock is refused.
 pub(super) fn is_stopped(status: &floe::Status, name: &floe::Name) -> bool {
@@ -599,6 +606,11 @@ mod tests {
         assert!(!is_stopped(&off, &off.names[0].name), "it passes");
         off.clock.apart = Some("an hour ahead".to_owned());
         assert_eq!(clock_trouble(&off).as_deref(), Some("an hour ahead"));
+        off.clock.apart = None;
+        off.clock.state = ClockState::Holding(10_000);
+        assert_eq!(clock_trouble(&off), None, "a restart goes on there");
+        off.clock.state = ClockState::Holding(61_000);
+        assert!(clock_trouble(&off).is_some_and(|words| words.contains("IDs run 61000 ms ahead")));
         off.clock.state = ClockState::Contradicted(12_000);
         assert!(clock_trouble(&off).is_some_and(|words| words.contains("12000 ms ahead")));
     }

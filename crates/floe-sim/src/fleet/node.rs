@@ -86,6 +86,8 @@ impl Node {
                 pid: number,
                 started: 0,
                 version: "0".to_owned(),
+                machine: String::new(),
+                pids: String::new(),
                 instance: String::new(),
                 since: None,
             },

@@ -374,6 +374,8 @@ fn owner(life: Life) -> Owner {
         pid: pid(life.node),
         started: life.number.into(),
         version: "0".to_owned(),
+        machine: String::new(),
+        pids: String::new(),
         instance: String::new(),
         since: None,
     }

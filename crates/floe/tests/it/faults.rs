@@ -216,7 +216,7 @@ fn a_record_that_was_eaten_stops_its_name_and_no_other() {
         for (minted, of) in minted.iter().zip(["orders", "tickets", "count", "invoice"]) {
             if of == eaten {
                 let Err(MintError::Stopped(text)) = minted else { panic!("{of}: {minted:?}") };
-                assert!(text.contains(&format!("n/{eaten} is missing")) && text.contains("backup"), "{text}");
+                assert!(text.contains(&format!("the record of `{eaten}` is missing")) && text.contains("backup"), "{text}");
             } else {
                 assert!(minted.is_ok(), "{eaten} is gone, and {of} says {minted:?}");
             }
@@ -238,7 +238,7 @@ fn a_ledger_from_a_backup_is_found_out_before_anything_repeats() {
         ledger.list("n/tickets", "", 1).unwrap()[0].mark > 2_000
     });
     ledger.put(old);
-    for (kind, says) in ["s/10/", "n/tickets", "n/count", "n/invoice"].into_iter().enumerate() {
+    for (kind, says) in ["worker slot", "`tickets`", "`count`", "`invoice`"].into_iter().enumerate() {
         let mut told = String::new();
         within(Duration::from_secs(10), || match names.mint()[kind].clone() {
             Ok(id) => {
