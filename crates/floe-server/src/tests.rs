@@ -14,6 +14,7 @@ use tower::ServiceExt;
 
 use crate::access::{Caller, Origin};
 use crate::awaited::Awaited;
+use crate::clients::{Address, Clients};
 use crate::config::{Config, NewToken};
 use crate::memcached::{Binary, Text};
 use crate::metrics::Metrics;
@@ -68,6 +69,9 @@ impl Away {
         }
         let mut request = request.header(header::HOST, "x").body(Body::from(grpc.to_vec())).unwrap();
         request.extensions_mut().insert(self.service.access().unknown().from(origin));
+        let clients = Clients::new(&self.config.limits, Arc::new(Metrics::new(10)));
+        let place = clients.admit(Address::of(None)).unwrap();
+        request.extensions_mut().insert(Arc::clone(place.client()));
         http::recognise(&mut request);
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (head, body) = response.into_parts();

@@ -216,7 +216,10 @@ fn a_record_that_was_eaten_stops_its_name_and_no_other() {
         for (minted, of) in minted.iter().zip(["orders", "tickets", "count", "invoice"]) {
             if of == eaten {
                 let Err(MintError::Stopped(text)) = minted else { panic!("{of}: {minted:?}") };
-                assert!(text.contains(&format!("the record of `{eaten}` is missing")) && text.contains("backup"), "{text}");
+                assert!(
+                    text.contains(&format!("the record of `{eaten}` is missing")) && text.contains("backup"),
+                    "{text}"
+                );
             } else {
                 assert!(minted.is_ok(), "{eaten} is gone, and {of} says {minted:?}");
             }

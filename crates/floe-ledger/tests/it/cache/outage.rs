@@ -142,7 +142,9 @@ fn a_ledger_behind_that_went_backwards_ends_everything() {
     behind.store.restore(&backup);
     let late = NOW + 2 * HOUR;
     match cache.reserve(&window(7, late)) {
-        Err(LedgerError::Unfit(text)) => says(&text, &["went backwards", "s/10/7", "floe marks raise"]),
+        Err(LedgerError::Unfit(text)) => {
+            says(&text, &["went backwards", "worker slot 7 of 10 bits", "floe marks raise"])
+        }
         other => panic!("{other:?}"),
     }
     // What is held of another slot is nobody's any more either.

@@ -59,7 +59,7 @@ fn a_redis_that_lost_its_last_writes_is_noticed_by_the_node_that_held_them() {
     server.run();
 
     let why = why_it_stops(|| invoice.mint().map(drop));
-    says(&why, &["the ledger went backwards", "n/invoice", "was 1", "up to 2", "marks raise"]);
+    says(&why, &["the ledger went backwards", "`invoice`", "was 1", "up to 2", "marks raise"]);
     // What was not lost goes on.
     assert_eq!(other.mint().unwrap().to_string(), "2");
 }
