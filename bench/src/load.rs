@@ -189,6 +189,16 @@ impl Connection {
         Ok(Self { stream: BufReader::new(stream), line: String::new(), body: Vec::new() })
     }
 
+    /// Sends a request, and takes all IDs from the answer: one, or as many as a path over HTTP asks for.
+    pub(crate) fn call_many(&mut self, wire: &Wire) -> Result<Vec<u128>> {
+        let Wire::Http(request) = wire else { return Ok(vec![self.call(wire)?]) };
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let body = self.http_body()?;
+        body.lines()
+            .map(|line| line.parse().map_err(|error| format!("{line:?} is no ID: {error}").into()))
+            .collect()
+    }
+
     /// Sends a request, and takes the one ID from the answer.
     pub(crate) fn call(&mut self, wire: &Wire) -> Result<u128> {
         let request = match wire {
@@ -197,7 +207,10 @@ impl Connection {
         };
         self.stream.get_mut().write_all(request)?;
         match wire {
-            Wire::Http(_) => self.http_answer(),
+            Wire::Http(_) => {
+                let body = self.http_body()?;
+                body.trim().parse().map_err(|error| format!("{body:?} is not one ID: {error}").into())
+            }
             Wire::Redis(_) => {
                 let line = self.read_line()?;
                 let number = line.strip_prefix(':').ok_or_else(|| format!("no integer: {line}"))?;
@@ -232,7 +245,7 @@ impl Connection {
         }
     }
 
-    fn http_answer(&mut self) -> Result<u128> {
+    fn http_body(&mut self) -> Result<String> {
         let mut length = None;
         let status = self.read_line()?.to_owned();
         while !self.read_line()?.is_empty() {
@@ -249,7 +262,7 @@ impl Connection {
         if !status.contains(" 200") {
             return Err(format!("{status}: {body}").into());
         }
-        body.trim().parse().map_err(|error| format!("{body:?} is not one ID: {error}").into())
+        Ok(body.into_owned())
     }
 
     fn read_line(&mut self) -> Result<&str> {

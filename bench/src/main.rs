@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 mod attack;
 mod bulk;
+mod chaos;
+mod clients;
 mod idle;
 mod kinds;
 mod ledgers;
@@ -55,6 +57,9 @@ usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
   --idle FLOE     memory with 10,000 connections that wait
   --attack FLOE   memory and connections under hostile clients, and what honest ones get meanwhile
   --soak FLOE     all wires at once, and the server killed
+  --chaos FLOE    three nodes on a ledger, with faults of nodes, clocks, ledger and network by seed;
+                  --ledger sqlite (the default), postgres, mariadb, redis, etcd, zookeeper or memory (which repeats
+                  IDs), --seed N (default: a fresh one, printed)
   --binary FLOE   how soon `floe serve` answers, and its memory; with --load, mints over it after that
 ";
 
@@ -75,6 +80,7 @@ const ON_A_BINARY: &[(&str, OnABinary)] = &[
 fn run() -> Result<bool> {
     let mut load = load::Load::default();
     let (mut url, mut binary, mut soak, mut wanted) = (None, None, None, Vec::new());
+    let (mut chaos, mut troubled) = (chaos::Chaos::default(), None);
     let mut report: Option<Box<Report>> = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -88,6 +94,9 @@ fn run() -> Result<bool> {
             "--counter" => report = Some(Box::new(ledgers::counter)),
             "--ledgers" => report = Some(Box::new(ledgers::minting)),
             "--soak" => soak = Some(PathBuf::from(value()?)),
+            "--chaos" => troubled = Some(PathBuf::from(value()?)),
+            "--ledger" => chaos.ledger = Some(value()?),
+            "--seed" => chaos.seed = Some(value()?.parse()?),
             "--binary" => binary = Some(PathBuf::from(value()?)),
             "--rate" => load.rate = value()?.parse()?,
             "--seconds" => load.seconds = value()?.parse()?,
@@ -107,6 +116,9 @@ fn run() -> Result<bool> {
     }
     if let Some(binary) = &soak {
         return soak::run(binary, load.seconds);
+    }
+    if let Some(binary) = &troubled {
+        return chaos.run(binary, load.seconds);
     }
     if let Some(binary) = &binary {
         serve::report(binary)?;

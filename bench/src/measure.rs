@@ -32,6 +32,14 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+/// Waits so long.
+pub(crate) fn pass(time: Duration) {
+    let end = now() + time;
+    while let Some(left) = end.checked_duration_since(now()).filter(|left| !left.is_zero()) {
+        thread::park_timeout(left);
+    }
+}
+
 /// Runs what `worker` makes for each of `threads` threads. It fills the slice that it is given with IDs.
 ///
 /// # Errors

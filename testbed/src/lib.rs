@@ -16,23 +16,30 @@ use std::path::{Path, PathBuf};
 pub mod certificates;
 pub mod clients;
 mod etcd;
+mod faketime;
 mod home;
 mod mariadb;
 mod postgres;
 mod proxy;
 mod redis;
+mod rig;
 mod server;
 mod zookeeper;
 
 pub use certificates::Certificates;
 pub use etcd::Etcd;
+pub use faketime::faketime;
 pub use home::Home;
 pub use mariadb::Mariadb;
 pub use postgres::Postgres;
 pub use proxy::Proxy;
 pub use redis::Redis;
+pub use rig::Rig;
 pub use server::Server;
 pub use zookeeper::Zookeeper;
+
+/// What a process is sent.
+pub use rustix::process::Signal;
 
 /// A port that nobody listens on, for a server that cannot be told to find one.
 ///

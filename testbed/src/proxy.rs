@@ -17,12 +17,22 @@ struct Road {
     state: Mutex<State>,
     healed: Condvar,
     round_trips: AtomicU64,
+    lost_replies: AtomicU64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct State {
     loses_replies: bool,
+    severs: bool,
     is_cut: bool,
+}
+
+/// What becomes of bytes on their way.
+enum Fate {
+    Arrives,
+    Lost,
+    /// Lost, and so is the connection.
+    Severed,
 }
 
 impl Proxy {
@@ -46,12 +56,16 @@ impl Proxy {
                             if answered.swap(false, Ordering::SeqCst) {
                                 there.round_trips.fetch_add(1, Ordering::SeqCst);
                             }
-                            true
+                            Fate::Arrives
                         });
                     });
                     road.pass(answers, client, |state| {
                         by_server.store(true, Ordering::SeqCst);
-                        !state.loses_replies
+                        if !state.severs && !state.loses_replies {
+                            return Fate::Arrives;
+                        }
+                        road.lost_replies.fetch_add(1, Ordering::SeqCst);
+                        if state.severs { Fate::Severed } else { Fate::Lost }
                     });
                 });
             }
@@ -64,9 +78,21 @@ impl Proxy {
         self.port
     }
 
-    /// Whether every reply from now on is lost; requests go on reaching the server.
+    /// Whether every reply from now on is lost; requests go on reaching the server. A connection that lost a reply ends
+    /// with the first one that is not lost: no later reply stands in for an earlier one.
     pub fn lose_replies(&self, lose: bool) {
         self.road.state.lock().unwrap().loses_replies = lose;
+    }
+
+    /// Whether a connection ends with its next reply, which is lost: the server has done what it was asked, and the client
+    /// is told that nobody is there.
+    pub fn sever(&self, sever: bool) {
+        self.road.state.lock().unwrap().severs = sever;
+    }
+
+    /// How many replies, or parts of long ones, were lost.
+    pub fn lost_replies(&self) -> u64 {
+        self.road.lost_replies.load(Ordering::SeqCst)
     }
 
     /// How often a client has spoken first, or after the server had: once for each round trip, where one connection
@@ -90,12 +116,15 @@ impl Road {
         *self.healed.wait_while(state, |state| state.is_cut).unwrap()
     }
 
-    /// Passes on what `passes` says it may.
-    fn pass(&self, mut from: TcpStream, mut to: TcpStream, passes: impl Fn(State) -> bool) {
+    /// Passes on what is to arrive.
+    fn pass(&self, mut from: TcpStream, mut to: TcpStream, fate: impl Fn(State) -> Fate) {
         let mut buffer = [0; 16 << 10];
+        let mut has_lost = false;
         while let Ok(bytes @ 1..) = from.read(&mut buffer) {
-            if passes(self.wait()) && to.write_all(&buffer[..bytes]).is_err() {
-                break;
+            match fate(self.wait()) {
+                Fate::Lost => has_lost = true,
+                Fate::Arrives if !has_lost && to.write_all(&buffer[..bytes]).is_ok() => {}
+                Fate::Arrives | Fate::Severed => break,
             }
         }
         self.wait();

@@ -37,14 +37,9 @@ fn lives(steps: &[&str; 10], flags: &[&str]) {
     });
 }
 
-/// The library in the same places as `scripts/test` looks for it.
+/// The library that steps a clock.
 pub(crate) fn library() -> PathBuf {
-    if let Some(path) = std::env::var_os("FLOE_LIBFAKETIME") {
-        return path.into();
-    }
-    let multiarch = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path());
-    let roots = multiarch.chain(["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from));
-    roots.map(|root| root.join("faketime/libfaketimeMT.so.1")).find(|path| path.exists()).expect(
+    floe_testbed::faketime().expect(
         "libfaketime is not installed: install the Debian package libfaketime (scripts/test does), \
          or run scripts/test --skip-faketime",
     )

@@ -13,41 +13,26 @@ mod pinned;
 mod slots;
 mod waiting;
 
-use std::ops::Deref;
-
-use floe_testbed::{Etcd, Mariadb, Postgres, Redis, Server, Zookeeper};
-
-/// A ledger's server, and its URL at a port: its own, or that of a proxy before it.
-pub(crate) struct Rig {
-    pub(crate) server: Box<dyn Deref<Target = Server> + Send + Sync>,
-    pub(crate) url: fn(u16) -> String,
-    /// Whether the server's clock can be asked.
-    pub(crate) has_clock: bool,
-}
+pub(crate) use floe_testbed::Rig;
 
 pub(crate) fn postgres() -> Rig {
-    let url = |port| format!("postgres://postgres@127.0.0.1:{port}/postgres?max_wait=2s");
-    Rig { server: Box::new(Postgres::start(&[])), url, has_clock: true }
+    Rig::postgres()
 }
 
 pub(crate) fn mysql() -> Rig {
-    let url = |port| format!("mysql://root@127.0.0.1:{port}/floe?max_wait=2s");
-    Rig { server: Box::new(Mariadb::start(&[])), url, has_clock: true }
+    Rig::mysql()
 }
 
 pub(crate) fn redis() -> Rig {
-    let url = |port| format!("redis://127.0.0.1:{port}/0?max_wait=2s");
-    Rig { server: Box::new(Redis::start(&[])), url, has_clock: true }
+    Rig::redis()
 }
 
 pub(crate) fn etcd() -> Rig {
-    let url = |port| format!("etcd://127.0.0.1:{port}/floe?max_wait=2s");
-    Rig { server: Box::new(Etcd::start(&[])), url, has_clock: false }
+    Rig::etcd()
 }
 
 pub(crate) fn zookeeper() -> Rig {
-    let url = |port| format!("zookeeper://127.0.0.1:{port}/floe?max_wait=2s");
-    Rig { server: Box::new(Zookeeper::start(&[], &[])), url, has_clock: true }
+    Rig::zookeeper()
 }
 
 /// Makes a test of `$check` over every server.

@@ -1,0 +1,368 @@
+//! Several nodes on one ledger, minted from on every wire, while a seed chooses what goes wrong: nodes are killed, frozen
+//! and shown other clocks; the ledger is killed and frozen, its replies are lost, the network before it is cut. No ID may
+//! come twice, no counter may go back, and at the end every node mints every name again.
+//!
+//! A seed chooses the faults, their order and how long they last. The processes and the network are real, so the same seed
+//! does the same things at slightly different moments.
+
+use std::fmt;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use floe_testbed::{Home, Proxy, Rig, Server, Signal, faketime};
+
+use crate::Result;
+use crate::clients::{Clients, NAMES, Record, WIRES};
+use crate::measure::{now, pass};
+
+const NODES: u64 = 3;
+
+/// Short, so that faults last longer than windows.
+const WINDOW: &str = "2s";
+
+/// How long a client waits after each answer: the machine has the nodes, the ledger and the clients to run.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// How soon every wire of every node is answered after the last fault.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// What is run.
+#[derive(Default)]
+pub(crate) struct Chaos {
+    /// The ledger's name: one of [`LEDGERS`], or `memory`, which no two nodes share and no restart remembers.
+    pub(crate) ledger: Option<String>,
+    /// A fresh one where there is none.
+    pub(crate) seed: Option<u64>,
+}
+
+/// A ledger's name, and how its server is started where it has one.
+type Kept = (&'static str, Option<fn() -> Rig>);
+
+const LEDGERS: [Kept; 7] = [
+    ("sqlite", None),
+    ("postgres", Some(Rig::postgres)),
+    ("mariadb", Some(Rig::mysql)),
+    ("redis", Some(Rig::redis)),
+    ("etcd", Some(Rig::etcd)),
+    ("zookeeper", Some(Rig::zookeeper)),
+    ("memory", None),
+];
+
+impl Chaos {
+    /// Runs it for so many seconds and prints what was done and found. Whether nothing came twice or went back, and every
+    /// wire was served at the end.
+    ///
+    /// # Errors
+    /// A ledger that is not known, a file that cannot be written.
+    pub(crate) fn run(&self, binary: &Path, seconds: u32) -> Result<bool> {
+        let wanted = self.ledger.as_deref().unwrap_or("sqlite");
+        let Some((name, rig)) = LEDGERS.into_iter().find(|(name, _)| *name == wanted) else {
+            let known = LEDGERS.map(|(name, _)| name).join(", ");
+            return Err(format!("there is no ledger {wanted}: choose one of {known}").into());
+        };
+        let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()) >> 32);
+        println!("seed {seed} on {name}: {NODES} nodes for {seconds} s");
+        let stage = Stage::set(binary, name, rig)?;
+        let mut clients = Vec::new();
+        for node in &stage.nodes {
+            clients.push(Clients::start(node.server.port(), 1, Some(PAUSE))?);
+        }
+        let end = now() + Duration::from_secs(seconds.into());
+        thread::scope(|scope| {
+            scope.spawn(|| stage.trouble_the_nodes(Dice::of(seed, 1), end));
+            scope.spawn(|| stage.trouble_the_ledger(Dice::of(seed, 2), end));
+        });
+        let served = stage.recovers(&clients);
+        let mut record = Record::default();
+        for clients in clients {
+            clients.stop(&mut record)?;
+        }
+        println!("{stage}");
+        let found = record.check();
+        println!(
+            "seed {seed} on {name}: {} IDs, {} duplicates, {} went back",
+            found.ids, found.twice, found.back
+        );
+        Ok(served && found.ids > 0 && found.twice == 0 && found.back == 0)
+    }
+}
+
+/// The nodes, the ledger, and what they suffered so far.
+struct Stage {
+    nodes: Vec<Node>,
+    ledger: Option<(Rig, Proxy)>,
+    done: Done,
+    has_clocks: bool,
+    /// Where the binary, the configuration and a data directory are.
+    _home: Home,
+}
+
+#[derive(Default)]
+struct Done {
+    kills: AtomicU64,
+    freezes: AtomicU64,
+    steps: AtomicU64,
+    ends: AtomicU64,
+    ledger_kills: AtomicU64,
+    ledger_freezes: AtomicU64,
+    cuts: AtomicU64,
+}
+
+impl Stage {
+    fn set(binary: &Path, name: &str, rig: Option<fn() -> Rig>) -> Result<Self> {
+        let home = Home::new("chaos");
+        // The nodes run as an ordinary user, who may not reach the place where it was built.
+        let floe = home.path().join("floe");
+        fs::copy(binary, &floe).map_err(|error| format!("{}: {error}", binary.display()))?;
+        let ledger = rig.map(|start| {
+            let rig = start();
+            let proxy = Proxy::before(rig.server.port());
+            (rig, proxy)
+        });
+        let line = match &ledger {
+            Some((rig, proxy)) => format!("ledger = '{}'\n", (rig.url)(proxy.port())),
+            None if name == "memory" => "ledger = 'memory:'\n".to_owned(),
+            None => String::new(),
+        };
+        let config = home.write("floe.toml", &format!("realm = 'chaos'\nwindow = '{WINDOW}'\n{line}{NAMES}"));
+        let data = line.is_empty().then(|| home.path().join("data"));
+        let library = faketime();
+        let nodes = (0..NODES).map(|_| Node::start(&floe, &config, data.as_deref(), library.as_deref()));
+        let nodes = nodes.collect::<Result<_>>()?;
+        Ok(Self { nodes, ledger, done: Done::default(), has_clocks: library.is_some(), _home: home })
+    }
+
+    fn trouble_the_nodes(&self, mut dice: Dice, end: Instant) {
+        while now() < end {
+            pass(dice.millis(200..1_500));
+            self.start_what_ended();
+            let number = dice.below(NODES);
+            let Some(node) = self.nodes.iter().zip(0..).find_map(|(node, n)| (n == number).then_some(node))
+            else {
+                continue;
+            };
+            match dice.below(10) {
+                0..=4 => {
+                    node.server.kill();
+                    add(&self.done.kills);
+                    if dice.below(2) == 0 {
+                        self.step(node, dice.clock());
+                    }
+                    pass(dice.millis(0..500));
+                    node.server.run();
+                }
+                5..=6 => {
+                    node.server.freeze();
+                    add(&self.done.freezes);
+                    pass(dice.millis(100..4_000));
+                    node.server.thaw();
+                }
+                _ => self.step(node, dice.clock()),
+            }
+        }
+    }
+
+    fn trouble_the_ledger(&self, mut dice: Dice, end: Instant) {
+        let Some((rig, proxy)) = &self.ledger else { return };
+        while now() < end {
+            pass(dice.millis(300..2_000));
+            let lasts = dice.millis(100..3_000);
+            match dice.below(8) {
+                0..=1 => {
+                    rig.server.kill();
+                    add(&self.done.ledger_kills);
+                    pass(lasts);
+                    rig.server.run();
+                }
+                2 => {
+                    rig.server.freeze();
+                    add(&self.done.ledger_freezes);
+                    pass(lasts);
+                    rig.server.thaw();
+                }
+                3..=4 => {
+                    proxy.lose_replies(true);
+                    pass(lasts);
+                    proxy.lose_replies(false);
+                }
+                5..=6 => {
+                    proxy.sever(true);
+                    pass(lasts);
+                    proxy.sever(false);
+                }
+                _ => {
+                    proxy.cut(true);
+                    add(&self.done.cuts);
+                    pass(lasts);
+                    proxy.cut(false);
+                }
+            }
+        }
+    }
+
+    fn step(&self, node: &Node, millis: i64) {
+        if self.has_clocks {
+            node.show(millis);
+            add(&self.done.steps);
+        }
+    }
+
+    /// A node whose clock is far from the ledger's refuses to start. Somebody sets its clock and starts it again.
+    fn start_what_ended(&self) {
+        for node in &self.nodes {
+            if node.server.home().processes().is_empty() {
+                node.server.stop();
+                add(&self.done.ends);
+                self.step(node, 0);
+                node.server.run();
+            }
+        }
+    }
+
+    /// Whether every wire of every node is served again, in a new life under the true clock.
+    fn recovers(&self, clients: &[Clients]) -> bool {
+        for node in &self.nodes {
+            node.server.kill();
+            self.step(node, 0);
+        }
+        let before: Vec<_> = clients.iter().map(Clients::answered).collect();
+        self.nodes.iter().for_each(|node| node.server.run());
+        let end = now() + AGAIN;
+        loop {
+            let mut waiting = Vec::new();
+            for ((node, clients), before) in self.nodes.iter().zip(clients).zip(&before) {
+                for ((url, _), (before, after)) in WIRES.iter().zip(before.iter().zip(clients.answered())) {
+                    if after == *before {
+                        waiting.push((node, url));
+                    }
+                }
+            }
+            let Some((node, _)) = waiting.first() else { return true };
+            if now() > end {
+                for (node, url) in &waiting {
+                    println!("{url} of the node at port {} was not served again", node.server.port());
+                }
+                let log = node.server.home().log();
+                let last: Vec<_> = log.lines().rev().take(20).collect();
+                last.iter().rev().for_each(|line| println!("  {line}"));
+                return false;
+            }
+            pass(Duration::from_millis(50));
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Done { kills, freezes, steps, ends, ledger_kills, ledger_freezes, cuts } = &self.done;
+        let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        write!(f, "nodes:  {} killed, {} frozen, ", count(kills), count(freezes))?;
+        if self.has_clocks {
+            write!(f, "{} clock steps, ", count(steps))?;
+        } else {
+            write!(f, "no clock steps (libfaketime is not installed), ")?;
+        }
+        writeln!(f, "{} ended by themselves and were started again", count(ends))?;
+        match &self.ledger {
+            Some((_, proxy)) => write!(
+                f,
+                "ledger: {} killed and restarted, {} frozen, {} network cuts, {} replies lost",
+                count(ledger_kills),
+                count(ledger_freezes),
+                count(cuts),
+                proxy.lost_replies()
+            ),
+            None => write!(f, "ledger: it has no server, so none was killed and no reply was lost"),
+        }
+    }
+}
+
+/// A `floe serve`, with a clock of its own where libfaketime is installed.
+struct Node {
+    server: Server,
+}
+
+impl Node {
+    fn start(floe: &Path, config: &Path, data: Option<&Path>, library: Option<&Path>) -> Result<Self> {
+        let home = Home::new("node");
+        home.write(CLOCK, "+0");
+        let [floe, config] = [floe, config].map(PathBuf::from);
+        let [data, library] = [data, library].map(|path| path.map(PathBuf::from));
+        let start = move |home: &Home, port: u16| {
+            let mut command = home.command(&floe);
+            command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--mysql", "off", "--config"]);
+            command.arg(&config);
+            if let Some(data) = &data {
+                command.arg("--data-dir").arg(data);
+            }
+            if let Some(library) = &library {
+                command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", home.path().join(CLOCK));
+                // The file is read again when what was read is a second old.
+                command.env("FAKETIME_CACHE_DURATION", "1");
+                // The monotonic clock runs on through a step of the wall clock.
+                command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
+            }
+            command
+        };
+        // It is not waited for: under a wrong clock, or without its ledger, it may not get ready.
+        Ok(Self { server: Server::new(home, Signal::TERM, start, |_| true) })
+    }
+
+    /// Shows it a wall clock that is so many milliseconds ahead.
+    fn show(&self, millis: i64) {
+        let (sign, ahead) = (if millis < 0 { '-' } else { '+' }, millis.unsigned_abs());
+        let file =
+            self.server.home().write("clock.next", &format!("{sign}{}.{:03}", ahead / 1_000, ahead % 1_000));
+        // At once: nobody reads half a file.
+        if let Err(error) = fs::rename(&file, file.with_file_name(CLOCK)) {
+            eprintln!("{}: {error}", file.display());
+        }
+    }
+}
+
+/// The file that says by how much a node's clock is off.
+const CLOCK: &str = "clock";
+
+/// What a seed chooses, one after the other (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    /// Each storyline of a seed has its own.
+    fn of(seed: u64, storyline: u64) -> Self {
+        let mut dice = Self(seed ^ (storyline << 56));
+        dice.roll();
+        dice
+    }
+
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound
+    }
+
+    fn millis(&mut self, range: Range<u64>) -> Duration {
+        Duration::from_millis(range.start + self.below(range.end - range.start))
+    }
+
+    /// By how many milliseconds a clock is off: not at all, by seconds, within `max_hold`, beyond it.
+    fn clock(&mut self) -> i64 {
+        let most = [1, 5_000, 3_600_000, 3 * 3_600_000];
+        let range = most.into_iter().nth(usize::try_from(self.below(4)).unwrap_or_default()).unwrap_or(1);
+        let off = i64::try_from(self.below(range)).unwrap_or_default();
+        if self.below(2) == 0 { off } else { -off }
+    }
+}
+
+fn add(count: &AtomicU64) {
+    count.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,47 @@
+//! The servers that keep floe's ledgers, each with its URL as floe reads it.
+
+use std::ops::Deref;
+
+use crate::{Etcd, Mariadb, Postgres, Redis, Server, Zookeeper};
+
+/// A ledger's server, and its URL at a port: its own, or that of a proxy before it.
+pub struct Rig {
+    /// The server.
+    pub server: Box<dyn Deref<Target = Server> + Send + Sync>,
+    /// The ledger's URL at a port.
+    pub url: fn(u16) -> String,
+    /// Whether the server's clock can be asked.
+    pub has_clock: bool,
+}
+
+impl Rig {
+    /// A fresh PostgreSQL.
+    pub fn postgres() -> Self {
+        let url = |port| format!("postgres://postgres@127.0.0.1:{port}/postgres?max_wait=2s");
+        Self { server: Box::new(Postgres::start(&[])), url, has_clock: true }
+    }
+
+    /// A fresh MariaDB.
+    pub fn mysql() -> Self {
+        let url = |port| format!("mysql://root@127.0.0.1:{port}/floe?max_wait=2s");
+        Self { server: Box::new(Mariadb::start(&[])), url, has_clock: true }
+    }
+
+    /// A fresh Redis.
+    pub fn redis() -> Self {
+        let url = |port| format!("redis://127.0.0.1:{port}/0?max_wait=2s");
+        Self { server: Box::new(Redis::start(&[])), url, has_clock: true }
+    }
+
+    /// A fresh etcd.
+    pub fn etcd() -> Self {
+        let url = |port| format!("etcd://127.0.0.1:{port}/floe?max_wait=2s");
+        Self { server: Box::new(Etcd::start(&[])), url, has_clock: false }
+    }
+
+    /// A fresh ZooKeeper.
+    pub fn zookeeper() -> Self {
+        let url = |port| format!("zookeeper://127.0.0.1:{port}/floe?max_wait=2s");
+        Self { server: Box::new(Zookeeper::start(&[], &[])), url, has_clock: true }
+    }
+}
