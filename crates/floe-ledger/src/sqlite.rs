@@ -235,6 +235,7 @@ impl Builder {
             schema::create(&place, self.purpose)?;
         }
         place.refuse_lost_wal()?;
+        place.refuse_second_name()?;
         let before = place.identity()?;
         place.refuse_read_only()?;
         // Before the database is looked at: others write to both, and the witness never says more than the database.

@@ -233,9 +233,10 @@ impl Caller {
         self.1.is_some_and(|origin| origin.local)
     }
 
-    /// Whether the call came to a listener that only the server's own machine reaches.
+    /// Whether the call came to an address that only the server's own machine reaches, as its browsers do. No browser reaches a
+    /// unix socket.
     pub(crate) fn is_at_home(&self) -> bool {
-        self.1.is_some_and(|origin| !origin.exposed)
+        self.1.is_some_and(|origin| !origin.exposed && origin.peer.is_some())
     }
 
     /// Whether the caller may read what the errors of the ledger say: where it is, who logs in there, and which nodes there

@@ -160,7 +160,7 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
         Some(_) => Ok(()),
         None => {
             let path = asked.as_ref().map_or(uri.path(), Asked::path);
-            site::check(&caller, access.hosts(), (version, &method, path), request.headers())
+            site::check(&caller, access.hosts(), (version, &method, &uri, path), request.headers())
         }
     };
     let admitted = match (&asked, allowed(route)) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use floe::ledger::LedgerError;
 
-use super::schema::Purpose;
+use super::schema::{Purpose, draft_path};
 use super::trouble::{RAISE, damaged};
 use super::witness;
 use crate::OpenError;
@@ -147,6 +147,33 @@ impl Place {
             )));
         }
         Ok(Identity::of(&metadata))
+    }
+
+    /// Refuses a file that has a second name: under each of them SQLite has a WAL of its own. What a first start that was killed
+    /// has left of the name under which it made the file is removed.
+    pub(super) fn refuse_second_name(&self) -> Result<(), LedgerError> {
+        let metadata = || fs::metadata(&self.real).map_err(|error| self.lost(&self.shown, &error));
+        let found = metadata()?;
+        if found.nlink() < 2 {
+            return Ok(());
+        }
+        let own = draft_path(&self.real, "");
+        let own = own.file_name().unwrap_or_default().as_encoded_bytes();
+        for entry in fs::read_dir(self.dir()).into_iter().flatten().flatten() {
+            let is_draft = entry.file_name().as_encoded_bytes().starts_with(own);
+            if is_draft && entry.metadata().is_ok_and(|other| Identity::of(&other) == Identity::of(&found)) {
+                // Another process may be at it as well.
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+        if metadata()?.nlink() < 2 {
+            return Ok(());
+        }
+        Err(LedgerError::Unfit(format!(
+            "{shown} has a second name (a hard link, as by cp -l or ln): who opens it there has a WAL of its own, and hands out the same \
+             ranges; find the other one (find / -xdev -samefile {shown}), and remove it",
+            shown = self.shown,
+        )))
     }
 
     /// Begins to watch the file and what SQLite has put beside it.

@@ -187,6 +187,24 @@ fn a_copied_directory_is_refused_and_the_original_goes_on() {
 }
 
 #[test]
+fn a_file_with_a_second_name_is_refused_under_both() {
+    let parent = TempDir::new().unwrap();
+    let (one, other) = (parent.path().join("one"), parent.path().join("other"));
+    got(&Sqlite::builder().in_dir(&one).unwrap(), &ask(100));
+    let copied = Command::new("cp").arg("-al").args([&one, &other]).status().unwrap();
+    assert!(copied.success());
+    for dir in [&one, &other] {
+        unfit(&dir.join("floe.db"), &["has a second name", "find / -xdev -samefile", "remove it"]);
+    }
+    fs::remove_dir_all(&other).unwrap();
+    assert_eq!(got(&open(&one.join("floe.db")).unwrap(), &ask(1)), (100, 101));
+    // What a first start leaves that was killed between its two steps.
+    fs::hard_link(one.join("floe.db"), one.join(".floe.db.new-00")).unwrap();
+    assert_eq!(got(&open(&one.join("floe.db")).unwrap(), &ask(1)), (101, 102));
+    assert!(!one.join(".floe.db.new-00").exists());
+}
+
+#[test]
 fn another_machine_is_told_by_its_id() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("ids.db");

@@ -10,7 +10,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use axum::http::{HeaderMap, Method, Version, header};
+use axum::http::{HeaderMap, Method, Uri, Version, header};
 
 use super::HttpProblem;
 use crate::access::Caller;
@@ -26,20 +26,19 @@ const PRIVATE: [&str; 4] = ["localhost", "local", "internal", "test"];
 pub(super) fn check(
     caller: &Caller,
     hosts: &[String],
-    (version, method, path): (Version, &Method, &str),
+    (version, method, uri, path): (Version, &Method, &Uri, &str),
     headers: &HeaderMap,
 ) -> Result<(), HttpProblem> {
     let mut given = headers.get_all(header::HOST).iter();
     let (host, second) = (given.next(), given.next());
-    let is_wanted = version == Version::HTTP_11 || version == Version::HTTP_10;
     if second.is_some() || (version == Version::HTTP_11 && host.is_none()) {
         return Err(HttpProblem::Host);
     }
     let host = host.map(|host| String::from_utf8_lossy(host.as_bytes()));
-    if caller.is_at_home()
-        && is_wanted
-        && let Some(host) = host.as_deref().filter(|host| !is_home(host, hosts))
-    {
+    // HTTP/2 has it in `:authority`, and HTTP/1.1 where the target is a whole URI: then it is that which counts.
+    let whole = uri.authority().map(|whole| whole.as_str());
+    let asked = whole.into_iter().chain(host.as_deref()).find(|host| !is_home(host, hosts));
+    if let Some(host) = asked.filter(|_| caller.is_at_home()) {
         let shown = host.chars().take(100).collect::<String>().escape_debug().to_string();
         return Err(HttpProblem::ForeignSite(format!(
             "this server listens for its own machine, and \"{shown}\" is no name of that: a web page may have sent this; ask for localhost or an address, or list the name under hosts in the configuration"
@@ -54,7 +53,7 @@ pub(super) fn check(
         Some(_) if is_visit => Ok(()),
         Some(_) => Err(foreign()),
         None => match headers.get(header::ORIGIN).filter(|_| caller.is_at_home()) {
-            Some(origin) if !is_origin(origin.as_bytes(), host.as_deref()) => Err(foreign()),
+            Some(origin) if !is_origin(origin.as_bytes(), whole.or(host.as_deref())) => Err(foreign()),
             _ => Ok(()),
         },
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use axum::response::IntoResponse;
 use floe::UnixMillis;
@@ -92,7 +93,10 @@ pub(crate) fn recognise<B>(request: &mut Request<B>) {
         if !routed.contains(request.method()) {
             *request.method_mut() = Method::GET;
         }
-        *request.uri_mut() = Uri::from_static(route);
+        // To whom it is stays as it was.
+        let mut parts = request.uri().clone().into_parts();
+        parts.path_and_query = Some(PathAndQuery::from_static(route));
+        *request.uri_mut() = Uri::from_parts(parts).unwrap_or_else(|_| Uri::from_static(route));
     }
     request.extensions_mut().insert(Asked(Arc::new(asked)));
 }

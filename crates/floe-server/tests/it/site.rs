@@ -39,6 +39,8 @@ async fn a_web_page_of_another_site_mints_nothing() {
         "Host: 127.0.0.1.evil.example:7600\r\n",
         "Host: localhost:7600\r\nHost: evil.example\r\n",
     ] {
+        let whole = status(&server, "GET http://evil.example/v1/mint/stolen", "Host: localhost\r\n").await;
+        assert_eq!(whole, 403, "a whole URI");
         let refused = status(&server, mint, headers).await;
         assert!([400, 403].contains(&refused), "{refused}: {headers}");
         for call in ["POST /v1/mint/stolen", "GET /api/segment/get/stolen", "GET /id/nextId?bizType=stolen"] {
@@ -71,6 +73,24 @@ async fn programs_people_and_pages_of_the_server_itself_are_served() {
     for page in ["GET /", "GET /docs/", "GET /problems/busy"] {
         assert_eq!(status(&server, page, linked).await, 200, "{page}");
     }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_of_another_site_is_refused_over_http_2_as_well() {
+    let server = Server::standalone().await;
+    let client = reqwest::Client::builder()
+        .http2_prior_knowledge()
+        .resolve("evil.example", server.address)
+        .build()
+        .unwrap();
+    let ask =
+        |host: &str| client.get(format!("http://{host}:{}/v1/mint/stolen", server.address.port())).send();
+    assert_eq!(ask("evil.example").await.unwrap().status(), 403);
+    let leaf = format!("http://evil.example:{}/api/segment/get/stolen", server.address.port());
+    assert_eq!(client.get(leaf).send().await.unwrap().status(), 403);
+    assert!(!has(&server, "stolen").await);
+    assert_eq!(ask("127.0.0.1").await.unwrap().status(), 200);
     server.stop().await.unwrap();
 }
 
