@@ -268,3 +268,5 @@ fn load(word: &AtomicU64) -> u64 {
 
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;

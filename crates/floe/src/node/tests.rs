@@ -21,6 +21,7 @@ mod at_hand;
 mod closing;
 mod counts;
 mod dated;
+mod eras;
 mod fixed;
 mod fleet;
 mod horizon;

@@ -1,4 +1,4 @@
-//! Whether a table that is sharded by `id % n` fills its shards evenly.
+//! Whether a table that is sharded by `id % n` fills its shards evenly, and how far ahead of the clock a draw may reach.
 
 use crate::clock::Stamp;
 use crate::signal::Signal;
@@ -82,4 +82,88 @@ fn the_check_finds_a_shard_with_a_tenth_more() {
     let even = (0..100_000_u64).map(|n| if n % 20 == 1 { n - 1 } else { n }).collect::<Vec<_>>();
     let (statistic, limit) = chi_squared(&even, 2);
     assert!(statistic > limit, "{statistic} ought to be over {limit}");
+}
+
+/// Neither a draw nor a batch is a tick early.
+#[test]
+fn a_draw_reaches_exactly_as_far_as_may_be_run_ahead() {
+    for (layout, ahead_ms, ticks) in
+        [(Layout::TWITTER, 0, 0), (Layout::TWITTER, 1, 1), (Layout::TWITTER, 10, 10), (second(), 10, 0)]
+    {
+        let stream = Stream::new(layout.clone(), Start::Zero, ahead_ms, 42, Arc::<Signal>::default());
+        let window = START_MS.unsigned_abs()..(START_MS + 100_000).unsigned_abs();
+        stream.own(3, window.start, window.end, 0);
+        let now = START_MS + 5_000;
+        let stamp = Stamp::new(0, UnixMillis::new(now));
+        let tick = layout.tick_at(stamp.time()).unwrap();
+        let mut last = 0;
+        let later = loop {
+            match stream.draw(stamp, 1 << 40, false, 0).unwrap() {
+                Draw::Got(Drawn { start, count, .. }) => last = start + count - 1,
+                Draw::Later(position) => break position,
+                Draw::NeedRange => panic!("the window lasts longer"),
+            }
+        };
+        assert_eq!(
+            layout.tick_of(last),
+            tick + ticks,
+            "{layout} {ahead_ms}: the last tick that may be minted in"
+        );
+        assert_eq!(layout.tick_of(later), tick + ticks + 1);
+        assert_eq!(stream.due(last), layout.time_of(tick), "it is due now");
+        assert_eq!(stream.due(later), layout.time_of(tick + 1), "and the next not before the next tick");
+    }
+}
+
+/// What a tick was drawn from is not given back, be it one position of it.
+#[test]
+fn closing_gives_back_from_the_first_tick_in_which_nothing_was_drawn() {
+    for (count, ticks) in [(1, 1), (4_095, 1), (4_096, 1), (4_097, 2)] {
+        let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+        let now = START_MS.unsigned_abs();
+        stream.own(3, now, now + 1_000, 0);
+        let draw = stream.draw(Stamp::new(0, UnixMillis::new(START_MS)), count, true, 0);
+        assert!(matches!(draw, Ok(Draw::Got(_))), "{draw:?}");
+        assert_eq!(stream.close(), Some(UnixMillis::new(START_MS + ticks)), "{count}");
+    }
+}
+
+/// The IDs of another worker begin with a tick of their own: the worker id stands above the sequence, and a smaller one
+/// would make them smaller than the last ID.
+#[test]
+fn another_workers_ids_begin_in_a_tick_of_their_own() {
+    for closed in [false, true] {
+        let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+        let now = START_MS.unsigned_abs();
+        let stamp = Stamp::new(0, UnixMillis::new(START_MS));
+        let id = |(position, worker)| Layout::TWITTER.place(position, worker);
+        stream.own(3, now, now + 1_000, 0);
+        let before = id(stream.draw_one(stamp).unwrap());
+        if closed {
+            stream.close();
+        }
+        stream.own(2, now, now + 1_000, 0);
+        let after = id(stream.draw_one(stamp).unwrap());
+        assert!(after > before, "{after} after {before}, closed: {closed}");
+    }
+}
+
+/// Before the node learns of it: the stamp alone tells the minter.
+#[test]
+fn a_chunk_ends_with_its_era_and_with_its_time() {
+    let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let now = START_MS.unsigned_abs();
+    stream.own(3, now, now + 1_000, 0);
+    let at = |era, millis| Stamp::new(era, UnixMillis::new(START_MS + millis));
+    let mut chunk = Chunk::new(&stream);
+    while chunk.end - chunk.next < 8 {
+        while chunk.take(&stream, at(0, 0)).is_some() {}
+        assert_eq!(chunk.refill(&stream, at(0, 0)), Ok(None));
+    }
+    let taken = |stamp| chunk.clone().take(&stream, stamp).is_some();
+    assert!(taken(at(0, 0)) && taken(at(0, 11)), "a tick and what may be run ahead");
+    assert!(!taken(at(0, 12)), "a millisecond more");
+    for millis in [-1_000, 0, 1, 11] {
+        assert!(!taken(at(1, millis)), "a copy of the process has it as well");
+    }
 }

@@ -4,6 +4,8 @@
 mod checker;
 mod counter;
 mod dated;
+#[cfg(feature = "by-hand")]
+mod eras;
 mod executor;
 mod faults;
 mod faulty;

@@ -11,19 +11,19 @@ use floe::{
 };
 
 /// 2026-11-22.
-const NOW: i64 = 1_795_305_600_000;
+pub(crate) const NOW: i64 = 1_795_305_600_000;
 const HOUR: i64 = 3_600_000;
 
-struct Rig {
-    floe: Floe,
-    hand: Hand,
+pub(crate) struct Rig {
+    pub(crate) floe: Floe,
+    pub(crate) hand: Hand,
     ledger: Memory,
-    wall: Arc<AtomicI64>,
-    mono: Arc<AtomicU64>,
+    pub(crate) wall: Arc<AtomicI64>,
+    pub(crate) mono: Arc<AtomicU64>,
 }
 
 impl Rig {
-    fn at(wall: i64) -> Self {
+    pub(crate) fn at(wall: i64) -> Self {
         let (wall, mono) = (Arc::new(AtomicI64::new(wall)), Arc::new(AtomicU64::new(1)));
         let ledger = Memory::default();
         let clocks = (Arc::clone(&wall), Arc::clone(&mono));
@@ -44,12 +44,12 @@ impl Rig {
         Self { floe, hand, ledger, wall, mono }
     }
 
-    fn define(&self, name: &str, definition: &Definition) -> Handle {
+    pub(crate) fn define(&self, name: &str, definition: &Definition) -> Handle {
         self.floe.define(&Name::new(name).unwrap(), definition, &Taste::default()).unwrap()
     }
 
     /// Answers whatever is asked.
-    fn settle(&self) {
+    pub(crate) fn settle(&self) {
         while self.hand.is_called() {
             for call in self.hand.turn().calls {
                 match &call.op {

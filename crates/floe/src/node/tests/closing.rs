@@ -137,3 +137,15 @@ fn a_give_back_that_fails_costs_the_tail_and_no_more() {
     rig.effect(&call);
     assert_eq!(next.mark(&Key::name(&Name::new("tickets").unwrap())), 4 * STEPS.min);
 }
+
+#[test]
+fn what_was_stopped_stays_stopped_whatever_is_said_later() {
+    let line = Line::new(0, Arc::default());
+    line.stop("floe was closed");
+    for later in
+        [None, Some(Trouble::Exhausted("used up".to_owned())), Some(Trouble::Stopped("too late".to_owned()))]
+    {
+        line.set_trouble(later);
+        assert_eq!(line.check(), Err(MintError::Stopped("floe was closed".to_owned())));
+    }
+}

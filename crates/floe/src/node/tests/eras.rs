@@ -1,0 +1,157 @@
+//! What a new era ends, and how little a mark or a range may be off: by one millisecond, by one number.
+
+use super::*;
+
+fn first_end(rig: &Rig) -> u64 {
+    rig.node.groups[0].window().unwrap().1.position().unwrap()
+}
+
+#[test]
+fn a_slot_that_was_asked_for_in_vain_is_asked_for_with_a_fresh_token_in_a_new_era() {
+    for workers in [Workers::all(10).unwrap(), Workers::one(10, 3).unwrap()] {
+        let mut rig = Rig::new(&Memory::default(), 11);
+        let stream = rig.snowflake(&Layout::TWITTER, workers);
+        rig.mint(&stream);
+        let (id, first) = rig.reserve();
+        // The effect is there, the reply is lost, and the process is copied: each copy remembers the token.
+        rig.ledger.reserve(&first).unwrap();
+        rig.answer(id, unavailable());
+        rig.clock.invalidate();
+        rig.hands.pass(400);
+        rig.mint(&stream);
+        let (_, second) = rig.reserve();
+        assert_ne!(second.token, first.token, "both copies would be answered with one window");
+    }
+}
+
+#[test]
+fn a_refill_without_an_answer_is_asked_for_with_a_fresh_token_in_a_new_era() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.number(&numbers, 1), Err(None));
+    let (id, first) = rig.reserve();
+    rig.ledger.reserve(&first).unwrap();
+    rig.answer(id, unavailable());
+    rig.clock.invalidate();
+    rig.hands.pass(400);
+    let (id, second) = rig.reserve();
+    assert_ne!(second.token, first.token, "both copies would be answered with one range");
+    let answer = rig.ledger.reserve(&second);
+    rig.answer(id, answer);
+    assert_eq!(rig.number(&numbers, 1), Ok(first.count), "what the first one took effect for is the copy's");
+}
+
+#[test]
+fn a_mark_one_millisecond_below_what_was_held_stops_the_slot() {
+    for (back, new_era) in [(0, false), (1, false), (0, true), (1, true)] {
+        let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, true);
+        let stream = rig.snowflake(&Layout::TWITTER, Workers::one(10, 3).unwrap());
+        rig.mint_in(&stream);
+        let held_to = first_end(&rig);
+        if new_era {
+            rig.clock.invalidate();
+            rig.hands.pass(2 * WINDOW);
+        } else {
+            rig.hands.pass(held_to - rig.now() - WINDOW / 4);
+        }
+        rig.mint(&stream);
+        let (id, request) = rig.reserve();
+        let previous_mark = held_to - back;
+        let start = previous_mark.max(request.floor);
+        rig.answer(id, Ok(Reply::Got { start, end: start + request.count, previous_mark }));
+        let minted = rig.mint(&stream);
+        if back == 0 {
+            assert!(matches!(minted, Mint::Got { .. }), "{minted:?}");
+        } else {
+            let Mint::Empty(Some(MintError::Stopped(text))) = minted else {
+                panic!("it mints on, new era: {new_era}")
+            };
+            assert!(text.contains("went backwards"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_mark_one_number_below_what_was_held_stops_the_segment() {
+    for (back, new_era) in [(0, false), (1, false), (0, true), (1, true)] {
+        let mut rig = Rig::new(&Memory::default(), 1);
+        let numbers = rig.segment("tickets", STEPS);
+        assert_eq!(rig.numbers_after_settling(&numbers, 15), 0);
+        if new_era {
+            rig.clock.invalidate();
+            assert_eq!(rig.number(&numbers, 1), Err(None));
+        }
+        let (id, request) = rig.reserve();
+        let previous_mark = 20 - back;
+        let start = previous_mark.max(request.floor);
+        rig.answer(id, Ok(Reply::Got { start, end: start + request.count, previous_mark }));
+        let minted = rig.number(&numbers, 1);
+        if back == 0 {
+            assert_eq!(minted, Ok(if new_era { 20 } else { 15 }));
+        } else {
+            assert!(matches!(minted, Err(Some(MintError::Stopped(_)))), "{minted:?}, new era: {new_era}");
+        }
+    }
+}
+
+#[test]
+fn a_mark_one_number_below_what_was_seen_stops_the_counter() {
+    for back in [0, 1] {
+        let mut rig = Rig::new(&Memory::default(), 1);
+        let name = rig.tally("count", None);
+        rig.enqueue(&name, 5);
+        rig.settle();
+        let ticket = rig.enqueue(&name, 1);
+        let (id, _) = rig.reserve();
+        let mark = 5 - back;
+        rig.answer(id, Ok(Reply::Got { start: mark, end: mark + 1, previous_mark: mark }));
+        match ticket.answered() {
+            Some(Ok(position)) => assert_eq!((position, back), (5, 0)),
+            Some(Err(MintError::Stopped(text))) => assert!(back == 1 && text.contains("went backwards")),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn windows_that_are_a_little_apart_are_not_one() {
+    for gap in [1, 2, 10, 20] {
+        let mut rig = Rig::new(&Memory::default(), 11);
+        let stream = rig.twitter();
+        let worker = rig.mint_in(&stream);
+        rig.hands.pass(first_end(&rig) + gap - rig.now());
+        assert_eq!(rig.mint_in(&stream), worker, "the slot is renewed");
+        let owned = stream.line.cursor.owned().current;
+        let begins = Layout::TWITTER.time_of(Layout::TWITTER.tick_of(owned.start)).position();
+        assert_eq!(begins, Some(rig.now()), "a gap of {gap} ms is nobody's, or somebody else's (I5)");
+    }
+}
+
+#[test]
+fn ranges_that_are_one_number_apart_are_not_one() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    let tickets = Key::name(&Name::new("tickets").unwrap());
+    assert_eq!(rig.numbers_after_settling(&numbers, 12), 0);
+    assert_eq!(rig.other(&tickets, 0, 1, None), 21);
+    rig.settle();
+    let owned = numbers.line.cursor.owned();
+    assert_eq!((owned.current.end, owned.spare.start), (20, 21), "20 is somebody else's");
+    // A spare is there already, and the next range begins one number behind it.
+    let theirs = owned.spare.end;
+    assert_eq!(rig.other(&tickets, 0, 1, None), theirs + 1);
+    assert_eq!(rig.number(&numbers, 500), Err(None));
+    rig.settle();
+    assert_eq!(rig.number(&numbers, 500), Ok(theirs + 1), "the number between is somebody else's");
+}
+
+#[test]
+fn a_name_that_is_bound_in_a_later_era_mints_in_the_window_of_that_era() {
+    let mut rig = Rig::new(&Memory::default(), 11);
+    let first = rig.twitter();
+    rig.mint_in(&first);
+    rig.clock.invalidate();
+    rig.mint_in(&first);
+    let second = rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap());
+    assert!(matches!(rig.mint(&second), Mint::Got { .. }), "the window is there");
+}

@@ -1,0 +1,147 @@
+//! What a new era ends, and when a batch is due, through the public face: by hand, so that the moment between a draw and
+//! its hand-over is the test's.
+
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+
+use floe::{Definition, Generator, Handle, Layout, Outcome};
+
+use crate::status::{NOW, Rig};
+
+/// 4,096 IDs of each of 20 milliseconds, of which ten may be minted ahead.
+const BATCH: u64 = 4_096 * 20;
+
+fn orders(rig: &Rig) -> Generator {
+    let definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
+    match rig.define("orders", &definition) {
+        Handle::Snowflake(generator, _) => generator,
+        _ => panic!("it was defined as a snowflake"),
+    }
+}
+
+fn pass(rig: &Rig, millis: i64) {
+    rig.wall.fetch_add(millis, Ordering::Relaxed);
+    rig.mono.fetch_add(millis.unsigned_abs(), Ordering::Relaxed);
+}
+
+/// What tells a process that it may be a copy: its caller, or its clock.
+const NEWS: [(&str, fn(&Rig, &Generator)); 3] = [
+    ("invalidate", |_, generator| generator.invalidate()),
+    ("a step ahead", |rig, _| {
+        rig.wall.fetch_add(1_001, Ordering::Relaxed);
+    }),
+    ("a step back", |rig, _| {
+        rig.wall.fetch_sub(1_001, Ordering::Relaxed);
+    }),
+];
+
+fn minted(rig: &Rig, generator: &Generator) -> floe::Id {
+    for _ in 0..100 {
+        if let Outcome::Ready(id) = generator.try_mint().unwrap() {
+            return id;
+        }
+        rig.settle();
+        pass(rig, 1_000);
+    }
+    panic!("nothing was minted");
+}
+
+#[test]
+fn a_minters_chunk_ends_with_its_era_before_the_node_has_looked() {
+    for (what, news) in NEWS {
+        let rig = Rig::at(NOW);
+        let orders = orders(&rig);
+        minted(&rig, &orders);
+        let mut minter = orders.minter();
+        // 1, 2, 4 and 8 are drawn: five of the last are left.
+        let mut worker = 0;
+        for _ in 0..10 {
+            let Outcome::Ready(id) = minter.try_mint().unwrap() else { panic!("there is a window") };
+            worker = orders.inspect(id).unwrap().worker;
+        }
+        news(&rig, &orders);
+        assert_eq!(minter.try_mint(), Ok(Outcome::NeedWindow), "{what}");
+        let shared = minted(&rig, &orders);
+        assert_ne!(orders.inspect(shared).unwrap().worker, worker, "{what}: the copy may go on in that slot");
+        let Outcome::Ready(id) = minter.try_mint().unwrap() else { panic!("there is a window") };
+        let (theirs, its) = (orders.inspect(shared).unwrap(), orders.inspect(id).unwrap());
+        assert_eq!(its.worker, theirs.worker, "{what}: the minter goes on in the slot of the others");
+        assert!(id > shared, "{what}");
+        // And the time is at hand, so that nothing shared is looked at but the version.
+        rig.hand.tick();
+        let next = minter.mint().unwrap();
+        assert!(next > id && orders.inspect(next).unwrap().worker == its.worker, "{what}");
+    }
+}
+
+#[test]
+fn a_single_draw_after_the_news_finds_nothing_though_the_time_is_at_hand() {
+    for (what, news) in NEWS {
+        let rig = Rig::at(NOW);
+        let orders = orders(&rig);
+        let worker = orders.inspect(minted(&rig, &orders)).unwrap().worker;
+        // Minting is fast: the time is at hand, and nobody reads the clock for an ID.
+        rig.hand.tick();
+        assert!(matches!(orders.try_mint(), Ok(Outcome::Ready(_))));
+        news(&rig, &orders);
+        // Whoever looks at the clock first tells everybody.
+        rig.hand.steady();
+        assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow), "{what}");
+        assert_ne!(orders.inspect(minted(&rig, &orders)).unwrap().worker, worker, "{what}");
+    }
+}
+
+#[test]
+fn a_batch_that_waits_for_its_time_is_not_handed_out_in_another_era() {
+    for (what, news) in NEWS {
+        let rig = Rig::at(NOW);
+        let orders = orders(&rig);
+        let worker = orders.inspect(minted(&rig, &orders)).unwrap().worker;
+        let mut future = pin!(orders.mint_many_async(BATCH));
+        let mut poll = || future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(poll().is_pending(), "it was drawn, and is not due");
+        news(&rig, &orders);
+        pass(&rig, 100);
+        let mut batch = loop {
+            match poll() {
+                Poll::Ready(batch) => break batch.unwrap(),
+                Poll::Pending => {
+                    rig.settle();
+                    pass(&rig, 1);
+                }
+            }
+        };
+        let first = batch.next().unwrap();
+        assert_ne!(orders.inspect(first).unwrap().worker, worker, "{what}: the copy hands that batch out");
+    }
+}
+
+#[test]
+fn a_batch_is_handed_out_when_its_last_id_is_due_and_not_a_tick_before() {
+    for extra in [0, 1, 4_095] {
+        let rig = Rig::at(NOW);
+        let orders = orders(&rig);
+        minted(&rig, &orders);
+        // The next draw begins with a tick of its own, wherever that one's sequence stood.
+        let mut future = pin!(orders.mint_many_async(BATCH + extra));
+        let mut poll = || future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let mut waited = 0;
+        let mut batch = loop {
+            match poll() {
+                Poll::Ready(batch) => break batch.unwrap(),
+                Poll::Pending => {
+                    pass(&rig, 1);
+                    waited += 1;
+                    assert!(waited < 100, "it is never due");
+                }
+            }
+        };
+        let last = batch.by_ref().last().unwrap();
+        let time = orders.inspect(last).unwrap().time;
+        let (now, refusal) = rig.hand.steady();
+        assert_eq!(refusal, None);
+        assert!(waited > 0);
+        assert_eq!(time.since(now), 10, "max_ahead, neither more nor less");
+    }
+}
