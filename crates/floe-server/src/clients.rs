@@ -4,7 +4,7 @@
 //! what has been answered and is not read yet, and what a connection costs by itself. A connection is a [`Client`]; it asks
 //! for [`Held`] bytes before it takes them. If the bound is reached, the server closes the connection whose oldest part has
 //! waited longest for its client, and then the next one, until there is room. A request that finds none is refused as busy.
-//! Three quarters of the bound are handed out, since what the process takes of the system is more than what is held.
+//! Five eighths of the bound are handed out, since what the process takes of the system is more than what is held.
 //! An answer that fits no other way (a few connections at a time are at work) is [forced](Held::force), and counted.
 //!
 //! **Places.** `limits.connections` bounds all connections, `limits.connections_per_address` those of one address, and
@@ -35,7 +35,7 @@ const CONNECTION: usize = 4 << 10;
 
 /// How much of `limits.memory` is handed out. Allocators keep the rest beside it, between what is held and for what comes next.
 pub(crate) const fn handed_out(memory: usize) -> usize {
-    memory / 4 * 3
+    memory / 8 * 5
 }
 
 /// How much a request for memory may be to have the last eighth of `limits.memory` too: what is large does not shut out what
