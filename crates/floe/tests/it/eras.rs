@@ -25,8 +25,11 @@ fn pass(rig: &Rig, millis: i64) {
     rig.mono.fetch_add(millis.unsigned_abs(), Ordering::Relaxed);
 }
 
+/// Something that ends an era.
+type News = fn(&Rig, &Generator);
+
 /// What tells a process that it may be a copy: its caller, or its clock.
-const NEWS: [(&str, fn(&Rig, &Generator)); 3] = [
+const NEWS: [(&str, News); 3] = [
     ("invalidate", |_, generator| generator.invalidate()),
     ("a step ahead", |rig, _| {
         rig.wall.fetch_add(1_001, Ordering::Relaxed);
