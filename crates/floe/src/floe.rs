@@ -831,7 +831,7 @@ fn status_of(handle: &Handle, now: &Now, shared: &Shared) -> NameStatus {
 fn tally_trouble(name: &Name, now: &Now, shared: &Shared) -> (Option<Trouble>, Option<NameState>) {
     let mut node = shared.node();
     let down = node.desk().down();
-    let Some(tally) = node.tallies.get_mut(name) else { return (None, None) };
+    let Some(tally) = node.tallies.get(name) else { return (None, None) };
     let trouble = match tally.stopped() {
         Some(cause) => Some(Trouble::Stopped(cause.to_owned())),
         None => down.filter(|_| tally.waits()).map(|(since, cause)| Trouble::Unavailable { since, cause }),

@@ -67,7 +67,7 @@ impl Tally {
     }
 
     /// Why not one number can be minted now, as far as the ledger has told.
-    pub(crate) fn barred(&mut self, now: &Now) -> Option<MintError> {
+    pub(crate) fn barred(&self, now: &Now) -> Option<MintError> {
         match self.bounds(now) {
             Err(error) => Some(error),
             Ok((period, ..)) => (self.room == Some((period, 0))).then(|| self.used_up(period, 0)),
@@ -105,13 +105,16 @@ impl Tally {
             return;
         }
         match self.bounds(now) {
-            Ok((period, floor, end)) => self.ask(period, floor, end, desk),
+            Ok((period, floor, end)) => {
+                self.period = period;
+                self.ask(period, floor, end, desk);
+            }
             Err(error) => self.fail_all(&error),
         }
     }
 
     /// The period, where its positions begin (0 for a counter), and the first position past them.
-    fn bounds(&mut self, now: &Now) -> Result<(u64, u64, u64), MintError> {
+    fn bounds(&self, now: &Now) -> Result<(u64, u64, u64), MintError> {
         let Some(shape) = &self.shape else { return Ok((0, 0, MAX_MARK)) };
         if let Some(refusal) = now.refusal() {
             return Err(MintError::Stopped(refusal));
@@ -119,8 +122,8 @@ impl Tally {
         let Some(current) = shape.period_at(now.stamp.time()) else {
             return Err(cannot_be_written(shape, now));
         };
-        self.period = self.period.max(current);
-        if shape.date().date_of(self.period).is_none() {
+        let period = self.period.max(current);
+        if shape.date().date_of(period).is_none() {
             return Err(MintError::Stopped(format!(
                 "the mark of `{}` lies past the year {}, where no date can be written as {}: it was raised too far. Bind a new name",
                 self.name,
@@ -132,8 +135,8 @@ impl Tally {
             Overflow::Refuse => 10_u64.pow(shape.digits().into()) - 1,
             Overflow::Widen => (1 << PERIOD_BITS) - 1,
         };
-        let floor = self.period << PERIOD_BITS;
-        Ok((self.period, floor, floor + most))
+        let floor = period << PERIOD_BITS;
+        Ok((period, floor, floor + most))
     }
 
     fn ask(&mut self, period: u64, floor: u64, end: u64, desk: &mut Desk) {
