@@ -1,5 +1,6 @@
 //! [`Floe`]: a ledger, a clock and the names that are minted from them.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -756,7 +757,10 @@ impl Floe {
         let now = shared.clock.look();
         let steady = now.stamp.time();
         let names: Vec<_> = lock(&self.inner.names).values().cloned().collect();
-        let mut names: Vec<_> = names.iter().map(|handle| status_of(handle, &now, shared)).collect();
+        // One look for all of them, and none where there is no such name.
+        let own_clock = LazyCell::new(|| Origin::system().look().err().map(NameState::barred));
+        let mut names: Vec<_> =
+            names.iter().map(|handle| status_of(handle, &now, &own_clock, shared)).collect();
         names.sort_by(|a, b| a.name.cmp(&b.name));
         let mut node = shared.node();
         let apart = node.desk().apart(&now);
@@ -791,7 +795,13 @@ impl Floe {
     }
 }
 
-fn status_of(handle: &Handle, now: &Now, shared: &Shared) -> NameStatus {
+/// `own_clock` says why the kinds that reserve nothing, and have the time in them, cannot mint.
+fn status_of(
+    handle: &Handle,
+    now: &Now,
+    own_clock: &LazyCell<Option<NameState>, impl FnOnce() -> Option<NameState>>,
+    shared: &Shared,
+) -> NameStatus {
     let (name, definition) = (handle.name().clone(), handle.definition().clone());
     let stamp = now.stamp;
     let refused = || now.refusal().map(NameState::ClockRefused);
@@ -814,9 +824,7 @@ fn status_of(handle: &Handle, now: &Now, shared: &Shared) -> NameStatus {
         }
         Handle::Counter(..) | Handle::Dated(..) => tally_trouble(&name, now, shared),
         // The kinds that reserve nothing have the time from a clock of their own, which holds through every rollback.
-        Handle::Texts(..) if definition.kind().has_time() => {
-            (None, Origin::system().look().err().map(NameState::barred))
-        }
+        Handle::Texts(..) if definition.kind().has_time() => (None, Option::clone(own_clock)),
         Handle::Texts(..) => (None, None),
     };
     let state = match (trouble, barred) {
