@@ -93,7 +93,7 @@ pub(crate) enum Command {
     /// those gives up; the exit code is 1 then.
     #[command(after_long_help = LAYOUT_HELP)]
     Layout(Box<Layouts>),
-    /// List the names that the ledger knows, with their definitions
+    /// List the names that the ledger knows, with their definitions; or retire one
     Names(Names),
     /// List the worker slots, with their marks and owners
     ///
@@ -361,12 +361,29 @@ pub(crate) struct Layouts {
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Names {
+    #[command(subcommand)]
+    pub(crate) command: Option<NamesCommand>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum NamesCommand {
+    /// Close a name for ever; its definition and its mark stay in the ledger, so that nothing under it can repeat
+    ///
+    /// Every floe of this version refuses to mint under it from then on, also one whose file lists it. Servers that run
+    /// learn of it within ten seconds, and other programs when they open the name again. Nothing takes it back.
+    Retire {
+        /// The name
+        name: String,
+        #[command(flatten)]
+        ledger: Ledger,
+    },
 }
 
 #[derive(Args, Debug)]

@@ -1,11 +1,14 @@
 //! `floe names`: what exists, and what it is.
 
-use floe::ledger::Ledger;
-use floe::{Definition, Name};
+use std::collections::HashMap;
+
+use floe::ledger::{self, Ledger};
+use floe::{DefineError, Definition, Name};
 use serde_json::{Value, json};
 
-use crate::arguments;
+use crate::arguments::{self, NamesCommand};
 use crate::failure::{Failure, Outcome};
+use crate::place;
 use crate::remote::{Remote, path_segment};
 use crate::table::{Table, print, print_json};
 
@@ -13,25 +16,72 @@ use crate::table::{Table, print, print_json};
 const PAGE: usize = 1_000;
 
 pub(crate) fn run(arguments: &arguments::Names) -> Outcome {
-    let names = match &arguments.place.server {
-        Some(server) => return served(&Remote::at(server)?, arguments.json),
-        None => stored(&*arguments.place.ledger.existing()?)?,
-    };
-    let names: Vec<_> = names.into_iter().filter(|(name, _)| !Name::is_of_key(name)).collect();
-    if arguments.json {
-        return print_json(&names.iter().map(|(name, text)| record(name, text)).collect());
+    if let Some(NamesCommand::Retire { name, ledger }) = &arguments.command {
+        return retire(name, ledger);
     }
-    let mut table = Table::new(&["NAME", "KIND", "HORIZON", "DEFINITION"]);
+    let ledger = match &arguments.place.server {
+        Some(server) => return served(&Remote::at(server)?, arguments.json),
+        None => arguments.place.ledger.existing()?,
+    };
+    let (names, retired) = (stored(&*ledger)?, retired(&*ledger)?);
+    let names: Vec<_> = names.into_iter().filter(|(name, _)| !Name::is_note(name)).collect();
+    if arguments.json {
+        let records = names.iter().map(|(name, text)| record(name, text, retired.get(name)));
+        return print_json(&records.collect());
+    }
+    let mut table = Table::new(&["NAME", "KIND", "HORIZON", "RETIRED", "DEFINITION"]);
     for (name, text) in &names {
         let (_, rest) = text.split_once(' ').unwrap_or_default();
+        let known = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
         table.row([
             name.clone(),
             kind(text),
-            horizon(text).unwrap_or_else(|| "-".to_owned()),
+            known(horizon(text)),
+            known(retired.get(name).cloned()),
             rest.to_owned(),
         ]);
     }
     print(&table.render())
+}
+
+/// `floe names retire`.
+fn retire(name: &str, arguments: &arguments::Ledger) -> Outcome {
+    let (name, realm) = (Name::new(name)?, arguments.settings()?.realm);
+    let ledger = arguments.existing()?;
+    let Some(definition) = of_ledger(&*ledger, &name)? else {
+        return Err(Failure::new(format_args!("there is no name {name} in {}", ledger.describe()))
+            .hint("floe names lists those that there are, each with its realm's --realm"));
+    };
+    if let Some(since) = ledger::retired(&*ledger, &name)? {
+        return print(&format!("{name} was retired at {since} already: nothing is changed\n"));
+    }
+    ledger::retire(&*ledger, &name, place::now()).map_err(|error| match error {
+        DefineError::Name(_) => {
+            Failure::new(format_args!("{name} is too long to be retired: a name of 127 bytes can be"))
+                .hint("take its clients' right to it: list it in no configuration, and in no token's names")
+        }
+        error => Failure::new(error),
+    })?;
+    print(&format!(
+        "retired {name}, a {}, in realm {realm} of {}, for ever: its mark stays, and nothing is minted under it again\n",
+        definition.kind_name(),
+        ledger.describe()
+    ))?;
+    anstream::eprintln!(
+        "note: servers that run refuse it within ten seconds, and other programs when they open it again"
+    );
+    Ok(())
+}
+
+/// The names that were retired, each with the time.
+fn retired(ledger: &dyn Ledger) -> Outcome<HashMap<String, String>> {
+    let (mut retired, mut after) = (HashMap::new(), String::new());
+    loop {
+        let page = ledger::all_retired(ledger, &after, PAGE)?;
+        let Some((last, _)) = page.last() else { return Ok(retired) };
+        after.clone_from(last);
+        retired.extend(page);
+    }
 }
 
 /// All names of a ledger, each with its definition's text.
@@ -90,12 +140,13 @@ fn kind(text: &str) -> String {
     known.unwrap_or_else(|_| text.split(' ').next().unwrap_or_default().to_owned())
 }
 
-fn record(name: &str, text: &str) -> Value {
+fn record(name: &str, text: &str, retired: Option<&String>) -> Value {
     json!({
         "name": name,
         "kind": kind(text),
         "definition": text,
         "horizon": horizon(text),
+        "retired": retired,
     })
 }
 

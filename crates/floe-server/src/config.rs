@@ -138,8 +138,11 @@ pub struct ClockSettings {
 pub struct Limits {
     /// The most IDs in one call.
     pub max_batch: u64,
-    /// The most names that come into being on first use.
+    /// The most names in memory, beside those that are listed. One more takes the place of names that nobody uses, which come
+    /// back from the ledger when they are asked for.
     pub max_names: usize,
+    /// The most names that come into being on first use in an hour, for the bearers of each token.
+    pub new_names_per_hour: u32,
     /// The most names with a label of their own in the metrics; the others share one.
     pub metric_names: usize,
     /// The longest that a call waits for its IDs.
@@ -233,6 +236,7 @@ impl Default for Limits {
         Self {
             max_batch: 100_000,
             max_names: 10_000,
+            new_names_per_hour: 10_000,
             metric_names: 1_000,
             max_wait: Duration::from_secs(2),
             request_timeout: Duration::from_secs(10),
@@ -650,7 +654,8 @@ impl Config {
             let limits = &mut self.limits;
             let short = || duration_within(millisecond..=Duration::from_secs(3600));
             section.set("max_batch", &mut limits.max_batch, within(1..=10_000_000));
-            section.set("max_names", &mut limits.max_names, within(0..=1_000_000));
+            section.set("max_names", &mut limits.max_names, within(1..=1_000_000));
+            section.set("new_names_per_hour", &mut limits.new_names_per_hour, within(1..=1_000_000));
             section.set("metric_names", &mut limits.metric_names, within(0..=100_000));
             section.set("max_wait", &mut limits.max_wait, short());
             section.set("request_timeout", &mut limits.request_timeout, short());

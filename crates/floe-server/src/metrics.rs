@@ -56,6 +56,14 @@ pub(crate) struct Metrics {
     pub(crate) closed_for_others: Counter,
     /// Bytes that are held for clients, of `limits.memory`.
     pub(crate) memory_held: Gauge,
+    /// Names that came into being here.
+    pub(crate) names_created: Counter,
+    /// Names that made room for others.
+    pub(crate) names_unloaded: Counter,
+    /// Calls that would have brought one name too many into being, or into memory.
+    pub(crate) names_refused: Counter,
+    /// The most names in memory.
+    names_limit: Gauge,
     /// Connections on which something came that is no protocol.
     pub(crate) unknown_protocols: Counter,
     /// User agents that Twitter's `get_id` does not take.
@@ -191,6 +199,15 @@ impl Metrics {
         let memory_held = Gauge::default();
         let help = "Memory that is held for clients: their connections, requests, and answers that they have yet to read";
         registry.register_with_unit("memory_held", help, Unit::Bytes, memory_held.clone());
+        let (names_created, names_unloaded) = (Counter::default(), Counter::default());
+        let (names_refused, names_limit) = (Counter::default(), Gauge::default());
+        registry.register("names_created", "Names that came into being here", names_created.clone());
+        let help = "Names that made room in memory for others; they come back when they are asked for";
+        registry.register("names_unloaded", help, names_unloaded.clone());
+        let help = "Calls that were refused since they needed one name more than limits.max_names, new_names_per_hour or a token's max_names";
+        registry.register("names_refused", help, names_refused.clone());
+        let help = "The most names in memory: limits.max_names, and those that the configuration lists";
+        registry.register("names_limit", help, names_limit.clone());
         let unknown_protocols = Counter::default();
         let help = "Connections that were closed since what came on them is no protocol that is served";
         registry.register("connections_unknown_protocol", help, unknown_protocols.clone());
@@ -216,6 +233,10 @@ impl Metrics {
             turned_away,
             closed_for_others,
             memory_held,
+            names_created,
+            names_unloaded,
+            names_refused,
+            names_limit,
             unknown_protocols,
             useragents_refused,
             floe,
@@ -228,6 +249,11 @@ impl Metrics {
         let _ = self.floe.set(floe.clone());
     }
 
+    /// There may be so many names in memory.
+    pub(crate) fn limit_names(&self, most: usize) {
+        self.names_limit.set(i64::try_from(most).unwrap_or(i64::MAX));
+    }
+
     /// The counters of a name.
     pub(crate) fn name(&self, name: &str) -> NameMetrics {
         let (labelled, own) = self.names.admit(name);
@@ -237,6 +263,14 @@ impl Metrics {
             own,
             waits: self.waits.get_or_create(&label).clone(),
             wait_seconds: self.wait_seconds.get_or_create(&label).clone(),
+        }
+    }
+
+    /// Forgets what a name has minted that is not in memory any more, where it shares a label.
+    pub(crate) fn forget(&self, name: &str) {
+        let mut known = self.names.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.get(name).is_some_and(|(labelled, _)| !labelled) {
+            known.remove(name);
         }
     }
 
@@ -321,6 +355,11 @@ impl RouteMetrics {
 }
 
 impl NameMetrics {
+    /// The IDs of this name alone.
+    pub(crate) fn own(&self) -> u64 {
+        self.own.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// Counts IDs that were handed out.
     pub(crate) fn minted(&self, n: u64) {
         self.minted.inc_by(n);
@@ -379,6 +418,8 @@ impl Collector for FromStatus {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some(floe) = self.floe.get() else { return Ok(()) };
         let status = floe.status();
+        let loaded = i64::try_from(status.names.len()).unwrap_or(i64::MAX);
+        gauge(&mut encoder, "names_loaded", "Names in memory", loaded)?;
         self.clock(&mut encoder, &status)?;
         self.slots(&mut encoder, &status)?;
         self.per_name(&mut encoder, &status)?;

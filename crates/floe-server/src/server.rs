@@ -191,7 +191,7 @@ async fn later(
             begun.elapsed().as_millis()
         );
     }
-    service.bind_late().await
+    tokio::join!(service.bind_late(), service.end_names()).0
 }
 
 /// Serves until the process is told to stop (SIGTERM, SIGINT): makes the runtime, sets up the log, and prints where

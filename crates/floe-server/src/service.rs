@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
 use floe::{Definition, Floe, Handle, MintError, Minted, Name, TextMinter};
+use jiff::civil::Date;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -22,8 +23,10 @@ use crate::status::{Refusal, Status};
 
 mod births;
 mod date;
+mod endings;
 mod inspect;
 mod katsubushi;
+mod loaded;
 mod names;
 mod opening;
 mod raise;
@@ -65,11 +68,11 @@ pub(crate) struct Service {
     open: RwLock<HashMap<Box<str>, Known>>,
     /// Names are opened one at a time, so that their bound holds and a ledger that hangs holds one thread.
     opening: Arc<tokio::sync::Mutex<Births>>,
-    on_first_use: AtomicUsize,
     thrift_name: String,
     max_batch: u64,
     max_names: usize,
     new_names: NewNames,
+    new_names_per_hour: u32,
     max_wait: Duration,
     metrics: Arc<Metrics>,
     katsubushi: Katsubushi,
@@ -93,9 +96,15 @@ enum Known {
     Mismatch(Arc<str>),
 }
 
-/// A name that is open. It stays so, and the same, for as long as the process runs.
+/// A name that is open. It stays so while somebody uses it, and for as long as the process runs where it is listed.
 pub(crate) struct OpenName {
     handle: Handle,
+    /// Whether the configuration lists it.
+    listed: bool,
+    /// What it had minted when somebody last looked for names that nobody uses.
+    seen: AtomicU64,
+    /// The last day of a name that a client made for one day; see [`endings`].
+    last_day: Option<Date>,
     /// The last value that [`OpenName::note_last`] was told of; 0 is none.
     last: AtomicU64,
     /// The least that a segment of it has.
@@ -105,25 +114,25 @@ pub(crate) struct OpenName {
     metrics: NameMetrics,
     /// Whether the log has been told that nothing is minted under the name: clients go on asking.
     stop_logged: AtomicBool,
-    /// Why nothing is minted any more from a name that was served before the ledger was there: it is bound to something
-    /// else.
-    mismatch: OnceLock<Refusal>,
+    /// Why nothing is minted any more from a name that was served: it was retired, or it was served before the ledger was
+    /// there, which has it bound to something else.
+    ended: OnceLock<Refusal>,
 }
 
 impl Service {
     /// The service of a configuration on an open ledger.
     pub(crate) fn new(config: &Config, floe: Floe, metrics: Arc<Metrics>, awaited: Awaited) -> Arc<Self> {
-        Arc::new(Self {
+        let service = Self {
             floe,
             rules: Rules::new(config),
             access: Access::new(&config.tokens, &config.tiny_id_tokens, &metrics).with_hosts(&config.hosts),
             open: RwLock::default(),
             opening: Arc::default(),
-            on_first_use: AtomicUsize::new(0),
             thrift_name: config.default_names.thrift.to_string(),
             max_batch: config.limits.max_batch,
             max_names: config.limits.max_names,
             new_names: config.on_new_names(),
+            new_names_per_hour: config.limits.new_names_per_hour,
             max_wait: config.limits.max_wait,
             metrics,
             katsubushi: Katsubushi::new(config),
@@ -135,7 +144,9 @@ impl Service {
             unbound: Mutex::default(),
             has_unbound: Notify::new(),
             stopped: Notify::new(),
-        })
+        };
+        service.metrics.limit_names(service.most_loaded());
+        Arc::new(service)
     }
 
     /// Binds the names that the configuration lists. What one of them meets is logged, and told to whoever asks for
@@ -311,7 +322,7 @@ impl Service {
         };
         wire.admits(name, open.handle.definition()).ok()?;
         // What the log was told of is taken back by `mint`.
-        if open.stop_logged.load(Ordering::Relaxed) || open.mismatch.get().is_some() {
+        if open.stop_logged.load(Ordering::Relaxed) || open.ended.get().is_some() {
             return None;
         }
         let minted = open.handle.try_mint_many(1).ok()??;
@@ -525,9 +536,9 @@ impl OpenName {
     }
 
     /// # Errors
-    /// `Stopped` where the ledger has the name bound to something else, as was found only after it was served.
+    /// What the name ended with, as was found only after it was served.
     fn check(&self) -> Result<(), Refusal> {
-        self.mismatch.get().map_or(Ok(()), |refusal| Err(refusal.clone()))
+        self.ended.get().map_or(Ok(()), |refusal| Err(refusal.clone()))
     }
 
     /// Remembers the last value that was minted, for [`Service::last`].

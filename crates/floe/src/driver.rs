@@ -145,7 +145,7 @@ impl Shared {
         let mut node = self.node();
         match node.desk().down() {
             Some((since, cause)) => MintError::Unavailable { since, cause },
-            None if node.tallies.contains_key(name) => self.no_answer(),
+            None if node.tally(name).is_some() => self.no_answer(),
             None => MintError::Stopped("floe was closed".to_owned()),
         }
     }

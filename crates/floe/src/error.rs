@@ -75,6 +75,16 @@ pub enum DefineError {
         /// What the caller has.
         configured: String,
     },
+    /// The name was retired ([`ledger::retire`](crate::ledger::retire)): nothing is minted under it any more, for ever.
+    #[error(
+        "the name {name} was retired at {since}: nothing is minted under it any more, and its mark is kept, so that nothing repeats. Use another name"
+    )]
+    Retired {
+        /// The name.
+        name: Name,
+        /// When it was retired, as a time of RFC 3339.
+        since: String,
+    },
     /// The definition cannot be.
     #[error(transparent)]
     Definition(#[from] DefinitionError),

@@ -465,6 +465,41 @@ impl Floe {
         bound
     }
 
+    /// Lets go of a name that nobody uses, and of the memory that it takes; whether it did. What a segment had left goes back
+    /// to the ledger. The next [`define`](Self::define) brings the name back, and finds out a ledger that went back meanwhile
+    /// (for the 65,536 names that were unloaded last). A name stays where a call waits for it, where it is stopped, and where
+    /// it has a generator of its own (`own = true`) or a registered kind. A [`Segment`] of it that is still held mints no more.
+    ///
+    /// ```
+    /// use floe::{Floe, Name, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// assert_eq!(floe.segment("orders")?.mint()?.get(), 1);
+    /// assert!(floe.unload(&Name::new("orders")?));
+    /// assert!(floe.segment("orders")?.mint()?.get() > 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unload(&self, name: &Name) -> bool {
+        let shared = &self.inner.shared;
+        // Under the lock, as where names come into being.
+        let mut names = lock(&self.inner.names);
+        let Some(handle) = names.get(name) else { return true };
+        let gone = match (handle.numbers(), handle.definition()) {
+            (Handle::Segment(segment, _), _) => {
+                shared.node().unload_refill(&segment.numbers.line, &shared.clock)
+            }
+            (Handle::Counter(..) | Handle::Dated(..), _) => shared.node().unload_tally(name),
+            (Handle::Snowflake(_, definition) | Handle::Wide(_, definition), _) => {
+                !matches!(definition, Definition::Snowflake { own: true, .. })
+            }
+            (Handle::Texts(..), definition) => !matches!(definition, Definition::Registered(_)),
+        };
+        if gone {
+            names.remove(name);
+            shared.signal.raise();
+        }
+        gone
+    }
+
     /// Makes a segment or a counter that was never minted from begin at `first`, or at its first number above it. A name
     /// that has a mark above 0 stays as it is, so a repeated call changes nothing, and of several nodes that call it at
     /// once one moves the mark. Call it before the first mint. If the name has begun below `first`, the answer is the number
@@ -577,6 +612,9 @@ impl Floe {
         if let Some(cause) = self.inner.shared.node().stopped() {
             return Err(DefineError::Stopped(cause.to_owned()));
         }
+        if let Some(since) = ledger::retired(self.ledger(), name).inspect_err(|error| self.heed(error))? {
+            return Err(DefineError::Retired { name: name.clone(), since });
+        }
         let text = definition.to_string();
         let marked = matches!(definition.kind(), Kind::Segment | Kind::Counter | Kind::Dated);
         let stored = self.bind_text(name, &text, marked)?;
@@ -629,13 +667,13 @@ impl Floe {
                 Handle::Segment(Segment::new(name.clone(), numbers, shared), definition.clone())
             }
             Definition::Counter => {
-                shared.node().tallies.insert(name.clone(), Tally::new(name.clone(), None));
+                shared.node().add_tally(Tally::new(name.clone(), None));
                 Handle::Counter(Counter::new(name.clone(), shared), definition.clone())
             }
             Definition::Dated(shape) => {
                 let shape = Arc::new(shape.clone());
                 let tally = Tally::new(name.clone(), Some(Arc::clone(&shape)));
-                shared.node().tallies.insert(name.clone(), tally);
+                shared.node().add_tally(tally);
                 Handle::Dated(Dated::new(name.clone(), shape, shared), definition.clone())
             }
             other => return Err(DefineError::Invalid(format!("{other} has no ledger to mint from"))),
@@ -839,7 +877,7 @@ fn status_of(
 fn tally_trouble(name: &Name, now: &Now, shared: &Shared) -> (Option<Trouble>, Option<NameState>) {
     let mut node = shared.node();
     let down = node.desk().down();
-    let Some(tally) = node.tallies.get(name) else { return (None, None) };
+    let Some(tally) = node.tally(name) else { return (None, None) };
     let trouble = match tally.stopped() {
         Some(cause) => Some(Trouble::Stopped(cause.to_owned())),
         None => down.filter(|_| tally.waits()).map(|(since, cause)| Trouble::Unavailable { since, cause }),

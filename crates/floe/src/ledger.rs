@@ -14,10 +14,12 @@ mod beginning;
 mod boxed;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod ending;
 mod mark;
 mod memory;
 
 pub use beginning::{Beginning, begin};
+pub use ending::{all_retired, end_on, ends_on, last_day_of, retire, retired};
 pub use mark::Mark;
 pub use memory::Memory;
 

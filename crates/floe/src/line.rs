@@ -75,6 +75,11 @@ impl Line {
         self.board.get_or_init(|| (Arc::clone(board), number));
     }
 
+    /// The number under which the node knows it.
+    pub(crate) fn number(&self) -> Option<usize> {
+        self.board.get().map(|(_, number)| *number)
+    }
+
     /// Asks the node for a range in which `count` follow one another.
     pub(crate) fn want(&self, count: u64) {
         self.demand.fetch_max(count, Ordering::Relaxed);

@@ -62,18 +62,37 @@ impl Name {
     /// # Errors
     /// `TooLong` where that is longer than a name may be.
     pub(crate) fn of_key(&self, id: impl fmt::Display) -> Result<Self, NameError> {
-        let text = format!("{self}{OF_KEY}{id}");
+        let text = format!("{self}{NOTE}{id}");
         if text.len() > Self::MAX_BYTES { Err(NameError::TooLong(text.len())) } else { Ok(Self(text)) }
     }
 
-    /// Whether `text`, from a ledger's list of names, is what a key of a sealed form is bound under, and no name.
-    pub fn is_of_key(text: &str) -> bool {
-        text.contains(OF_KEY)
+    /// What the ledger has under it when the name was retired ([`retire`](crate::ledger::retire)). These sort together, so
+    /// that they can be read without all names.
+    ///
+    /// # Errors
+    /// `TooLong` where that is longer than a name may be.
+    pub(crate) fn of_retirement(&self) -> Result<Self, NameError> {
+        let text = format!("{NOTE}{self}");
+        if text.len() > Self::MAX_BYTES { Err(NameError::TooLong(text.len())) } else { Ok(Self(text)) }
+    }
+
+    /// What the ledger has under it on which day the name ends ([`end_on`](crate::ledger::end_on)).
+    ///
+    /// # Errors
+    /// `TooLong` where that is longer than a name may be.
+    pub(crate) fn of_end(&self) -> Result<Self, NameError> {
+        self.of_key("until")
+    }
+
+    /// Whether `text`, from a ledger's list of names, is a note about a name (the check of a key of its sealed form, that it
+    /// was retired, on which day it ends), and no name.
+    pub fn is_note(text: &str) -> bool {
+        text.contains(NOTE)
     }
 }
 
 /// No name has it.
-const OF_KEY: char = '*';
+pub(crate) const NOTE: char = '*';
 
 /// Whether a character shows nothing, or turns the order of what follows: two names would look alike, and a line of a log
 /// would lie (Unicode's format characters and those that are ignored by default, as far as text has them).

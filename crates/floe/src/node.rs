@@ -4,23 +4,25 @@
 //! is to be asked, [`Node::handle_answer`] takes the answer in, and [`Node::deadline`] says when to step again at the
 //! latest. Time, randomness and the ledger are the caller's: a thread in a process, a heap of events in a simulator.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::{Clock, Now};
 use crate::counter::Ticket;
 use crate::error::MintError;
 use crate::ledger::{AtHand, Key, LedgerError, Reply, Reserve, Token};
-use crate::line::{Board, Trouble};
+use crate::line::{Board, Line, Trouble};
 use crate::mutation::mutate;
 use crate::name::Name;
 use crate::owner::Owner;
 use crate::time::{MonoMillis, UnixMillis};
 use ledger_clock::LedgerClock;
+use past::Past;
 
 mod group;
 mod ledger_clock;
 mod numbers;
+mod past;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -84,8 +86,11 @@ pub(crate) struct NodeSettings {
 pub(crate) struct Node {
     desk: Desk,
     pub(crate) groups: Vec<Group>,
-    refills: Vec<Refill>,
-    pub(crate) tallies: HashMap<Name, Tally>,
+    /// By the numbers under which their lines stand on the board, each of which is given once.
+    refills: BTreeMap<usize, Refill>,
+    next_refill: usize,
+    tallies: HashMap<Name, Tally>,
+    past: Past,
     /// Where segments say that they are wanted.
     board: Arc<Board>,
     /// The segments and counts that somebody waits for: a step touches no others.
@@ -198,8 +203,10 @@ impl Node {
         Self {
             desk: Desk { settings, calls, asked, last_call: 0, down: None, ledger_clock },
             groups: Vec::new(),
-            refills: Vec::new(),
+            refills: BTreeMap::new(),
+            next_refill: 0,
             tallies: HashMap::new(),
+            past: Past::default(),
             board: Arc::default(),
             busy_refills: BTreeSet::new(),
             busy_tallies: BTreeSet::new(),
@@ -212,9 +219,52 @@ impl Node {
         &mut self.desk
     }
 
-    pub(crate) fn add_refill(&mut self, refill: Refill) {
-        refill.numbers.line.enlist(&self.board, self.refills.len());
-        self.refills.push(refill);
+    pub(crate) fn add_refill(&mut self, mut refill: Refill) {
+        if let Some(mark) = self.past.take(refill.key()) {
+            refill.was_at(mark);
+        }
+        refill.numbers.line.enlist(&self.board, self.next_refill);
+        self.refills.insert(self.next_refill, refill);
+        self.next_refill += 1;
+    }
+
+    pub(crate) fn add_tally(&mut self, mut tally: Tally) {
+        if let Some(mark) = self.past.take(&Key::name(tally.name())) {
+            tally.was_at(mark);
+        }
+        self.tallies.insert(tally.name().clone(), tally);
+    }
+
+    pub(crate) fn tally(&self, name: &Name) -> Option<&Tally> {
+        self.tallies.get(name)
+    }
+
+    /// Lets go of a segment, whose unminted tail goes back; whether it did. Nobody may wait for it, and what stopped for
+    /// ever has to stay.
+    pub(crate) fn unload_refill(&mut self, line: &Line, clock: &Clock) -> bool {
+        let Some(number) = line.number() else { return false };
+        let idle = |refill: &Refill| !refill.waits() && !refill.is_stopped();
+        if self.stopped.is_some() || !self.refills.get(&number).is_some_and(idle) {
+            return false;
+        }
+        if let Some(mut refill) = self.refills.remove(&number) {
+            let mark = refill.give_back(&mut self.desk, &clock.look());
+            refill.stop("the name was unloaded, since nobody used it: define it again");
+            self.past.note(refill.key(), mark);
+        }
+        true
+    }
+
+    /// Lets go of a counter or a dated name; whether it did. Nobody may wait for it, and what stopped for ever has to stay.
+    pub(crate) fn unload_tally(&mut self, name: &Name) -> bool {
+        let idle = |tally: &Tally| !tally.waits() && !tally.gathers() && tally.stopped().is_none();
+        if self.stopped.is_some() || !self.tallies.get(name).is_some_and(idle) {
+            return false;
+        }
+        if let Some(tally) = self.tallies.remove(name) {
+            self.past.note(&Key::name(name), tally.last_end());
+        }
+        true
     }
 
     /// Puts a caller in a name's queue, and asks for it where that makes sense now; whether it does.
@@ -254,14 +304,17 @@ impl Node {
         if let Some(cause) = &self.stopped {
             // A name that was being bound while the node stopped learns it here.
             self.groups.iter().for_each(|group| group.stop(cause));
-            return wanted.into_iter().for_each(|index| self.refills[index].stop(cause));
+            return wanted
+                .iter()
+                .filter_map(|number| self.refills.get(number))
+                .for_each(|refill| refill.stop(cause));
         }
         let now = clock.look();
         self.busy_refills.extend(wanted);
         if now.stamp.era() != self.era {
             // All drop what they have in hand.
             self.era = now.stamp.era();
-            self.busy_refills.extend(0..self.refills.len());
+            self.busy_refills.extend(self.refills.keys());
         }
         self.desk.pursue_clock(&now);
         if now.refusal().is_some() && self.groups.iter().any(Group::is_used) {
@@ -272,8 +325,10 @@ impl Node {
             group.step(index, &mut self.desk, &now);
         }
         self.busy_refills.retain(|&index| {
-            self.refills[index].step(index, &mut self.desk, &now);
-            self.refills[index].waits()
+            self.refills.get_mut(&index).is_some_and(|refill| {
+                refill.step(index, &mut self.desk, &now);
+                refill.waits()
+            })
         });
         self.busy_tallies.retain(|name| {
             self.tallies.get_mut(name).is_some_and(|tally| {
@@ -312,7 +367,9 @@ impl Node {
             Purpose::Group(index) => {
                 self.groups[index].handle(id, answer, index, &mut self.desk, &now, clock)
             }
-            Purpose::Refill(index) => self.refills[index].handle(id, answer, &mut self.desk, &now),
+            Purpose::Refill(index) => {
+                self.refills.get_mut(&index)?.handle(id, answer, &mut self.desk, &now);
+            }
             Purpose::Tally(name) => {
                 let tally = self.tallies.get_mut(&name)?;
                 tally.handle(id, answer, &mut self.desk, &now);
@@ -343,7 +400,7 @@ impl Node {
             return None;
         }
         let groups = self.groups.iter().filter_map(|group| group.deadline(&self.desk.settings, now));
-        let refills = self.busy_refills.iter().filter_map(|&index| self.refills[index].deadline());
+        let refills = self.busy_refills.iter().filter_map(|index| self.refills.get(index)?.deadline());
         let tallies = self.busy_tallies.iter().filter_map(|name| self.tallies.get(name)?.deadline());
         groups.chain(refills).chain(tallies).chain(self.desk.clock_deadline()).min()
     }
@@ -365,7 +422,7 @@ impl Node {
             for group in &mut self.groups {
                 group.give_back(&mut self.desk, &now);
             }
-            for refill in &mut self.refills {
+            for refill in self.refills.values_mut() {
                 refill.give_back(&mut self.desk, &now);
             }
         }
@@ -380,7 +437,7 @@ impl Node {
 
     fn end(&mut self, cause: &str) {
         self.groups.iter().for_each(|group| group.stop(cause));
-        self.refills.iter().for_each(|refill| refill.stop(cause));
+        self.refills.values().for_each(|refill| refill.stop(cause));
         self.tallies.values_mut().for_each(|tally| tally.stop(cause));
     }
 }

@@ -135,6 +135,31 @@ fn names_and_slots_tell_what_is_there() {
 }
 
 #[test]
+fn a_retired_name_is_closed_for_ever_and_shown_as_such() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let on = |arguments: &[&str]| on(dir.path(), arguments);
+    on(&["mint", "orders", "--kind", "counter", "-n", "7"]).lines();
+    on(&["mint", "others"]).lines();
+    on(&["names", "retire", "ordres"]).refuses(1, &["ordres", "floe names"]);
+    let retired = on(&["names", "retire", "orders"]);
+    assert!(
+        retired.out.contains("retired orders, a counter") && retired.out.contains("for ever"),
+        "{retired:?}"
+    );
+    on(&["mint", "orders"]).refuses(1, &["orders", "retired at", "another name"]);
+    on(&["mint", "orders", "--kind", "counter"]).refuses(1, &["retired at"]);
+    on(&["mint", "others"]).lines();
+    assert!(on(&["names", "retire", "orders"]).out.contains("already"));
+    let names = json(&on(&["names", "--json"]));
+    let since = names[0]["retired"].as_str().expect("when it was retired");
+    assert!(since.starts_with("20") && names[1]["retired"].is_null(), "{names}");
+    assert!(on(&["names"]).out.contains(since));
+    // Its mark stays, so that a name of another realm or version cannot repeat below it.
+    let marks = json(&on(&["marks", "list", "--json"]));
+    assert_eq!((&marks[0]["name"], &marks[0]["mark"]), (&"orders".into(), &7.into()), "{marks}");
+}
+
+#[test]
 fn marks_go_up_and_never_down() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let raise = |name: &str, more: &[&str]| on(dir.path(), &[&["marks", "raise", name], more].concat());

@@ -126,8 +126,11 @@ katsubushi = "{katsubushi}"
 [limits]
 # IDs in one call, 1 to 10000000. A larger count is refused, never cut.
 max_batch = {max_batch}
-# Names that come into being on first use (without a file, or by a pattern).
+# Names in memory, beside those that this file lists; the ledger may hold any number. One more takes the place of names
+# that nobody uses, which come back when they are asked for.
 max_names = {max_names}
+# Names that come into being on first use (without a file, or by a pattern) in an hour, for the bearers of each token.
+new_names_per_hour = {new_names_per_hour}
 # Names with a label of their own in the metrics, in the order of their first use; all others share `_other`.
 metric_names = {metric_names}
 # The longest that a call waits for its IDs.
@@ -253,6 +256,7 @@ drain_timeout = "{drain_timeout}"
         katsubushi = config.default_names.katsubushi,
         max_batch = limits.max_batch,
         max_names = limits.max_names,
+        new_names_per_hour = limits.new_names_per_hour,
         metric_names = limits.metric_names,
         max_wait = show_duration(limits.max_wait),
         request_timeout = show_duration(limits.request_timeout),

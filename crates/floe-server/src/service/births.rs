@@ -24,12 +24,13 @@ const LIKE: usize = 10_000;
 const PAGE: usize = 1_000;
 const LIKE_FOR: Duration = Duration::from_secs(1);
 const REFUSED: usize = 1_000;
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What is known of the names that the ledger holds.
 #[derive(Default)]
 pub(super) struct Births {
-    /// How many names there are, counted when the first one is about to come into being.
-    pub(super) bound: Option<usize>,
+    /// When each token's bearers, or all who need none, will have used up what they may make.
+    paces: HashMap<String, Instant>,
     /// Names by their letters in lower case, and when they were read from the ledger, which others write to as well.
     like: Option<(Instant, HashMap<String, Box<str>>)>,
     /// New names that were refused, and of which the log knows.
@@ -79,6 +80,32 @@ impl Service {
         };
         self.tell_of_refused(asked, births, true);
         Err(Refusal::new(Status::UnknownName, detail))
+    }
+
+    /// Holds each token's bearers, or all who need none, to `limits.new_names_per_hour` names that come into being on first
+    /// use; an hour's worth may come at once.
+    ///
+    /// # Errors
+    /// `Busy` with the time after which one more may.
+    pub(super) fn pace(&self, caller: &Caller, name: &Name, births: &mut Births) -> Result<(), Refusal> {
+        let most = self.new_names_per_hour;
+        let (now, each) = (Instant::now(), HOUR / most);
+        let used_up = births.paces.entry(caller.to_string()).or_insert(now);
+        let next = (*used_up).max(now) + each;
+        let early = (next - now).saturating_sub(HOUR);
+        if early.is_zero() {
+            *used_up = next;
+            return Ok(());
+        }
+        self.metrics.names_refused.inc();
+        let seconds = early.as_secs() + 1;
+        Err(Refusal::for_now(
+            Status::Busy,
+            format!(
+                "the name `{name}` cannot come into being now: {caller} has brought {most} into being within an hour, which is the bound (limits.new_names_per_hour). One more may come in {seconds} s; a name that a configuration file lists may come at any time"
+            ),
+            Duration::from_secs(seconds),
+        ))
     }
 
     /// What a command needs to be told of this server; not where the file is, which is nobody's business.
@@ -175,7 +202,7 @@ impl Service {
         let mut after = String::new();
         loop {
             let page = self.floe.ledger().names(&after, PAGE).ok()?;
-            let room = page.iter().filter(|(name, _)| !Name::is_of_key(name)).all(|(name, _)| add(name));
+            let room = page.iter().filter(|(name, _)| !Name::is_note(name)).all(|(name, _)| add(name));
             match page.into_iter().next_back() {
                 Some((last, _)) if room => after = last,
                 _ => break,

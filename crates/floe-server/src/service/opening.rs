@@ -1,6 +1,6 @@
 //! How a name comes to be served: found, or bound within the bounds of those that come into being by themselves.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use floe::ledger::{Beginning, LedgerError};
@@ -166,9 +166,11 @@ impl Service {
                     ));
                 }
                 self.room_with(caller, name)?;
+                self.pace(caller, name, births)?;
             }
-            self.room_for(name, new, births)?;
+            self.make_room(name)?;
         }
+        let last_day = if first_use { self.last_day(name, &definition, new)? } else { None };
         // The larger of what the configuration and the call say is above what either knows of. What the configuration says
         // holds also for a name that was bound before, and never raised; there a larger one is left to the call.
         let is_counted = definition.position_of(0).is_some();
@@ -203,16 +205,19 @@ impl Service {
         }
         let open = Arc::new(OpenName {
             handle,
+            listed: !first_use,
+            seen: AtomicU64::new(u64::MAX),
+            last_day,
             last: AtomicU64::new(0),
             min_step: taste.min_step,
             text_bytes: AtomicUsize::new(super::TEXT_BYTES),
             metrics: self.metrics.name(name.as_str()),
             stop_logged: AtomicBool::new(false),
-            mismatch: OnceLock::new(),
+            ended: OnceLock::new(),
         });
         self.remember(name, Known::Open(Arc::clone(&open)));
-        if first_use {
-            self.on_first_use.fetch_add(1, Ordering::AcqRel);
+        if new {
+            self.metrics.names_created.inc();
         }
         match (new, first_use) {
             (true, _) => self.tell_of_birth(asked, &definition, first, births),
@@ -222,36 +227,8 @@ impl Service {
         Ok((open, begun.filter(|_| asked_first.is_some() && new)))
     }
 
-    /// Holds the number of names that come into being on first use to `limits.max_names`: those of this process,
-    /// and, before the ledger gets another one, all that it holds.
-    fn room_for(&self, name: &Name, new: bool, births: &mut Births) -> Result<(), Refusal> {
-        let full = |what: &str| {
-            Refusal::new(
-                Status::Exhausted,
-                format!(
-                    "the name `{name}` cannot come into being: {what} {} names that were created on first use, which is the bound; raise limits.max_names, or list the name in a configuration file",
-                    self.max_names
-                ),
-            )
-        };
-        if self.on_first_use.load(Ordering::Acquire) >= self.max_names {
-            return Err(full("this server has"));
-        }
-        if new {
-            let bound = match births.bound {
-                Some(bound) => bound,
-                None => self.count_bound("", self.max_names + self.rules.listed().count())?,
-            };
-            if bound >= self.max_names + self.rules.listed().count() {
-                return Err(full("the ledger has"));
-            }
-            births.bound = Some(bound + 1);
-        }
-        Ok(())
-    }
-
     /// Holds the number of names that a token's patterns cover to its own bound, before the ledger gets another one: one
-    /// bearer is not to use up what is for all.
+    /// bearer is not to use up what is for all. Names that have ended do not count.
     fn room_with(&self, caller: &Caller, name: &Name) -> Result<(), Refusal> {
         let Some((most, beginnings)) = caller.most_names() else { return Ok(()) };
         let mut count = 0;
@@ -261,22 +238,31 @@ impl Service {
         if count < most {
             return Ok(());
         }
+        self.metrics.names_refused.inc();
         Err(Refusal::new(
             Status::Exhausted,
             format!(
-                "the name `{name}` cannot come into being: there are {most} names already that the token `{caller}` covers by its patterns; raise max_names of that [[token]], or list the name in a configuration file"
+                "the name `{name}` cannot come into being: there are {most} names already that the token `{caller}` covers by its patterns; raise max_names of that [[token]], list the name in a configuration file, or retire names that are used no more (floe names retire)"
             ),
         ))
     }
 
-    /// How many names the ledger holds that begin so, counted no further than `enough`.
+    /// How many names the ledger holds that begin so and have not ended, counted no further than `enough`.
     fn count_bound(&self, beginning: &str, enough: usize) -> Result<usize, Refusal> {
+        let ledger = self.floe.ledger();
+        let unreadable = |error| self.unreadable(&error);
+        let mut ended = self.retired_names(beginning).map_err(unreadable)?;
         let mut count = 0;
         let mut after = beginning.to_owned();
         while count < enough {
-            let page = self.floe.ledger().names(&after, 1000).map_err(|error| self.unreadable(&error))?;
-            let found = page.iter().take_while(|(name, _)| name.starts_with(beginning));
-            count += found.filter(|(name, _)| !Name::is_of_key(name)).count();
+            let page = ledger.names(&after, 1000).map_err(unreadable)?;
+            for (name, text) in page.iter().take_while(|(name, _)| name.starts_with(beginning)) {
+                if !Name::is_note(name) {
+                    count += usize::from(!ended.remove(name.as_str()));
+                } else if self.is_past_note(name, text) {
+                    count -= 1;
+                }
+            }
             match page.into_iter().next_back() {
                 Some((last, _)) if last.starts_with(beginning) => after = last,
                 _ => break,
@@ -313,7 +299,7 @@ impl Service {
                 let refusal = self.refuse_to_open(&name, error);
                 if let Some(open) = open {
                     // It is set once: a name is bound late once.
-                    let _ = open.mismatch.set(refusal);
+                    let _ = open.ended.set(refusal);
                 }
             }
         }
@@ -321,7 +307,7 @@ impl Service {
         true
     }
 
-    fn remember(&self, name: &Name, known: Known) {
+    pub(super) fn remember(&self, name: &Name, known: Known) {
         self.open.write().unwrap_or_else(PoisonError::into_inner).insert(name.as_str().into(), known);
     }
 
@@ -334,6 +320,7 @@ impl Service {
                 Refusal::new(Status::Stopped, detail)
             }
             DefineError::Unavailable(_) => report::unavailable().with_inside(detail),
+            DefineError::Retired { .. } => Refusal::new(Status::Exhausted, detail),
             // What the configuration says of the name cannot be served: no request is to blame.
             DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::new(Status::Stopped, detail),
             // And whatever a later version of the library adds.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use floe::ledger::{Key, LedgerError, Record};
+use floe::ledger::{self, Key, LedgerError, Record};
 use floe::{ClockState, Definition, Kind, NameState, NameStatus, State, UnixMillis};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -34,8 +34,8 @@ pub(crate) struct NameReport {
     pub horizon: Option<String>,
     /// IDs minted here since this server started.
     pub minted: u64,
-    /// `ready`, `unavailable`, `exhausted`, `clock apart`, `clock refused`, `stopped`, or `closed` (bound in the ledger,
-    /// not asked for here yet).
+    /// `ready`, `unavailable`, `exhausted`, `clock apart`, `clock refused`, `stopped`, `retired` (for ever), or `closed`
+    /// (bound in the ledger, and not in memory here).
     pub state: &'static str,
     /// Why the state is what it is, where there is more to say.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,6 +137,11 @@ impl Service {
             })),
             Err(error) => ledger_trouble = Some(self.unreadable(&error).told_to(caller).detail),
         }
+        let retired =
+            ledger::all_retired(self.floe.ledger(), after, limit.saturating_add(1)).unwrap_or_default();
+        for (name, since) in retired {
+            reports.entry(name).and_modify(|report| report.retire(&since));
+        }
         for (name, definition) in self.rules.listed() {
             if name.as_str() > after {
                 reports
@@ -153,7 +158,7 @@ impl Service {
         let mut names: Vec<_> = reports.into_values().take(limit).collect();
         // Pages are cut before: the caller may find one short, or empty, and goes on.
         let next = names.last().filter(|_| more).map(|report| report.name.clone());
-        names.retain(|report| caller.sees(&report.name) && !floe::Name::is_of_key(&report.name));
+        names.retain(|report| caller.sees(&report.name) && !floe::Name::is_note(&report.name));
         let mut patterns: Vec<_> = self.rules.patterns().map(|settings| settings.rule.to_string()).collect();
         if self.rules.on_first_use() {
             patterns.push("*".to_owned());
@@ -177,7 +182,14 @@ impl Service {
             self.rules.listed().find(|(listed, _)| **listed == name).map(|(_, definition)| definition.clone())
         };
         match stored.or_else(listed) {
-            Some(definition) => Ok(self.unopened(name.as_str(), &definition.to_string())),
+            Some(definition) => {
+                let mut report = self.unopened(name.as_str(), &definition.to_string());
+                let since = ledger::retired(self.floe.ledger(), &name);
+                if let Some(since) = since.map_err(|error| self.unreadable(&error).told_to(caller))? {
+                    report.retire(&since);
+                }
+                Ok(report)
+            }
             None => match self.rules.of(&name) {
                 Err(refusal) => Err(refusal),
                 Ok(rule) => Err(Refusal::new(
@@ -373,6 +385,13 @@ impl Service {
             report.trouble = Some(cause.to_string());
         }
         report
+    }
+}
+
+impl NameReport {
+    fn retire(&mut self, since: &str) {
+        self.state = "retired";
+        self.trouble = Some(format!("retired at {since}"));
     }
 }
 

@@ -2,12 +2,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test")]
 
 mod drain;
+mod endings;
 mod errors;
 mod grpc;
 mod harness;
 mod hostile;
 mod kinds;
 mod leaf;
+mod loaded;
 mod memcached;
 mod mint;
 mod mysql;

@@ -93,30 +93,6 @@ async fn reserved_names_never_become_numbers_by_themselves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_on_first_use_are_bounded_over_restarts() {
-    let directory = directory();
-    let text = "limits = { max_names = 3 }\n[[name]]\nname = \"listed\"\nkind = \"counter\"\n[[name]]\nname = \"user-*\"\nkind = \"counter\"\n";
-    let first = Server::start(file(text), directory.clone()).await;
-    for name in ["user-1", "user-2"] {
-        assert_eq!(first.mint(name, 1).await, ["1"]);
-    }
-    first.stop().await.unwrap();
-    let second = Server::start(file(text), directory.clone()).await;
-    assert_eq!(second.mint("user-3", 1).await, ["1"]);
-    let body = second.problem("/v1/mint/user-4", 507).await;
-    assert!(body["detail"].as_str().unwrap().contains("limits.max_names"), "{body}");
-    assert_eq!(second.mint("user-1", 1).await, ["2"], "what exists goes on");
-    assert_eq!(second.mint("listed", 1).await, ["1"], "what is listed does not count");
-    second.stop().await.unwrap();
-    // A process holds no more of them than it may either, however many the ledger has.
-    let third = Server::start(file(&text.replace("max_names = 3", "max_names = 2")), directory).await;
-    assert_eq!(third.mint("user-2", 1).await, ["2"]);
-    assert_eq!(third.mint("user-3", 1).await, ["2"]);
-    third.problem("/v1/mint/user-1", 507).await;
-    third.stop().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn the_longest_pattern_rules_and_a_listed_name_before_all() {
     let server = Server::of(
         "[[name]]\nname = \"*\"\nkind = \"counter\"\n[[name]]\nname = \"t-*\"\nkind = \"segment\"\n[[name]]\nname = \"t-one\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n",

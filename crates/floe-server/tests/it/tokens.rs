@@ -17,7 +17,7 @@ async fn server() -> (Server, NewToken) {
 }
 
 impl Server {
-    async fn with(&self, path: &str, authorization: &str) -> reqwest::Response {
+    pub(crate) async fn with(&self, path: &str, authorization: &str) -> reqwest::Response {
         self.client.get(self.url(path)).header(AUTHORIZATION, authorization).send().await.unwrap()
     }
 }

@@ -70,8 +70,7 @@ impl Refill {
         }
         self.heed(now);
         let Some(wanted) = self.wanted else { return };
-        let stopped = matches!(self.numbers.line.trouble(), Some(Trouble::Stopped(_)));
-        if stopped || self.asking.is_some() || !self.pause.is_over(now.mono) {
+        if self.is_stopped() || self.asking.is_some() || !self.pause.is_over(now.mono) {
             return;
         }
         if self.numbers.line.cursor.left() >= self.step && self.longest_run() >= wanted {
@@ -199,23 +198,39 @@ impl Refill {
         line.bell.ring();
     }
 
-    /// Closes the cursor and gives the unminted tail of the last reservation back.
-    pub(crate) fn give_back(&mut self, desk: &mut Desk, now: &Now) {
+    /// Closes the cursor and gives the unminted tail of the last reservation back. Returns the least that the mark is at
+    /// from then on.
+    pub(crate) fn give_back(&mut self, desk: &mut Desk, now: &Now) -> u64 {
         self.heed(now);
         let cursor = &self.numbers.line.cursor;
         let next = mutate!(cursor.close(), GiveBackBeforeClose => cursor.next());
-        let Some((token, start)) = self.last.take() else { return };
+        let Some((token, start)) = self.last.take() else { return self.last_end };
         let from = mutate!(next.unwrap_or(self.last_end).max(start), GiveBackOfMinted => start);
         // Where another reservation has taken effect meanwhile the token is another one, and nothing happens.
         if from < self.last_end {
             desk.ask(Purpose::GiveBack, Op::GiveBack { key: self.key.clone(), token, from });
         }
+        from.min(self.last_end)
+    }
+
+    /// The key of its mark.
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Whether it is stopped for ever.
+    pub(crate) fn is_stopped(&self) -> bool {
+        matches!(self.numbers.line.trouble(), Some(Trouble::Stopped(_)))
+    }
+
+    /// The mark was at least here before (I1).
+    pub(crate) fn was_at(&mut self, mark: u64) {
+        self.last_end = self.last_end.max(mark);
     }
 
     /// Whether somebody waits for numbers, or the ledger's answer is awaited.
     pub(crate) fn waits(&self) -> bool {
-        let stopped = matches!(self.numbers.line.trouble(), Some(Trouble::Stopped(_)));
-        !stopped && (self.wanted.is_some() || self.asking.is_some())
+        !self.is_stopped() && (self.wanted.is_some() || self.asking.is_some())
     }
 
     pub(crate) fn stop(&self, cause: &str) {

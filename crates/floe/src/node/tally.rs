@@ -62,6 +62,20 @@ impl Tally {
         Ok(self.may_ask())
     }
 
+    pub(crate) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Where the mark was when it was last seen (I1).
+    pub(crate) fn last_end(&self) -> u64 {
+        self.last_end
+    }
+
+    /// The mark was at least here before (I1).
+    pub(crate) fn was_at(&mut self, mark: u64) {
+        self.last_end = self.last_end.max(mark);
+    }
+
     pub(crate) fn stopped(&self) -> Option<&str> {
         self.stopped.as_deref()
     }

@@ -173,7 +173,7 @@ impl Rig {
         let name = Name::new(name).unwrap();
         self.ledger.bind(&name, "counted", true).unwrap();
         let tally = Tally::new(name.clone(), shape.map(Arc::new));
-        self.node.tallies.insert(name.clone(), tally);
+        self.node.add_tally(tally);
         name
     }
 

@@ -17,3 +17,4 @@ mod segment;
 #[cfg(feature = "by-hand")]
 mod status;
 mod texts;
+mod unload;

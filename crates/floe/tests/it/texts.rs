@@ -315,9 +315,9 @@ fn keys_that_texts_name_are_replaced_under_a_name() {
         }
         // What keys are bound under is no name, so nobody mints under it.
         let bound = ledger.names("", 100).unwrap();
-        assert_eq!(bound.iter().filter(|(name, _)| Name::is_of_key(name)).count() % 2, 0, "{bound:?}");
+        assert_eq!(bound.iter().filter(|(name, _)| Name::is_note(name)).count() % 2, 0, "{bound:?}");
         assert!(
-            bound.iter().filter(|(text, _)| Name::is_of_key(text)).all(|(text, _)| Name::new(text).is_err())
+            bound.iter().filter(|(text, _)| Name::is_note(text)).all(|(text, _)| Name::new(text).is_err())
         );
         let form = second.form().unwrap();
         assert_eq!((form.decode(&before), form.decode(&after)), (Ok(1), Ok(2)), "{before} {after}");

@@ -1,0 +1,201 @@
+//! How names end. Their marks stay, so nothing under them can repeat.
+//!
+//! `floe names retire` closes a name for ever: servers read which names were retired every few seconds. And a name that a
+//! client made for one day (`order:20261122`) ends by itself 30 days after that day: where one comes into being on first use
+//! within two days of the day that its text ends with, the ledger gets a note of its last day. A name that came into being
+//! on another day is no such name, nor is one that a configuration lists.
+
+use std::collections::HashSet;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use floe::ledger::{self, LedgerError};
+use floe::{DefineError, Definition, Kind, Name};
+use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan, tz::TimeZone};
+
+use super::{Known, OpenName, Service};
+use crate::status::{Refusal, Status};
+
+/// How soon a server learns that a name was retired elsewhere.
+const LOOK: Duration = Duration::from_secs(5);
+const PAGE: usize = 1_000;
+/// How long a name of one day is there for those who are late.
+const DAYS_AFTER: i64 = 30;
+/// How far from its day a name may come into being: clients' days begin in their own zones.
+const DAYS_AROUND: i32 = 2;
+
+impl Service {
+    /// The last day of a name that comes into use: the one that the ledger has, or, where it is `new` and named after a day
+    /// that is now, the one that it gets.
+    ///
+    /// # Errors
+    /// `Exhausted` where that day has passed.
+    pub(super) fn last_day(
+        &self,
+        name: &Name,
+        definition: &Definition,
+        new: bool,
+    ) -> Result<Option<Date>, Refusal> {
+        let Some(day) =
+            day_in(name.as_str()).filter(|_| matches!(definition.kind(), Kind::Segment | Kind::Counter))
+        else {
+            return Ok(None);
+        };
+        let is_near = |today: Date| (day - today).get_days().abs() <= DAYS_AROUND;
+        let last = match self.today() {
+            Some(today) if new && is_near(today) => day.checked_add(DAYS_AFTER.days()).ok().map(|last| {
+                // A name that is too long for a note of its end has none.
+                match ledger::end_on(self.floe.ledger(), name, last) {
+                    Err(DefineError::Name(_)) => Ok(None),
+                    ends => ends.map_err(|error| self.refuse_to_open(name, error)),
+                }
+            }),
+            _ => Some(ledger::ends_on(self.floe.ledger(), name).map_err(|error| self.unreadable(&error))),
+        };
+        let last = last.transpose()?.flatten();
+        match last.filter(|last| self.is_past(*last)) {
+            Some(last) => Err(over(name, last)),
+            None => Ok(last),
+        }
+    }
+
+    fn today(&self) -> Option<Date> {
+        let now = Timestamp::from_millisecond(self.floe.steady_time().get()).ok()?;
+        Some(now.to_zoned(TimeZone::UTC).date())
+    }
+
+    fn is_past(&self, day: Date) -> bool {
+        self.today().is_some_and(|today| today > day)
+    }
+
+    /// Whether a note of the ledger's, and what it says, are of a name whose last day has passed.
+    pub(super) fn is_past_note(&self, note: &str, text: &str) -> bool {
+        ledger::last_day_of(note, text).is_some_and(|day| self.is_past(day))
+    }
+
+    /// The names that were retired and begin so.
+    ///
+    /// # Errors
+    /// As of the ledger.
+    pub(super) fn retired_names(&self, beginning: &str) -> Result<HashSet<String>, LedgerError> {
+        let mut retired = HashSet::new();
+        let mut after = beginning.to_owned();
+        loop {
+            let page = ledger::all_retired(self.floe.ledger(), &after, PAGE)?;
+            let is_full = page.len() == PAGE;
+            let names = page.into_iter().map(|(name, _)| name);
+            let before = retired.len();
+            for name in names.take_while(|name| name.starts_with(beginning)) {
+                after.clone_from(&name);
+                retired.insert(name);
+            }
+            if !is_full || retired.len() == before {
+                return Ok(retired);
+            }
+        }
+    }
+
+    /// Ends the names in memory that were retired, or whose last day has passed, and goes on for ever.
+    pub(crate) async fn end_names(self: &Arc<Self>) -> ! {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let service = Arc::clone(self);
+            // Where the ledger did not answer it is asked again anyway.
+            let _ = tokio::task::spawn_blocking(move || service.end_names_once()).await;
+        }
+    }
+
+    fn end_names_once(&self) -> Result<(), LedgerError> {
+        let mut after = String::new();
+        loop {
+            let page = ledger::all_retired(self.floe.ledger(), &after, PAGE);
+            let page = page.inspect_err(|error| self.floe.heed(error))?;
+            for (name, since) in &page {
+                if let Some(Known::Open(open)) = self.find(name) {
+                    let name = open.handle.name().clone();
+                    let retired = DefineError::Retired { name, since: since.clone() };
+                    self.end(&open, Refusal::new(Status::Exhausted, retired.to_string()));
+                }
+            }
+            match page.into_iter().next_back() {
+                Some((last, _)) => after = last,
+                None => break,
+            }
+        }
+        for open in self.names_open_here() {
+            if let Some(day) = open.last_day.filter(|day| self.is_past(*day)) {
+                self.end(&open, over(open.handle.name(), day));
+            }
+        }
+        Ok(())
+    }
+
+    /// Who holds the name learns what it ended with, and so does who asks for it next.
+    fn end(&self, open: &Arc<OpenName>, refusal: Refusal) {
+        let name = open.handle.name();
+        if open.ended.get().is_none() {
+            tracing::info!(%name, "the name has ended: {}", refusal.detail);
+        }
+        // It ends once.
+        let _ = open.ended.set(refusal);
+        // A call that still waits for it is answered first.
+        if self.floe.unload(name) {
+            self.open.write().unwrap_or_else(PoisonError::into_inner).remove(name.as_str());
+            self.metrics.forget(name.as_str());
+        }
+    }
+}
+
+fn over(name: &Name, day: Date) -> Refusal {
+    Refusal::new(
+        Status::Exhausted,
+        format!(
+            "`{name}` was the name of one day and ended by itself, {DAYS_AFTER} days after that, with {day}: its mark is kept, so that nothing repeats. Use the name of another day, or list this one in a configuration file"
+        ),
+    )
+}
+
+/// The day that a name ends with: `order:20261122`, `order-2026-11-22`, `20261122`.
+fn day_in(name: &str) -> Option<Date> {
+    let digits_before = |rest: &str| rest.ends_with(|c: char| c.is_ascii_digit());
+    let cut = |length: usize| name.len().checked_sub(length).and_then(|at| name.split_at_checked(at));
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let dashed = cut(10).filter(|(_, date)| {
+        date.bytes()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() })
+    });
+    let (rest, date) = dashed.or_else(|| cut(8).filter(|(_, date)| is_digits(date)))?;
+    let digits: String = date.chars().filter(char::is_ascii_digit).collect();
+    let number = |range: std::ops::Range<usize>| digits.get(range)?.parse::<i16>().ok();
+    let (year, month, day) = (number(0..4)?, number(4..6)?, number(6..8)?);
+    let day = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    (!digits_before(rest)).then_some(day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_stands_at_the_end_of_a_name_and_alone() {
+        let day = jiff::civil::date(2026, 11, 22);
+        for name in ["order:20261122", "order-2026-11-22", "20261122", "a20261122", "order:2026:2026-11-22"] {
+            assert_eq!(day_in(name), Some(day), "{name}");
+        }
+        for name in [
+            "order",
+            "order:20261322",
+            "order:120261122",
+            "20261122:order",
+            "order:2026112",
+            "1-2026/11/22",
+            "",
+        ] {
+            assert_eq!(day_in(name), None, "{name}");
+        }
+        assert_eq!(day_in("\u{20ac}20261122"), Some(day));
+        assert_eq!(day_in("\u{20ac}\u{20ac}\u{20ac}1122"), None);
+    }
+}

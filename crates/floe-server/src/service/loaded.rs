@@ -1,0 +1,75 @@
+//! The names in memory: how many there are, and which make room for others.
+//!
+//! The ledger may hold millions of names. A server keeps those in memory that it lists, and up to `limits.max_names` of the
+//! others; one more takes the place of some that nobody uses, which come back from the ledger when they are asked for.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use floe::Name;
+
+use super::{Known, OpenName, RETRY, Service};
+use crate::status::{Refusal, Status};
+
+impl Service {
+    /// Makes room for one more name that is not listed.
+    ///
+    /// # Errors
+    /// `Busy` where each of them is in use.
+    pub(super) fn make_room(&self, name: &Name) -> Result<(), Refusal> {
+        let loaded = self.open.read().unwrap_or_else(PoisonError::into_inner).len();
+        let most = self.most_loaded();
+        // An eighth at once: looking for them goes through all.
+        if loaded < most || self.unload(self.max_names.div_ceil(8)) > 0 {
+            return Ok(());
+        }
+        self.metrics.names_refused.inc();
+        Err(Refusal::for_now(
+            Status::Busy,
+            format!(
+                "the name `{name}` cannot be loaded: this server has {} names in memory beside those that its file lists, which is the bound, and each of them is in use: ask again, or raise limits.max_names",
+                self.max_names
+            ),
+            RETRY,
+        ))
+    }
+
+    /// The most names in memory: `limits.max_names`, and those that are listed.
+    pub(super) fn most_loaded(&self) -> usize {
+        self.max_names.saturating_add(self.rules.listed().count())
+    }
+
+    /// Unloads up to `most` names, at first such as nobody has minted from since the last time; how many it were.
+    fn unload(&self, most: usize) -> usize {
+        let mut known = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let mut gone: Vec<Box<str>> = Vec::new();
+        for idle_alone in [true, false] {
+            let names = known.iter().filter(|(_, known)| match known {
+                // Nobody can take hold of one meanwhile, and so nobody mints from it: the lock is held.
+                Known::Open(open) => {
+                    let is_held = open.listed || Arc::strong_count(open) > 1;
+                    !is_held && (open.is_idle() || !idle_alone) && self.floe.unload(open.handle.name())
+                }
+                Known::Mismatch(_) => true,
+            });
+            gone.extend(names.take(most).map(|(name, _)| name.clone()));
+            if !gone.is_empty() {
+                break;
+            }
+        }
+        for name in &gone {
+            known.remove(name);
+            self.metrics.forget(name);
+        }
+        self.metrics.names_unloaded.inc_by(u64::try_from(gone.len()).unwrap_or(u64::MAX));
+        gone.len()
+    }
+}
+
+impl OpenName {
+    /// Whether nothing was minted from it since this was last asked.
+    fn is_idle(&self) -> bool {
+        let minted = self.metrics.own();
+        self.seen.swap(minted, Ordering::Relaxed) == minted
+    }
+}

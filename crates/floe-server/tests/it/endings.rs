@@ -1,0 +1,113 @@
+//! How names end: retired by hand, or with the day that they were made for.
+
+use std::sync::Arc;
+
+use floe::ledger::{self, Ledger};
+use floe::{Name, UnixMillis};
+use jiff::{ToSpan, Zoned};
+use tempfile::TempDir;
+
+use crate::harness::{Server, directory, file, until};
+
+const PATTERN: &str = "[[name]]\nname = \"*\"\nkind = \"counter\"\n";
+
+fn ledger(directory: &Arc<TempDir>) -> impl Ledger + use<> {
+    floe_ledger::Sqlite::builder().realm("test").in_dir(directory.path().join("data")).unwrap()
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_is_retired_beside_a_running_server_is_closed_for_ever() {
+    let directory = directory();
+    let listed = format!("{PATTERN}[[name]]\nname = \"listed\"\nkind = \"segment\"\n");
+    let server = Server::start(file(&listed), directory.clone()).await;
+    for name in ["orders", "listed", "others"] {
+        server.mint(name, 5).await;
+    }
+    let beside = ledger(&directory);
+    for text in ["orders", "listed"] {
+        ledger::retire(&beside, &name(text), UnixMillis::new(1_790_000_000_000)).unwrap();
+        let said = until("the server learns of it", async || {
+            let answer = server.get(&format!("/v1/mint/{text}")).await;
+            (answer.status() == 507).then_some(answer)
+        })
+        .await;
+        let said = said.text().await.unwrap();
+        assert!(said.contains("retired at 2026-09-21T14:13:20.000Z"), "{said}");
+    }
+    assert_eq!(server.mint("others", 1).await, ["6"]);
+    assert_eq!(server.get("/readyz").await.status(), 200);
+    server.stop().await.unwrap();
+    let marks = || {
+        let records = beside.list("n/", "", 10).unwrap().into_iter();
+        records.map(|record| (record.key, record.mark)).collect::<Vec<_>>()
+    };
+    let before = marks();
+    assert!(before.iter().all(|(_, mark)| *mark >= 5) && before.len() == 3, "{before:?}");
+    // And after a restart, on every wire, with its mark where it was.
+    let server = Server::start(file(&listed), directory.clone()).await;
+    for text in ["orders", "listed"] {
+        for path in ["/v1/mint/", "/api/segment/get/"] {
+            let answer = server.get(&format!("{path}{text}")).await;
+            assert!(answer.status().is_server_error(), "{path}{text}");
+        }
+        let report = server.json(&format!("/v1/names/{text}")).await;
+        assert_eq!(report["state"], "retired", "{report}");
+    }
+    let all = server.json("/v1/names").await;
+    let state = |at: usize| all["names"][at]["state"].as_str().unwrap().to_owned();
+    assert_eq!([state(0), state(1), state(2)], ["retired", "retired", "closed"], "{all}");
+    assert_eq!(marks(), before);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_of_one_day_ends_by_itself_a_while_after_it() {
+    let directory = directory();
+    let today = Zoned::now().in_tz("UTC").unwrap().date();
+    let compact = |day: jiff::civil::Date| day.to_string().replace('-', "");
+    let (fresh, earlier) =
+        (format!("order:{}", compact(today)), format!("order-{}", today.saturating_sub(40.days())));
+    let server = Server::start(file(PATTERN), directory.clone()).await;
+    for text in [&fresh, &earlier] {
+        assert_eq!(server.mint(text, 1).await, ["1"]);
+    }
+    server.stop().await.unwrap();
+    let beside = ledger(&directory);
+    let ends = ledger::ends_on(&beside, &name(&fresh)).unwrap();
+    assert_eq!(ends, Some(today.saturating_add(30.days())));
+    assert_eq!(ledger::ends_on(&beside, &name(&earlier)).unwrap(), None, "it was made on no such day");
+    // As if it had been made on its day.
+    ledger::end_on(&beside, &name(&earlier), today.saturating_sub(10.days())).unwrap();
+    let server = Server::start(file(PATTERN), directory.clone()).await;
+    let said = server.problem(&format!("/v1/mint/{earlier}"), 507).await.to_string();
+    assert!(said.contains("was the name of one day"), "{said}");
+    assert_eq!(server.mint(&fresh, 1).await, ["2"]);
+    server.stop().await.unwrap();
+    let listed = format!("{PATTERN}[[name]]\nname = \"{earlier}\"\nkind = \"counter\"\n");
+    let server = Server::start(file(&listed), directory).await;
+    assert_eq!(server.mint(&earlier, 1).await, ["2"], "what is listed has no end");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_have_ended_make_room_within_a_tokens_bound() {
+    let directory = directory();
+    let token = floe_server::NewToken::random("shop", "a*,b*").unwrap();
+    let text = format!("{PATTERN}{}", token.toml().replace("[[token]]", "[[token]]\nmax_names = 3"));
+    let server = Server::start(file(&text), directory.clone()).await;
+    let bearer = format!("Bearer {}", token.secret());
+    let status = async |name: &str| server.with(&format!("/v1/mint/{name}"), &bearer).await.status().as_u16();
+    for name in ["a1", "b:20200101", "b2"] {
+        assert_eq!(status(name).await, 200, "{name}");
+    }
+    assert_eq!(status("a2").await, 507);
+    let beside = ledger(&directory);
+    ledger::retire(&beside, &name("a1"), UnixMillis::new(1)).unwrap();
+    assert_eq!((status("a2").await, status("a3").await), (200, 507));
+    ledger::end_on(&beside, &name("b:20200101"), jiff::civil::date(2020, 1, 31)).unwrap();
+    assert_eq!((status("a3").await, status("a4").await), (200, 507));
+}

@@ -1,0 +1,127 @@
+//! How a name ends: it is retired, or it has a last day. Its mark stays either way, so nothing under it can repeat.
+
+use jiff::civil::Date;
+
+use super::{Ledger, LedgerError};
+use crate::error::DefineError;
+use crate::name::{NOTE, Name};
+use crate::time::UnixMillis;
+
+const RETIRED: &str = "retired at=";
+const UNTIL: &str = "until=";
+
+/// Closes a name for ever: no floe on this ledger serves it again, and its definition and its mark stay. A process that
+/// serves it now goes on until it asks ([`retired`], [`all_retired`]), as `floe serve` does every few seconds. Returns when
+/// the name was retired: `at`, or an earlier time where it had been before.
+///
+/// ```
+/// use floe::{DefineError, Floe, Name, UnixMillis, ledger::{self, Ledger, Memory}};
+/// let store = Memory::default();
+/// Floe::open(store.clone())?.segment("orders")?;
+/// let orders = Name::new("orders")?;
+/// ledger::retire(&store, &orders, UnixMillis::new(1_790_000_000_000))?;
+/// assert_eq!(ledger::retired(&store, &orders)?.as_deref(), Some("2026-09-21T14:13:20.000Z"));
+/// assert!(matches!(Floe::open(store)?.segment("orders"), Err(DefineError::Retired { .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`DefineError`]: `Unavailable` or `Stopped` from the ledger; `Name` where the name has 128 bytes, one more than can be
+/// retired.
+pub fn retire(ledger: &dyn Ledger, name: &Name, at: UnixMillis) -> Result<String, DefineError> {
+    let stored = ledger.bind(&name.of_retirement()?, &format!("{RETIRED}{at}"), false)?;
+    Ok(after(RETIRED, &stored))
+}
+
+/// When a name was retired; `None` where it was not.
+///
+/// # Errors
+/// `Unavailable` or `Unfit`.
+pub fn retired(ledger: &dyn Ledger, name: &Name) -> Result<Option<String>, LedgerError> {
+    let Ok(note) = name.of_retirement() else { return Ok(None) };
+    Ok(ledger.definition(&note)?.map(|stored| after(RETIRED, &stored)))
+}
+
+/// Up to `limit` retired names after `name` in byte order (all from the first after ""), each with the time when it was
+/// retired; fewer only where there are no more.
+///
+/// # Errors
+/// `Unavailable` or `Unfit`.
+pub fn all_retired(
+    ledger: &dyn Ledger,
+    name: &str,
+    limit: usize,
+) -> Result<Vec<(String, String)>, LedgerError> {
+    let page = ledger.names(&format!("{NOTE}{name}"), limit)?.into_iter();
+    let retired =
+        page.map_while(|(note, text)| Some((note.strip_prefix(NOTE)?.to_owned(), after(RETIRED, &text))));
+    Ok(retired.collect())
+}
+
+/// Notes that a name ends after `day`, and returns the day that the ledger has: the first that it was told.
+///
+/// # Errors
+/// As of [`retire`]; `Name` where the name has more than 122 bytes.
+pub fn end_on(ledger: &dyn Ledger, name: &Name, day: Date) -> Result<Option<Date>, DefineError> {
+    let stored = ledger.bind(&name.of_end()?, &format!("{UNTIL}{day}"), false)?;
+    Ok(after(UNTIL, &stored).parse().ok())
+}
+
+/// The last day of a name, where [`end_on`] noted one.
+///
+/// # Errors
+/// `Unavailable` or `Unfit`.
+pub fn ends_on(ledger: &dyn Ledger, name: &Name) -> Result<Option<Date>, LedgerError> {
+    let Ok(note) = name.of_end() else { return Ok(None) };
+    Ok(ledger.definition(&note)?.and_then(|stored| after(UNTIL, &stored).parse().ok()))
+}
+
+/// The last day that a note of the ledger's says a name has, where it is such a note ([`Name::is_note`]).
+pub fn last_day_of(note: &str, text: &str) -> Option<Date> {
+    note.contains(NOTE).then(|| text.strip_prefix(UNTIL)?.parse().ok())?
+}
+
+fn after(what: &str, stored: &str) -> String {
+    stored.strip_prefix(what).unwrap_or(stored).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Memory;
+
+    #[test]
+    fn retired_names_are_listed_by_pages_and_stand_among_no_others() {
+        let ledger = Memory::default();
+        let name = |text: &str| Name::new(text).unwrap();
+        for text in ["b", "a", "!", "c", "!!"] {
+            ledger.bind(&name(text), "counter", true).unwrap();
+        }
+        for (at, text) in ["b", "!", "a"].into_iter().enumerate() {
+            let at = UnixMillis::new(i64::try_from(at).unwrap());
+            retire(&ledger, &name(text), at).unwrap();
+        }
+        let page = |after| {
+            all_retired(&ledger, after, 2).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!([page(""), page("a"), page("b")], [vec!["!", "a"], vec!["b"], vec![]]);
+        assert_eq!(retired(&ledger, &name("c")).unwrap(), None);
+        // The first time holds.
+        let again = retire(&ledger, &name("b"), UnixMillis::new(1 << 40)).unwrap();
+        assert_eq!(Some(again), retired(&ledger, &name("b")).unwrap());
+        assert!(ledger.names("", 100).unwrap().iter().filter(|(text, _)| !Name::is_note(text)).count() == 5);
+        assert!(retire(&ledger, &name(&"x".repeat(128)), UnixMillis::EPOCH).is_err());
+        retire(&ledger, &name(&"x".repeat(127)), UnixMillis::EPOCH).unwrap();
+    }
+
+    #[test]
+    fn a_name_has_the_last_day_that_was_noted_first() {
+        let (ledger, name) = (Memory::default(), Name::new("order:20261122").unwrap());
+        let (day, later) = (jiff::civil::date(2026, 12, 22), jiff::civil::date(2027, 1, 1));
+        assert_eq!(ends_on(&ledger, &name).unwrap(), None);
+        assert_eq!(end_on(&ledger, &name, day).unwrap(), Some(day));
+        assert_eq!(end_on(&ledger, &name, later).unwrap(), Some(day));
+        assert_eq!(ends_on(&ledger, &name).unwrap(), Some(day));
+        assert_eq!(retired(&ledger, &name).unwrap(), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! Names that are unloaded and come back.
+
+use floe::ledger::{Ledger, Memory};
+use floe::{DefineError, Definition, Floe, MintError, Name, Taste};
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// Each kind that counts, in the order of `next`.
+const KINDS: [&str; 4] = [
+    "segment increment=1 offset=1",
+    "counter",
+    "dated zone=UTC digits=6 overflow=refuse prefix=",
+    "counter form base62",
+];
+
+fn next(floe: &Floe, at: usize) -> Result<String, MintError> {
+    let definition: Definition = KINDS[at].parse().unwrap();
+    let handle = floe.define(&name(&format!("name-{at}")), &definition, &Taste::default()).unwrap();
+    handle.mint_many(1).map(|mut ids| ids.next().unwrap().to_string())
+}
+
+#[test]
+fn a_name_that_was_unloaded_comes_back_and_repeats_nothing() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    for (at, kind) in KINDS.iter().enumerate() {
+        let mut seen = std::collections::HashSet::new();
+        for round in 0..50 {
+            for _ in 0..=round % 3 {
+                let id = next(&floe, at).unwrap();
+                assert!(seen.insert(id.clone()), "{kind} gave {id} twice, in round {round}");
+            }
+            assert!(floe.unload(&name(&format!("name-{at}"))), "{kind}");
+            assert!(floe.status().names.is_empty(), "{kind}");
+        }
+    }
+    assert!(floe.unload(&name("nobody")), "what is not loaded is unloaded");
+}
+
+#[test]
+fn who_still_holds_a_segment_mints_nothing_that_was_given_back() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let held = floe.segment("orders").unwrap();
+    let first = held.mint().unwrap();
+    assert!(floe.unload(&name("orders")));
+    assert!(matches!(held.mint(), Err(MintError::Stopped(text)) if text.contains("unloaded")));
+    assert!(floe.segment("orders").unwrap().mint().unwrap() > first);
+    assert!(matches!(held.mint(), Err(MintError::Stopped(_))), "also when the name is back");
+}
+
+#[test]
+fn a_ledger_that_went_back_while_a_name_was_unloaded_is_found_out() {
+    for (at, kind) in KINDS.iter().enumerate() {
+        let ledger = Memory::default();
+        let floe = Floe::open(ledger.clone()).unwrap();
+        next(&floe, at).unwrap();
+        let backup = ledger.backup();
+        (0..3_000).for_each(|_| drop(next(&floe, at).unwrap()));
+        assert!(floe.unload(&name(&format!("name-{at}"))));
+        ledger.restore(&backup);
+        match next(&floe, at) {
+            Err(MintError::Stopped(text)) => assert!(text.contains("went backwards"), "{text}"),
+            other => panic!("{kind}: {other:?}"),
+        }
+        assert!(!floe.unload(&name(&format!("name-{at}"))), "what stopped stays stopped");
+        assert!(matches!(next(&floe, at), Err(MintError::Stopped(_))));
+    }
+}
+
+#[test]
+fn a_retired_name_is_closed_to_every_kind_of_call_and_keeps_its_mark() {
+    let ledger = Memory::default();
+    let floe = Floe::open(ledger.clone()).unwrap();
+    for at in 0..KINDS.len() {
+        next(&floe, at).unwrap();
+    }
+    floe.snowflake("flakes", floe::Layout::TWITTER).unwrap().mint().unwrap();
+    let marks = ledger.list("n/", "", 100).unwrap();
+    let all = (0..KINDS.len()).map(|at| name(&format!("name-{at}"))).chain([name("flakes")]);
+    for name in all {
+        floe::ledger::retire(&ledger, &name, floe::UnixMillis::new(1)).unwrap();
+    }
+    assert_eq!(ledger.list("n/", "", 100).unwrap(), marks);
+    // A new process, which knows nothing.
+    let floe = Floe::open(ledger).unwrap();
+    for (at, text) in KINDS.iter().enumerate() {
+        let refused = floe.define(&name(&format!("name-{at}")), &text.parse().unwrap(), &Taste::default());
+        assert!(matches!(refused, Err(DefineError::Retired { .. })), "{text}: {refused:?}");
+    }
+    assert!(matches!(floe.snowflake("flakes", floe::Layout::TWITTER), Err(DefineError::Retired { .. })));
+}
