@@ -418,8 +418,6 @@ impl Collector for FromStatus {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some(floe) = self.floe.get() else { return Ok(()) };
         let status = floe.status();
-        let loaded = i64::try_from(status.names.len()).unwrap_or(i64::MAX);
-        gauge(&mut encoder, "names_loaded", "Names in memory", loaded)?;
         self.clock(&mut encoder, &status)?;
         self.slots(&mut encoder, &status)?;
         self.per_name(&mut encoder, &status)?;
@@ -506,12 +504,7 @@ impl FromStatus {
                 }
             }
         }
-        gauge(
-            encoder,
-            "names",
-            "Names that are open here",
-            i64::try_from(status.names.len()).unwrap_or(i64::MAX),
-        )
+        gauge(encoder, "names", "Names in memory", i64::try_from(status.names.len()).unwrap_or(i64::MAX))
     }
 }
 

@@ -221,7 +221,8 @@ impl Service {
         }
         match (new, first_use) {
             (true, _) => self.tell_of_birth(asked, &definition, first, births),
-            (false, true) => tracing::info!(%name, %definition, "a name came into use"),
+            // It may come and go many times a second.
+            (false, true) => tracing::debug!(%name, %definition, "a name came into use"),
             (false, false) => {}
         }
         Ok((open, begun.filter(|_| asked_first.is_some() && new)))

@@ -29,7 +29,7 @@ async fn names_beyond_the_bound_take_the_place_of_idle_ones_and_come_back() {
             // What a segment had left went back, so it goes on where it was.
             assert_eq!(id, before + 1, "{name} in round {round}");
         }
-        assert!(metric(&first, "floe_names_loaded").await <= 4);
+        assert!(metric(&first, "floe_names").await <= 4);
     }
     assert_eq!(metric(&first, "floe_names_limit").await, 4, "three, and the one that is listed");
     assert_eq!(metric(&first, "floe_names_created_total").await, 11);
