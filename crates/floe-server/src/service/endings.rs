@@ -37,26 +37,25 @@ impl Service {
         definition: &Definition,
         new: bool,
     ) -> Result<Option<Date>, Refusal> {
-        let Some(day) =
-            day_in(name.as_str()).filter(|_| matches!(definition.kind(), Kind::Segment | Kind::Counter))
-        else {
-            return Ok(None);
-        };
+        let counts = matches!(definition.kind(), Kind::Segment | Kind::Counter);
+        let Some(day) = day_in(name.as_str()).filter(|_| counts) else { return Ok(None) };
         let is_near = |today: Date| (day - today).get_days().abs() <= DAYS_AROUND;
-        let last = match self.today() {
-            Some(today) if new && is_near(today) => day.checked_add(DAYS_AFTER.days()).ok().map(|last| {
-                // A name that is too long for a note of its end has none.
-                match ledger::end_on(self.floe.ledger(), name, last) {
-                    Err(DefineError::Name(_)) => Ok(None),
-                    ends => ends.map_err(|error| self.refuse_to_open(name, error)),
-                }
-            }),
-            _ => Some(ledger::ends_on(self.floe.ledger(), name).map_err(|error| self.unreadable(&error))),
+        let last = match new && self.today().is_some_and(is_near) {
+            true => self.note_last_day(name, day)?,
+            false => ledger::ends_on(self.floe.ledger(), name).map_err(|error| self.unreadable(&error))?,
         };
-        let last = last.transpose()?.flatten();
         match last.filter(|last| self.is_past(*last)) {
             Some(last) => Err(over(name, last)),
             None => Ok(last),
+        }
+    }
+
+    /// Notes when the name of a day ends; it never does where the name is too long for a note, or there is no such day.
+    fn note_last_day(&self, name: &Name, day: Date) -> Result<Option<Date>, Refusal> {
+        let Ok(last) = day.checked_add(DAYS_AFTER.days()) else { return Ok(None) };
+        match ledger::end_on(self.floe.ledger(), name, last) {
+            Err(DefineError::Name(_)) => Ok(None),
+            noted => noted.map_err(|error| self.refuse_to_open(name, error)),
         }
     }
 

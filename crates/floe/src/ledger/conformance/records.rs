@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{Range, Realm, ask, done, equal, got, hold, mark, name, record, together};
-use crate::ledger::{Key, Ledger, LedgerError, MAX_NOTE_BYTES, Record, Reserve};
+use crate::ledger::{
+    Key, Ledger, LedgerError, MAX_NOTE_BYTES, Record, Reserve, all_retired, retire, retired,
+};
 use crate::name::Name;
+use crate::time::UnixMillis;
 
 pub(super) fn bind_is_write_once(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "a name is bound once, and every bind returns the definition that is stored";
@@ -223,6 +226,36 @@ pub(super) fn strange_names(fresh: &dyn Fn() -> Realm) {
     let keys: Vec<_> = done(other.list("", "", usize::MAX)).into_iter().map(|record| record.key).collect();
     let in_order: Vec<_> = in_order.into_iter().map(|name| format!("n/{name}")).collect();
     equal(keys, in_order, "records come in byte order of their keys");
+    retired_names(&*ledger, &*other, &names);
+}
+
+/// The names that can be retired are, and stand among the names as notes that sort together.
+fn retired_names(ledger: &dyn Ledger, other: &dyn Ledger, names: &[Name]) {
+    const RULE: &str = "a retired name is retired for all, and keeps its definition and its mark";
+    let at = UnixMillis::new(1_790_000_000_000);
+    let marks = done(ledger.list("", "", usize::MAX));
+    let mut in_order: Vec<_> = names
+        .iter()
+        .filter(|name| retire(ledger, name, at).is_ok())
+        .map(|name| name.as_str().to_owned())
+        .collect();
+    in_order.sort();
+    equal(names.len() - in_order.len(), 2, "names of 127 bytes can be retired");
+    for name in names {
+        equal(done(retired(other, name)).is_some(), in_order.iter().any(|text| text == name.as_str()), RULE);
+        equal(done(other.definition(name)), Some(format!("definition of {name}")), RULE);
+    }
+    let mut found: Vec<String> = Vec::new();
+    loop {
+        let after = found.last().map_or("", String::as_str).to_owned();
+        let page = done(all_retired(other, &after, 3));
+        found.extend(page.iter().map(|(name, _)| name.clone()));
+        if page.len() < 3 {
+            break;
+        }
+    }
+    equal(found, in_order, "retired names come in byte order, page by page");
+    equal(done(other.list("", "", usize::MAX)), marks, RULE);
 }
 
 pub(super) fn ten_thousand_names(fresh: &dyn Fn() -> Realm) {
