@@ -62,6 +62,11 @@ impl Tally {
         Ok(self.may_ask())
     }
 
+    /// No number before this position is handed out from now on.
+    pub(crate) fn last_end(&self) -> u64 {
+        self.last_end
+    }
+
     pub(crate) fn stopped(&self) -> Option<&str> {
         self.stopped.as_deref()
     }
