@@ -481,8 +481,10 @@ impl Group {
         }
         self.ends.insert(worker, end);
         let touches = |end: u64| {
-            let near = |end: u64| end <= start && start - end <= 20;
-            mutate!(mutate!(end == start, RenewalGap => end <= start), SmallRenewalGap => near(end))
+            mutate!(
+                mutate!(end == start, RenewalGap => end <= start),
+                SmallRenewalGap => end <= start && start - end <= 20
+            )
         };
         let before = self.held.take().filter(|held| held.worker == worker && touches(held.end));
         let owned_from = before.map_or(start, |held| held.start);
