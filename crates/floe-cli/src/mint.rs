@@ -1,10 +1,12 @@
 //! `floe mint`: new IDs on stdout, one a line.
 
 use std::io::{BufWriter, IsTerminal as _, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use floe::ledger::Beginning;
-use floe::{Floe, MintError, Minted, Name, Taste};
+use floe::{Floe, MintError, Minted, Name, NameState, Taste};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::arguments;
@@ -22,6 +24,9 @@ const LONG: u64 = 200_000;
 
 /// How long one batch may wait, and how long a busy server is asked again.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long nothing is said of what is waited for.
+const QUIET: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
     let name = Name::new(&arguments.name)?;
@@ -91,8 +96,11 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
         anstream::eprintln!("note: {name} is a new name, and is for ever: {definition}");
     }
     let mut written = Ok(());
+    let told = AtomicBool::new(false);
     while out.left > 0 && written.is_ok() {
-        written = match handle.mint_many(out.left.min(BATCH)) {
+        let count = out.left.min(BATCH);
+        written = match said_after_a_while(&told, || handle.mint_many(count), || what_is_missing(&floe, name))
+        {
             Ok(minted) => out.minted(minted),
             Err(MintError::Busy { retry }) => {
                 std::thread::park_timeout(retry);
@@ -105,10 +113,52 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     written
 }
 
+/// What `work` comes to. Where it takes long, people are told why, once.
+fn said_after_a_while<T>(
+    told: &AtomicBool,
+    work: impl FnOnce() -> T,
+    why: impl FnOnce() -> String + Send,
+) -> T {
+    let (done, is_done) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if is_done.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
+                say_why(told, &why());
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+fn say_why(told: &AtomicBool, why: &str) {
+    if !told.swap(true, Ordering::Relaxed) {
+        anstream::eprintln!("note: still waiting, for up to {} s: {why}", PATIENCE.as_secs());
+    }
+}
+
+/// Why a name does not mint, as far as this process knows.
+fn what_is_missing(floe: &Floe, name: &Name) -> String {
+    let status = floe.status();
+    let state = status.names.into_iter().find(|status| status.name == *name).map(|status| status.state);
+    match state {
+        Some(
+            NameState::Unavailable { cause: why, .. }
+            | NameState::Exhausted(why)
+            | NameState::ClockApart(why)
+            | NameState::ClockRefused(why)
+            | NameState::Stopped(why),
+        ) => why,
+        Some(NameState::Ready) | None => format!("{} has not answered", status.ledger),
+    }
+}
+
 fn from_server(server: &Remote, name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Outcome {
     agree(server, name, arguments)?;
     let name = path_segment(name.as_str());
     let mut waited = Duration::ZERO;
+    let told = AtomicBool::new(false);
     while out.left > 0 {
         let batch = out.left.min(BATCH);
         let answer = server.get(&format!("/v1/mint/{name}?n={batch}"), "text/plain")?;
@@ -124,6 +174,9 @@ fn from_server(server: &Remote, name: &Name, arguments: &arguments::Mint, out: &
             503 if waited < PATIENCE => {
                 let wait = answer.retry_after.unwrap_or(Duration::from_secs(1)).min(PATIENCE);
                 waited += wait.max(Duration::from_millis(1));
+                if waited >= QUIET {
+                    say_why(&told, &server.said(&answer));
+                }
                 std::thread::park_timeout(wait);
             }
             _ => return Err(server.refused(&answer)),

@@ -119,9 +119,6 @@ impl Remote {
 
     /// The failure for an answer that is an error.
     pub(crate) fn refused(&self, answer: &Answer) -> Failure {
-        // RFC 9457: title and detail are written for people.
-        let problem: Value = serde_json::from_str(&answer.body).unwrap_or_default();
-        let text = |key: &str| problem.get(key).and_then(Value::as_str);
         if answer.status == 401 {
             let why = match self.authorization {
                 None => "wants to know who calls",
@@ -130,10 +127,18 @@ impl Remote {
             return Failure::new(format_args!("{} {why}", self.base))
                 .hint(format_args!("put a token of that server into the variable {TOKEN}"));
         }
-        match text("detail").or_else(|| text("title")) {
-            Some(detail) => Failure::new(format_args!("{} says: {detail}", self.base)),
-            None => Failure::new(format_args!("{} answers with status {}", self.base, answer.status))
+        match detail(answer) {
+            Some(_) => Failure::new(self.said(answer)),
+            None => Failure::new(self.said(answer))
                 .hint("is it a floe server? Its /docs page lists what it answers"),
+        }
+    }
+
+    /// What an answer that is an error says.
+    pub(crate) fn said(&self, answer: &Answer) -> String {
+        match detail(answer) {
+            Some(detail) => format!("{} says: {detail}", self.base),
+            None => format!("{} answers with status {}", self.base, answer.status),
         }
     }
 
@@ -142,6 +147,13 @@ impl Remote {
         Failure::new(format_args!("{} does not answer as a floe server does: {why}", self.base))
             .hint("check the address, and that server and command are of one version")
     }
+}
+
+/// RFC 9457: title and detail are written for people.
+fn detail(answer: &Answer) -> Option<String> {
+    let problem: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    let text = |key: &str| problem.get(key).and_then(Value::as_str).map(str::to_owned);
+    text("detail").or_else(|| text("title"))
 }
 
 /// `text` as one segment of a URL's path.

@@ -42,6 +42,7 @@ mod frames;
 mod guard;
 mod rewound;
 mod sockets;
+pub(crate) mod thread_date;
 mod tls;
 
 use detect::{Detected, Protocol, detect};
@@ -395,6 +396,9 @@ impl Front {
                     session::run(&mut stream, &mut plain, client, &self.limits, others).await?
                 };
                 let Some(left) = left else { return Ok(()) };
+                if thread_date::is_missing() && !left.starts_with(HTTP2) {
+                    return self.part(&mut stream, &no_place(BEFORE_1970, "")).await;
+                }
                 // Within TLS it is a part of what that costs.
                 let mut stream = Rewound::new(left, stream);
                 let Ok(held) = client.hold_to_the_end(HYPER).await else {
@@ -551,6 +555,11 @@ async fn turn_away(
 }
 
 /// What a client hears for whose connection there is no memory.
+/// How a client that speaks HTTP/2 begins.
+const HTTP2: &[u8] = b"PRI";
+
+const BEFORE_1970: &str = "the clock of this machine shows a time before 1970, as it did when the server began: set the clock right";
+
 const FULL: &str = "all the memory for clients is in use (limits.memory): try again";
 
 fn no_memory(_: Full) -> io::Error {

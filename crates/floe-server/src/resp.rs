@@ -438,7 +438,7 @@ impl State {
                 Encoder::new(output, self.version).integer(count);
             }
             b"INSPECT" => {
-                arguments(word, request, 1..=2)?;
+                arguments(word, request, 1..=3)?;
                 self.inspect(request, output).await?;
             }
             _ => about::answer(self, word, request, output)?,
@@ -481,10 +481,22 @@ impl State {
 
     async fn inspect(&self, request: &Request<'_>, output: &mut Vec<u8>) -> Answer {
         let id = argument_text(request, 1)?.to_owned();
-        let name = request.get(2).map(text).transpose()?.map(str::to_owned);
+        let word = request.get(2).map(text).transpose()?.map(str::to_owned);
+        let (name, after) = match (word, request.get(3)) {
+            (Some(word), Some(place)) if word.eq_ignore_ascii_case("AFTER") => {
+                (None, Some(text(place)?.to_owned()))
+            }
+            (Some(_), Some(_)) => {
+                return Err(Refusal::bad(
+                    "INSPECT takes an id, then a name or nothing, or AFTER and the `next` of the last answer",
+                )
+                .into());
+            }
+            (word, _) => (word, None),
+        };
         let service = Arc::clone(&self.service);
         let caller = self.caller.clone();
-        let look = move || service.inspect(&caller, &id, name.as_deref(), None, None);
+        let look = move || service.inspect(&caller, &id, name.as_deref(), None, after.as_deref());
         let found = tokio::task::spawn_blocking(look).await.map_err(|error| {
             Refusal::new(Status::Stopped, format!("looking at the ID failed: {error}; see the server's log"))
         })??;

@@ -17,7 +17,7 @@ use crate::awaited::{Awaited, Stage};
 use crate::config::{
     Config, ConfigError, Endpoint, LogFormat, NameRule, NameSettings, NewNames, Spoken, show_duration,
 };
-use crate::listener::{Listeners, Port, Served};
+use crate::listener::{Listeners, Port, Served, thread_date};
 use crate::metrics::Metrics;
 use crate::service::Service;
 use crate::{http, log};
@@ -213,10 +213,13 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         1 => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
+    // Of one thread alone it is this one.
+    thread_date::make();
     let runtime = builder
         .worker_threads(threads)
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_name("floe-server")
+        .on_thread_start(thread_date::make)
         .enable_all()
         .build()
         .map_err(system)?;

@@ -48,6 +48,8 @@ pub struct Fleet {
     pub keep: bool,
     /// How many milliseconds the store's own clock is off the true time; `None` where it has none.
     pub store_clock: Option<i64>,
+    /// Whether a tick of the layout that most of floe's names share has few IDs, so that batches wait for the clock.
+    pub few: bool,
 }
 
 /// Someone wants IDs.

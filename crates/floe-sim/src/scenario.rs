@@ -259,7 +259,7 @@ impl Scenario {
         // Drawn apart: it changes nothing of the faults.
         let mut apart = Random::new(seed).fork(5);
         let store_clock = apart.chance(500).then(|| signed(&mut apart, 1_000));
-        let fleet = Fleet { nodes, worker_bits, keep, store_clock };
+        let fleet = Fleet { nodes, worker_bits, keep, store_clock, few: false };
         let mut scenario =
             Self { seed, begin_ms, fleet, setups, starts, clocks, faults: Vec::new(), heal, until };
         let rolls_back = has(Class::Rollback);

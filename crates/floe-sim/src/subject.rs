@@ -120,9 +120,9 @@ impl Subject {
             self.ledger.copied(machine.life, process.book.owned());
         }
         let Some(running) = &mut process.running else { return };
-        let asker = match &input {
-            Input::Mint(ask, _) => Some(ask.id),
-            _ => None,
+        let (asker, how) = match &input {
+            Input::Mint(ask, how) => (Some(ask.id), Some(*how)),
+            _ => (None, None),
         };
         let Effects { calls, wake, answered, preempted, steady, refused, spins } =
             running.act(machine.now, input);
@@ -172,6 +172,12 @@ impl Subject {
                         let label = names::NAMES[ask.name].label;
                         machine
                             .violation(format!("{label} minted for a caller who came after it was closed"));
+                    }
+                    // A caller's thread that stood still may come with a time of the era before. A counter's callers wait for
+                    // an answer that is theirs alone.
+                    let looked = prompt && !(at_once && how == Some(How::Preempted));
+                    if looked && ask.name < names::COUNT {
+                        self.check_era(process, &ask, &ids, machine);
                     }
                     self.check(process, &ask, &ids, steady, straight, machine);
                     Verdict::Minted(ids)
@@ -280,6 +286,17 @@ impl Subject {
         }
     }
 
+    /// Nothing is handed out that was reserved before the process could notice that it may be a copy.
+    fn check_era(&self, process: &Process, ask: &Ask, ids: &[u128], machine: &mut Machine<'_, Self>) {
+        let mut spans =
+            ids.iter().filter_map(|&id| books::span(ask.name, id, &self.fleet, process.setup.odd));
+        if let Some((mark, span)) = spans.find(|(mark, span)| process.book.is_of_an_ended_era(*mark, span)) {
+            machine.violation(format!(
+                "minted {span:?} of {mark}, which was reserved before the clock moved or before it was told that it may be a copy (I5)"
+            ));
+        }
+    }
+
     fn check(
         &self,
         process: &mut Process,
@@ -294,6 +311,8 @@ impl Subject {
         let prompt = !self.preempted.contains(&ask.id) && ask.name != 2 && ask.name < names::COUNT;
         // A copy that asks again gets the window that its original asked for, which may begin later.
         let prompt = prompt && !self.ledger.is_copy(machine.life);
+        // Where ticks are small others have what is due.
+        let prompt = prompt && (!self.fleet.few || ask.name > 2);
         let mut before = None;
         for &id in ids {
             let Some((mark, span)) = books::span(ask.name, id, &self.fleet, process.setup.odd) else {

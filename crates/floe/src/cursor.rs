@@ -153,7 +153,8 @@ impl Cursor {
         if load(&self.version.0) != version {
             return None;
         }
-        if next == CLOSED || mutate!(owned_era != era, EraIgnored => false) {
+        let ended = mutate!(mutate!(owned_era != era, EraIgnored => false), DrawnInAnOldEra => false);
+        if next == CLOSED || ended {
             return Some(Draw::NeedRange);
         }
         let wanted = wish(next).max(next);

@@ -137,7 +137,9 @@ impl Shared {
         let now = self.clock.look().stamp.time();
         MintError::Unavailable {
             since: now.plus(-i64::try_from(waited).unwrap_or(i64::MAX)),
-            cause: format!("nothing is left of what was reserved, and it has not answered for {waited} ms"),
+            cause: format!(
+                "nothing is left of what was reserved, and no answer of it was seen for {waited} ms: it is slow, or this machine is too busy to hear it"
+            ),
         }
     }
 

@@ -858,9 +858,10 @@ fn status_of(
         Handle::Segment(segment, _) => {
             let line = &segment.numbers.line;
             left = line.cursor.left();
-            (line.trouble(), None)
+            let least = line.cursor.next().unwrap_or_else(|| line.cursor.floor());
+            (line.trouble(), form_ended(handle, least))
         }
-        Handle::Counter(..) | Handle::Dated(..) => tally_trouble(&name, now, shared),
+        Handle::Counter(..) | Handle::Dated(..) => tally_trouble(handle, now, shared),
         // The kinds that reserve nothing have the time from a clock of their own, which holds through every rollback.
         Handle::Texts(..) if definition.kind().has_time() => (None, Option::clone(own_clock)),
         Handle::Texts(..) => (None, None),
@@ -874,15 +875,26 @@ fn status_of(
 }
 
 /// What the ledger has said, and why the time or the numbers that are left forbid a mint.
-fn tally_trouble(name: &Name, now: &Now, shared: &Shared) -> (Option<Trouble>, Option<NameState>) {
+fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<Trouble>, Option<NameState>) {
     let mut node = shared.node();
     let down = node.desk().down();
+<<<<<<< HEAD
     let Some(tally) = node.tally(name) else { return (None, None) };
+=======
+    let Some(tally) = node.tallies.get(handle.name()) else { return (None, None) };
+>>>>>>> h-small
     let trouble = match tally.stopped() {
         Some(cause) => Some(Trouble::Stopped(cause.to_owned())),
         None => down.filter(|_| tally.waits()).map(|(since, cause)| Trouble::Unavailable { since, cause }),
     };
-    (trouble, tally.barred(now).map(NameState::barred))
+    let barred = tally.barred(now).map(NameState::barred);
+    (trouble, barred.or_else(|| form_ended(handle, tally.last_end())))
+}
+
+/// Whether a name counts in a form that is too short for its number at `least` and so for all later ones.
+fn form_ended(handle: &Handle, least: u64) -> Option<NameState> {
+    let Handle::Texts(minter, definition) = handle else { return None };
+    minter.ended_before(definition.number_at(least)?).map(NameState::barred)
 }
 
 /// # Errors

@@ -10,6 +10,7 @@ use crate::driver::Shared;
 use crate::error::MintError;
 use crate::id::{Id, IdRepr};
 use crate::layout::{Layout, LayoutError, Parts, Placer};
+use crate::mutation::mutate;
 use crate::name::Name;
 use crate::stream::{Chunk, Stream};
 use crate::time::UnixMillis;
@@ -301,7 +302,7 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
         let stamp = shared.look()?;
         let until = |due: UnixMillis| u64::try_from(due.since(stamp.time())).unwrap_or(0);
         // A batch that was drawn before the era ended is not handed out.
-        *drawn = drawn.filter(|&(_, era)| era == stamp.era());
+        *drawn = drawn.filter(|&(_, era)| mutate!(era == stamp.era(), BatchOutlivesItsEra => true));
         if drawn.is_none() {
             let further = shared.max_wait_ms / stream.layout.tick_millis();
             let draw = stream.draw(stamp, *count, true, if *count > 1 { further } else { 0 })?;
@@ -323,7 +324,8 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
         match drawn {
             Some((got, _)) => {
                 let at = stream.due(got.start + got.count - 1);
-                match until(at) {
+                match mutate!(until(at), BatchHandedOutEarly => until(at).saturating_sub(stream.layout.tick_millis()))
+                {
                     0 => Ok(Step::Ready(*got)),
                     millis => {
                         *due = Some(at);

@@ -80,6 +80,19 @@ mod switch {
         StaleChunkUsed = "stale-chunk-used",
         /// A minter goes on with its chunk however old that is.
         OldChunkUsed = "old-chunk-used",
+        /// A draw reaches a tick further ahead than it may.
+        DrawnEarly = "drawn-early",
+        /// A batch that waits is handed out a tick before the last of it is due.
+        BatchHandedOutEarly = "batch-handed-out-early",
+
+        /// A draw takes from ranges of an era that has ended.
+        DrawnInAnOldEra = "drawn-in-an-old-era",
+        /// A minter goes on with a chunk of an era that has ended.
+        ChunkOutlivesItsEra = "chunk-outlives-its-era",
+        /// A batch that was drawn and waits is handed out although its era has ended.
+        BatchOutlivesItsEra = "batch-outlives-its-era",
+        /// A segment's reservation that was not answered is asked for again with the same token in a new era.
+        TokenOutlivesItsEra = "token-outlives-its-era",
 
         /// A rollback further than `max_hold` is held through.
         MaxHoldIgnored = "max-hold-ignored",
@@ -96,6 +109,8 @@ mod switch {
         FloorIgnored = "floor-ignored",
         /// A renewal that begins later than the old window ended is taken for one without a gap.
         RenewalGap = "renewal-gap",
+        /// A renewal that begins up to 20 ms after the old window ended is taken for one without a gap.
+        SmallRenewalGap = "small-renewal-gap",
         /// A window's renewal that was not answered is asked for again with another token, wherever the mark is.
         RetryWithFreshToken = "retry-with-fresh-token",
         /// A window is renewed behind those of other nodes that have reserved in the slot.
@@ -104,6 +119,8 @@ mod switch {
         SlotLostIgnored = "slot-lost-ignored",
         /// A mark below a range that this process held goes unnoticed.
         WentBackIgnored = "went-back-ignored",
+        /// A mark that is one less than what this process held goes unnoticed.
+        WentBackByOneIgnored = "went-back-by-one-ignored",
 
         /// A closing node gives back what its generators go on minting from.
         GiveBackBeforeClose = "give-back-before-close",

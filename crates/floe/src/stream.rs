@@ -200,6 +200,7 @@ impl Stream {
     fn draw_from(&self, now: u64, era: u64, count: u64, whole: bool, further: u64) -> Draw {
         let layout = &self.layout;
         // The first position that may not be drawn yet.
+        let further = mutate!(further, DrawnEarly => further + 1);
         let reach = self.reach.saturating_add(further.saturating_mul(layout.per_tick()));
         let limit = now.saturating_add(reach).min(layout.end_position());
         self.line.cursor.draw(era, count, whole, limit, move |next| match self.start {
@@ -291,7 +292,7 @@ impl Chunk {
     #[inline]
     pub(crate) fn take(&mut self, stream: &Stream, stamp: Stamp) -> Option<u64> {
         if self.next >= self.end
-            || mutate!(stamp > self.expiry, OldChunkUsed => false)
+            || mutate!(mutate!(stamp > self.expiry, OldChunkUsed => false), ChunkOutlivesItsEra => stamp.millis() > self.expiry.millis())
             || mutate!(self.version != stream.line.cursor.version(), StaleChunkUsed => false)
         {
             return None;

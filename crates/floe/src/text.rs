@@ -320,6 +320,22 @@ impl TextMinter {
         }
     }
 
+    /// Why the form writes neither `number` nor any that comes after it.
+    pub(crate) fn ended_before(&self, number: u64) -> Option<MintError> {
+        let form = self.form.as_deref().filter(|form| form.can_encode())?;
+        match form.encode(number, &mut Buffer::new()) {
+            Ok(_) | Err(FormError::Blocked { .. }) => None,
+            Err(error) => Some(self.used_up(form, &error)),
+        }
+    }
+
+    fn used_up(&self, form: &Form, error: &FormError) -> MintError {
+        MintError::Exhausted(format!(
+            "the form \"{form}\" of {} is used up: {error}. Take a new name with a form of more bits",
+            self.name
+        ))
+    }
+
     /// What needs no ledger.
     fn put(&self, count: u64) -> Result<Texts, MintError> {
         let number =
@@ -366,12 +382,7 @@ impl TextMinter {
             match form.encode(number, &mut buffer) {
                 Ok(text) => texts.put_str(text),
                 Err(FormError::Blocked { .. }) => texts.left_out += 1,
-                Err(error) => {
-                    return Err(MintError::Exhausted(format!(
-                        "the form \"{form}\" of {} is used up: {error}. Take a new name with a form of more bits",
-                        self.name
-                    )));
-                }
+                Err(error) => return Err(self.used_up(form, &error)),
             }
         }
         Ok(())

@@ -110,6 +110,54 @@ fn a_command_mints_through_a_server_too() {
     run(&mut floe(["names", "--server", "localhost"])).refuses(2, &["localhost", "http://"]);
 }
 
+/// The first line that a command says on stderr while it runs on. It is ended then.
+fn said_while_it_waits(command: &mut std::process::Command) -> String {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().expect("it is piped"))
+        .read_line(&mut line)
+        .expect("stderr can be read");
+    child.kill().expect("it can be ended");
+    child.wait().expect("it ends");
+    line
+}
+
+#[test]
+fn a_command_that_waits_says_what_for() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    // A full disk beside a server, by a limit on the size of files. SIGXFSZ would end the command.
+    let server = Server::on(dir.path());
+    on(dir.path(), &["mint", "visits", "--kind", "counter"]).lines();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_floe")]);
+    shell.args(["mint", "visits", "--data-dir"]).arg(dir.path());
+    let said = said_while_it_waits(&mut shell);
+    assert!(said.starts_with("note: still waiting") && said.contains("ulimit -f"), "{said}");
+    drop(server);
+    // A server that has nothing to give.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+    let answers = std::thread::spawn(move || {
+        use std::io::Write as _;
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut asked = String::new();
+            BufReader::new(&stream).read_line(&mut asked).expect("a request");
+            if asked.contains("stop") {
+                return;
+            }
+            let body = "{\"detail\":\"the ledger is out of reach\"}";
+            let length = body.len();
+            write!(stream, "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
+                .expect("it is read");
+        }
+    });
+    let said = said_while_it_waits(&mut floe(["mint", "orders", "--server", &url]));
+    assert!(said.starts_with("note: still waiting") && said.contains("the ledger is out of reach"), "{said}");
+    assert!(get(&agent(), &format!("{url}/stop")).is_none());
+    answers.join().expect("it ends");
+}
+
 #[test]
 fn names_and_slots_tell_what_is_there() {
     let dir = tempfile::tempdir().expect("a temporary directory");

@@ -104,7 +104,7 @@ const HTTP: &[Explanation] = &[
         slug: "host",
         status: 400,
         title: "Bad Host header",
-        meaning: "A request in HTTP/1.1 says once in its Host header whom it asks (RFC 9112, section 3.2).",
+        meaning: "A request in HTTP/1.1 says once in its Host header whom it asks: a name or an address, and a port or none (RFC 9112, section 3.2).",
     },
     Explanation {
         slug: "foreign-site",
@@ -226,7 +226,7 @@ impl From<HttpProblem> for Problem {
         let (slug, detail) = match &problem {
             HttpProblem::NoRoute(path) => ("no-route", format!("nothing is served under {path}: /docs lists what is, and /v1/mint/orders mints an ID")),
             HttpProblem::Method(method) => ("method", format!("{method} is not served here: use one of the methods in the Allow header")),
-            HttpProblem::Host => ("host", "the request has no Host header, or more than one: send one, as HTTP/1.1 wants it".to_owned()),
+            HttpProblem::Host => ("host", "the request has no Host header, more than one, or one that is no host and port: send one, such as Host: localhost:7600".to_owned()),
             HttpProblem::ForeignSite(detail) => ("foreign-site", detail.clone()),
             HttpProblem::NotAcceptable(detail) => ("not-acceptable", detail.clone()),
             HttpProblem::BodyTooLarge(limit) => ("body-too-large", format!("the body is over {limit} bytes (limits.body_bytes): put what the call needs into its path and query")),

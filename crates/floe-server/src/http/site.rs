@@ -35,6 +35,9 @@ pub(super) fn check(
         return Err(HttpProblem::Host);
     }
     let host = host.map(|host| String::from_utf8_lossy(host.as_bytes()));
+    if host.as_deref().is_some_and(|host| !is_host(host)) {
+        return Err(HttpProblem::Host);
+    }
     // HTTP/2 has it in `:authority`, and HTTP/1.1 where the target is a whole URI: then it is that which counts.
     let whole = uri.authority().map(|whole| whole.as_str());
     let asked = whole.into_iter().chain(host.as_deref()).find(|host| !is_home(host, hosts));
@@ -45,16 +48,25 @@ pub(super) fn check(
         )));
     }
     // A link to a page that only shows something is none of anybody's business.
-    let is_visit = headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate")
+    let mut modes = headers.get_all("sec-fetch-mode").iter();
+    let is_visit = modes.next().is_some_and(|mode| mode == "navigate")
+        && modes.all(|mode| mode == "navigate")
         && *method == Method::GET
         && is_page(path);
-    match headers.get("sec-fetch-site").map(|site| site.as_bytes()) {
-        Some(b"same-origin" | b"none") => Ok(()),
-        Some(_) if is_visit => Ok(()),
-        Some(_) => Err(foreign()),
-        None => match headers.get(header::ORIGIN).filter(|_| caller.is_at_home()) {
-            Some(origin) if !is_origin(origin.as_bytes(), whole.or(host.as_deref())) => Err(foreign()),
-            _ => Ok(()),
+    // Of several the worst counts: a browser sends one.
+    let mut sites = headers.get_all("sec-fetch-site").iter().map(|site| site.as_bytes());
+    let is_said = headers.contains_key("sec-fetch-site");
+    let is_own = sites.all(|site| matches!(site, b"same-origin" | b"none"));
+    match is_said {
+        true if is_own || is_visit => Ok(()),
+        true => Err(foreign()),
+        false => match headers
+            .get_all(header::ORIGIN)
+            .iter()
+            .all(|origin| !caller.is_at_home() || is_origin(origin.as_bytes(), whole.or(host.as_deref())))
+        {
+            true => Ok(()),
+            false => Err(foreign()),
         },
     }
 }
@@ -63,6 +75,23 @@ fn foreign() -> HttpProblem {
     HttpProblem::ForeignSite(
         "a browser has sent this for a web page of another site, which may not mint here: ask from a program, or from the server of that site".to_owned(),
     )
+}
+
+/// Whether a `Host` is one: `uri-host [ ":" port ]` (RFC 9110, section 7.2; RFC 3986, section 3.2.2), or nothing.
+fn is_host(host: &str) -> bool {
+    let (is_name, port) = if let Some(literal) = host.strip_prefix('[') {
+        let Some((address, port)) = literal.split_once(']') else { return false };
+        let address = address.split_once('%').map_or(address, |(address, _)| address);
+        (address.parse::<Ipv6Addr>().is_ok(), port)
+    } else {
+        let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+        let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&byte);
+        (name.bytes().all(is_sign) && (port.is_empty() || !name.is_empty()), port)
+    };
+    let is_port = |port: &str| {
+        port.is_empty() || port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+    };
+    is_name && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
 
 /// The pages for people, which change nothing.
@@ -136,6 +165,44 @@ mod tests {
             "a.b:c",
         ] {
             assert!(!is_home(foreign, &hosts), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_a_port() {
+        for host in [
+            "",
+            "a",
+            "a:",
+            "a:7600",
+            "127.0.0.1:80",
+            "[::1]",
+            "[::1]:7600",
+            "[fe80::1%25eth0]:80",
+            "a_b.example",
+            "ex%C3%A4.de",
+        ] {
+            assert!(is_host(host), "{host}");
+        }
+        for none in [
+            "[::1",
+            "::1",
+            "::1]",
+            "[::1]7600",
+            "[::1]:x",
+            "[a]",
+            "[]",
+            "a:b",
+            "a:1:2",
+            ":80",
+            "a b",
+            "a/b",
+            "a@b",
+            "a:65536",
+            "a:+1",
+            "\u{fffd}",
+        ] {
+            assert!(!is_host(none), "{none}");
         }
     }
 

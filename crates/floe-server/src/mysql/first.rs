@@ -12,12 +12,12 @@ pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusa
         |why: &str| Refusal::new(Status::WrongKind, format!("`{name}` mints {why}, or use another name"));
     let (first, last) = match minted {
         Minted::Wide(_) => {
-            return Err(wrong(
-                "IDs of more than 63 bits, which no AUTO_INCREMENT holds: ask at /v1/mint/{name}",
-            ));
+            return Err(wrong(&format!(
+                "IDs of more than 63 bits, which no AUTO_INCREMENT holds: ask at /v1/mint/{name}"
+            )));
         }
         Minted::Texts(_) => {
-            return Err(wrong("texts, which no AUTO_INCREMENT is: ask at /v1/mint/{name}"));
+            return Err(wrong(&format!("texts, which no AUTO_INCREMENT is: ask at /v1/mint/{name}")));
         }
         Minted::Numbers(ids) => ends(ids.map(|id| Some(id.get()))),
         Minted::Dated(ids) => ends(ids.map(|id| id.number().map(|number| number.get()))),

@@ -174,21 +174,26 @@ impl Service {
         if position == 0 {
             return Ok(());
         }
-        let held = || {
-            Refusal::bad(format!(
-                "`{name}` is in use, and servers that are running mint on from the numbers that they hold, below {next}: stop them, raise it with floe marks raise {name} --to {next}, and start them again"
-            ))
+        let held = |mark| {
+            Refusal::bad(match definition.number_at(mark).filter(|_| position <= mark) {
+                Some(reserved) => format!(
+                    "`{name}` is in use, and servers hold numbers of it below {reserved}: {next} changes nothing if a later one was minted, for a name never goes back. Else stop them, raise it with floe marks raise {name} --to {next}, and start them again; or name a number above {reserved}"
+                ),
+                None => format!(
+                    "`{name}` is in use, and servers that are running mint on from the numbers that they hold, below {next}: stop them, raise it with floe marks raise {name} --to {next}, and start them again"
+                ),
+            })
         };
         let key = Key::name(name);
         let mark = self.mark(&key)?;
         let segment = definition.kind() == Kind::Segment;
         if segment && mark > 0 {
-            return Err(held());
+            return Err(held(mark));
         }
         let before = self.floe.ledger().raise(&key, position).map_err(|error| self.unreadable(&error))?;
         match segment && before > 0 {
             // Somebody was faster.
-            true => Err(held()),
+            true => Err(held(before)),
             false => {
                 tracing::warn!(%caller, %name, next, "a client moved the name on");
                 Ok(())

@@ -7,6 +7,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::harness::{Server, problem};
 use crate::hostile::{answer, connect, rest};
+use crate::resp::answers;
 
 const NAMES: &str = r#"
 [[name]]
@@ -264,6 +265,24 @@ async fn an_id_that_many_names_could_have_is_read_by_a_hundred_at_once() {
     names.insert(0, "zip".to_owned());
     assert_eq!(read, names);
     assert!(others > 3);
+    // The same pages over Redis' protocol.
+    let (mut read, mut command) = (Vec::new(), format!("INSPECT {id}"));
+    loop {
+        let said = answers(&server, &[&command]).await;
+        let of = |key: &str| -> Vec<String> {
+            said.windows(3).filter(|line| line[0] == key).map(|line| line[2].clone()).collect()
+        };
+        read.extend(of("name").into_iter().filter(|name| names.contains(name)));
+        let next = of("next");
+        let [next] = &next[..] else { break };
+        assert_eq!(read.len() % 100, 0);
+        command = format!("INSPECT {id} after {next}");
+    }
+    assert_eq!(read, names);
+    for wrong in ["AFTER zip", "n001 2:n001", "AFTER 2:n001 n002"] {
+        let said = answers(&server, &[&format!("INSPECT {id} {wrong}")]).await.join(" ");
+        assert!(said.starts_with("-ERR"), "{wrong}: {said}");
+    }
     for path in ["after=", "after=zip", "after=2:n001&name=n002", "after=2:n001&layout=twitter"] {
         server.problem(&format!("/v1/inspect/{id}?{path}"), 400).await;
     }

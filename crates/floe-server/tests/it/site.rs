@@ -28,6 +28,10 @@ async fn a_web_page_of_another_site_mints_nothing() {
         // An image, a form, a script, in today's browsers.
         "Host: localhost:7600\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n",
         "Host: 127.0.0.1:7600\r\nSec-Fetch-Site: same-site\r\nSec-Fetch-Mode: cors\r\n",
+        // No browser says it twice; of two the worse one counts.
+        "Host: localhost:7600\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
+        "Host: localhost:7600\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: same-site\r\n",
+        "Host: localhost:7600\r\nOrigin: http://localhost:7600\r\nOrigin: https://evil.example\r\n",
         // A link to a call that mints.
         "Host: localhost:7600\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n",
         // Older ones.
@@ -112,6 +116,11 @@ async fn a_request_without_a_host_or_with_two_is_refused_and_one_with_bare_line_
     for path in ["/v1/mint/orders", "/livez", "/api/snowflake/get/a", "/nowhere"] {
         assert_eq!(status(&server, &format!("GET {path}"), "").await, 400, "{path}");
         assert_eq!(status(&server, &format!("GET {path}"), "Host: a\r\nHost: a\r\n").await, 400, "{path}");
+        for host in ["[::1", "::1]", "[::1]7600", "[localhost]", "a:b", "a b", "a/b", "a@b", "a:99999", "ä"]
+        {
+            let said = status(&server, &format!("GET {path}"), &format!("Host: {host}\r\n")).await;
+            assert_eq!(said, 400, "{path} of {host}");
+        }
     }
     for request in [
         "GET /v1/mint/orders HTTP/1.1\nHost: a\nConnection: close\n\n",

@@ -5,7 +5,7 @@ use reqwest::header::AUTHORIZATION;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{PATIENCE, Server, problem, say};
+use crate::harness::{PATIENCE, Server, problem, say, until};
 use crate::hostile::{answer, connect};
 
 const NAMES: &str = "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n\
@@ -145,6 +145,72 @@ async fn a_token_brings_no_more_names_into_being_than_it_may() {
     );
     assert_eq!([status("user-2", &shop).await, status("bill-1", &shop).await], [200; 2]);
     assert_eq!(status("user-3", &other).await, 200);
+}
+
+/// What an HTTP connection is answered that asks for an ID with a token; nothing where the server has closed it.
+async fn ask(stream: &mut TcpStream, token: &NewToken) -> Option<String> {
+    let request = format!(
+        "GET /v1/mint/orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\r\n",
+        token.secret()
+    );
+    let mut said = String::new();
+    let asking = async {
+        stream.write_all(request.as_bytes()).await.ok()?;
+        loop {
+            let mut bytes = [0; 4096];
+            let read = stream.read(&mut bytes).await.ok().filter(|read| *read > 0)?;
+            said.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+            // JSON ends an answer.
+            if said.trim_end().ends_with('}') {
+                return Some(said);
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, asking).await.expect("an answer, or the end")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_shown_on_so_many_connections_and_another_token_on_its_own() {
+    let (shop, other) =
+        (NewToken::random("shop", "orders").unwrap(), NewToken::random("other", "orders").unwrap());
+    let limits = "[limits]\nconnections_per_token = 2\n";
+    let server = Server::of(&format!("{limits}{NAMES}{}{}", shop.toml(), other.toml())).await;
+    // An idle connection makes place after a second, so that a slow machine may see the third one served: then again.
+    let (mut shown, mut third) = until("a third connection to be refused", || async {
+        let mut shown = [connect(&server).await, connect(&server).await];
+        for stream in &mut shown {
+            if !ask(stream, &shop).await?.starts_with("HTTP/1.1 200 ") {
+                return None;
+            }
+        }
+        let mut third = connect(&server).await;
+        let said = ask(&mut third, &shop).await?;
+        if said.starts_with("HTTP/1.1 200 ") {
+            return None;
+        }
+        assert!(said.starts_with("HTTP/1.1 503 ") && said.contains("\r\nretry-after: "), "{said}");
+        assert!(said.contains("token `shop`") && said.contains("limits.connections_per_token"), "{said}");
+        Some((shown, third))
+    })
+    .await;
+    for _ in 0..3 {
+        let said = ask(&mut connect(&server).await, &other).await.unwrap();
+        assert!(said.starts_with("HTTP/1.1 200 "), "another token has its own share: {said}");
+    }
+    // In place of the one of the two that has been idle longest.
+    let taking = async {
+        loop {
+            match ask(&mut third, &shop).await {
+                Some(said) if said.starts_with("HTTP/1.1 200 ") => break,
+                Some(_) => tokio::task::yield_now().await,
+                None => third = connect(&server).await,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, taking).await.expect("an idle connection makes place");
+    let closed = tokio::time::timeout(PATIENCE, shown[0].read(&mut [0])).await.expect("it is closed");
+    assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+    server.stop().await.unwrap();
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ const SETUP: Setup = Setup { worker: 0, fixed: false, window_ms: 0, odd: false }
 impl<M: Model> ByHand<M> {
     /// A fleet whose nodes have just started.
     pub(crate) fn new(mut model: M, nodes: usize) -> Self {
-        let store = model.store(&Fleet { nodes, worker_bits: 10, keep: true, store_clock: None });
+        let store = model.store(&Fleet { nodes, worker_bits: 10, keep: true, store_clock: None, few: false });
         let mut hand = Self {
             model,
             store,

@@ -24,7 +24,8 @@ pub(crate) struct Hand<M: Model> {
 
 impl<M: Model> Hand<M> {
     pub(crate) fn new(mut model: M) -> Self {
-        let store = model.store(&Fleet { nodes: 3, worker_bits: 2, keep: true, store_clock: None });
+        let store =
+            model.store(&Fleet { nodes: 3, worker_bits: 2, keep: true, store_clock: None, few: false });
         Self {
             model,
             store,

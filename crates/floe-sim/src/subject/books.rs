@@ -100,6 +100,11 @@ impl LedgerBook {
                         // The reservation was under way when the memory was copied, and both have asked again.
                         self.repeats.push((mark, range.clone()));
                     }
+                    if *earlier != by && !copied {
+                        self.broken.push(format!(
+                            "{mark}: {by:?} asked with a token of {earlier:?}, whose era has ended: its copy may do so too (I2)"
+                        ));
+                    }
                     if *range != (*start..*end) {
                         self.broken
                             .push(format!("{mark}: a retry got {start}..{end} instead of {range:?} (I2)"));
@@ -415,6 +420,13 @@ impl LifeBook {
         let minted = self.minted.entry(mark).or_default();
         *minted = (*minted).max(span.end);
         Ok(())
+    }
+
+    /// Whether what a caller is given was reserved before the process could notice that it may be a copy.
+    pub(super) fn is_of_an_ended_era(&self, mark: Mark, span: &Range<u64>) -> bool {
+        let inside = |it: &Owned| it.mark == mark && it.range.start <= span.start && span.end <= it.range.end;
+        let held = || self.owned.iter().rev().filter(|owned| inside(owned));
+        held().next().is_some() && !held().any(|owned| owned.moves == self.moves)
     }
 
     /// Whether there has been something to mint for a while when a caller was given it who had waited so long.

@@ -73,6 +73,8 @@ const EPOCH_MS: u64 = 1_577_836_800_000; // 2020-01-01
 pub(super) fn bits(name: usize, fleet: &Fleet) -> Option<Bits> {
     let worker = fleet.worker_bits;
     match name {
+        // A batch of 40 takes five ticks.
+        0..=2 if fleet.few => Some(Bits { worker, sequence: 3, tick_ms: 10, epoch_ms: EPOCH_MS - 1_000 }),
         0..=2 => Some(Bits { worker, sequence: 22 - worker, tick_ms: 1, epoch_ms: EPOCH_MS }),
         SLOW => Some(Bits { worker, sequence: 3, tick_ms: 10, epoch_ms: EPOCH_MS }),
         _ => None,

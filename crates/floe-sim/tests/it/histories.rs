@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use floe_sim::history::History;
 use floe_sim::run::{Entrant, Mode, Plan, seeds};
-use floe_sim::scenario::{Class, Scenario};
+use floe_sim::scenario::{Class, Fault, SECOND, Scenario, What};
 
 fn floe() -> &'static Entrant {
     Entrant::named("floe").unwrap()
@@ -55,6 +55,48 @@ fn every_class_alone_holds() {
         let outcome = seeds(floe(), &plan, 2, &|_| {});
         assert_eq!(outcome.bad, 0, "{class}: {:#?}", outcome.first);
     }
+}
+
+/// A history in which an era ends between a draw and its hand-over, or between a reservation and its answer: a process is told
+/// that it may be a copy, is restored from a snapshot, or has its clock set. In half of them ticks are so small that batches
+/// wait for the clock; in the others minters hold chunks.
+pub(crate) fn between_draw_and_hand_over(seed: u64) -> Scenario {
+    let mut scenario = Scenario::new(seed, 5, 60, Class::CONTRACT, false);
+    scenario.fleet.few = seed / 4 % 2 == 0;
+    let nodes = scenario.fleet.nodes;
+    for (number, second) in (2..scenario.heal / SECOND - 2).step_by(4).enumerate() {
+        // Twenty callers come here, and the era ends 4 ms later if nothing else ends it before.
+        let (node, at) = (number % nodes, second * SECOND + 1_000 * (seed % 400));
+        let mut fault = |after, what| scenario.faults.push(Fault { at: at + after, what });
+        fault(0, What::Invalidate { node });
+        match seed % 3 {
+            0 => fault(2_000, What::Snapshot { node, lasts: 2 * SECOND }),
+            1 => fault(2_000, What::Step { host: node, by_ms: if number % 2 == 0 { -1_500 } else { 1_500 } }),
+            _ => {
+                // A lost answer is missed after a second, and asked for again a little later.
+                fault(0, What::Lossy { node, lasts: SECOND });
+                for step in 0..12 {
+                    let by_ms = if step % 2 == 0 { -1_500 } else { 1_500 };
+                    fault(SECOND + step * 10_000, What::Step { host: node, by_ms });
+                }
+            }
+        }
+    }
+    scenario.faults.sort_by_key(|fault| fault.at);
+    scenario
+}
+
+#[test]
+fn floe_holds_where_an_era_ends_between_a_draw_and_its_hand_over() {
+    let mut minted = 0;
+    for seed in 0..SEEDS / 5 {
+        let mut history = History::default();
+        let mode = Mode { noting: false, until_wrong: true, only: None };
+        floe().run(&between_draw_and_hand_over(seed), &mut history, mode);
+        assert_eq!(history.violations, [], "seed {seed}");
+        minted += history.counts.minted;
+    }
+    assert!(minted > 1_000 * SEEDS / 5, "{minted}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ use floe_sim::history::History;
 use floe_sim::run::{Entrant, Mode};
 use floe_sim::scenario::{Class, Scenario};
 
+use crate::histories::between_draw_and_hand_over;
+
 const SEEDS: u64 = 1_000;
 
 /// The smallest seed that shows the fault, and how.
@@ -17,7 +19,10 @@ fn find(mutation: Option<Mutation>, seeds: u64) -> Option<(u64, String)> {
     (0..seeds).find_map(|seed| {
         // What goes wrong where a ledger forgets has to be seen, too.
         let classes = if seed % 4 == 3 { Class::ALL } else { Class::CONTRACT };
-        let scenario = Scenario::new(seed, 5, 60, classes, false);
+        let scenario = match seed % 4 {
+            1 => between_draw_and_hand_over(seed),
+            _ => Scenario::new(seed, 5, 60, classes, false),
+        };
         let mode = Mode { noting: false, until_wrong: true, only: None };
         let run = AssertUnwindSafe(|| with(mutation, || floe.run(&scenario, &mut history, mode)));
         let stopped = catch_unwind(run).err();

@@ -8,6 +8,10 @@
 //! the cursor makes them again. Four changes no model catches, since they are harmless: a relaxed compare-and-swap,
 //! a relaxed load of `next` in a draw or a relaxed store of it in `publish` (the fences carry what these would, and
 //! without the fence beside it the load is caught), and a draw that reads `next` before the version.
+//!
+//! The cursor's second look at the version is held by `no_draw_falls_into_the_gap_of_a_renewal`, and the floor after a close by
+//! `nothing_past_the_closing_is_drawn_even_after_opening_again`. That a chunk remembers the version of its draw, and not one
+//! that is read after it, no model holds yet.
 
 use std::ops::Range;
 

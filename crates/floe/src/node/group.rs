@@ -474,12 +474,18 @@ impl Group {
     /// A window is ours.
     fn got(&mut self, worker: u64, token: Token, start: u64, end: u64, previous_mark: u64) {
         let last = self.ends.get(&worker).copied().unwrap_or(0);
-        if mutate!(previous_mark < last, WentBackIgnored => false) {
+        if mutate!(mutate!(previous_mark, WentBackByOneIgnored => previous_mark + 1) < last, WentBackIgnored => false)
+        {
             let slot = Key::slot(self.bits, worker);
             return self.set_trouble(Some(Trouble::Stopped(went_back(&slot, previous_mark, last))));
         }
         self.ends.insert(worker, end);
-        let touches = |end: u64| mutate!(end == start, RenewalGap => end <= start);
+        let touches = |end: u64| {
+            mutate!(
+                mutate!(end == start, RenewalGap => end <= start),
+                SmallRenewalGap => end <= start && start - end <= 20
+            )
+        };
         let before = self.held.take().filter(|held| held.worker == worker && touches(held.end));
         let owned_from = before.map_or(start, |held| held.start);
         for stream in &self.streams {

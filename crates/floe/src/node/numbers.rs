@@ -88,7 +88,8 @@ impl Refill {
             return;
         }
         self.numbers.line.cursor.close();
-        (self.last, self.asking, self.unanswered, self.era) = (None, None, None, now.stamp.era());
+        (self.last, self.asking, self.era) = (None, None, now.stamp.era());
+        self.unanswered = mutate!(None, TokenOutlivesItsEra => self.unanswered);
         // What was dropped was not used up: it says nothing about the rate.
         self.refilled = None;
     }
@@ -170,7 +171,8 @@ impl Refill {
     }
 
     fn got(&mut self, token: Token, start: u64, end: u64, previous_mark: u64, now: &Now) {
-        let below = previous_mark < self.last_end || start < self.last_end;
+        let least = mutate!(self.last_end, WentBackByOneIgnored => self.last_end.saturating_sub(1));
+        let below = previous_mark < least || start < least;
         if mutate!(below, WentBackIgnored => false) || end > self.numbers.end {
             return self.numbers.line.stop(&went_back(&self.key, previous_mark, self.last_end));
         }

@@ -196,7 +196,8 @@ impl Tally {
         };
         match answer {
             Ok(Reply::Got { start, end, previous_mark }) => {
-                if mutate!(previous_mark < self.last_end, WentBackIgnored => false) {
+                if mutate!(mutate!(previous_mark, WentBackByOneIgnored => previous_mark + 1) < self.last_end, WentBackIgnored => false)
+                {
                     self.give_up(callers);
                     let cause = went_back(&Key::name(&self.name), previous_mark, self.last_end);
                     return self.stop(&cause);

@@ -165,6 +165,33 @@ fn a_counter_that_is_used_up_says_so() {
 }
 
 #[test]
+fn a_name_whose_form_has_run_out_of_digits_says_so() {
+    // Numbers up to 15.
+    for numbers in [Definition::Counter, Definition::SEGMENT] {
+        let floe = Floe::open(Memory::default()).unwrap();
+        let short = numbers.in_form("base62 bits=4".parse().unwrap()).unwrap();
+        let seats = Name::new("seats").unwrap();
+        let taste = Taste { min_step: 4, max_step: 4, ..Taste::default() };
+        let Handle::Texts(texts, _) = floe.define(&seats, &short, &taste).unwrap() else {
+            panic!("it has a form")
+        };
+        let state = || floe.status().names.remove(0).state;
+        assert_eq!(state(), NameState::Ready);
+        for _ in 0..14 {
+            texts.mint().unwrap();
+        }
+        assert_eq!(state(), NameState::Ready, "15 is left");
+        texts.mint().unwrap();
+        let Err(MintError::Exhausted(said)) = texts.mint() else { panic!("16 in four bits") };
+        let NameState::Exhausted(shown) = state() else { panic!("{:?}: no call can succeed", state()) };
+        // Each names the number that it is about.
+        let (before, after) =
+            (said.split_once(" is used up").unwrap(), shown.split_once(" is used up").unwrap());
+        assert_eq!(before.0, after.0);
+    }
+}
+
+#[test]
 fn a_tick_that_begins_below_nothing_is_refused_when_the_name_is_defined() {
     let floe = Floe::open(Memory::default()).unwrap();
     let taste = Taste { start: Some(Start::Random(0)), ..Taste::default() };
