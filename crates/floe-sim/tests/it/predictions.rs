@@ -7,8 +7,12 @@ use floe_sim::run::{Entrant, Mode, Outcome, Plan, seeds};
 use floe_sim::scenario::{Class, Scenario};
 
 fn run(model: &str, classes: &[Class], count: u64) -> Outcome {
+    run_for(60, model, classes, count)
+}
+
+fn run_for(seconds: u64, model: &str, classes: &[Class], count: u64) -> Outcome {
     let entrant = Entrant::named(model).unwrap();
-    let plan = Plan { first: 0, seeds: count, nodes: 5, seconds: 60, classes: classes.to_vec(), every: true };
+    let plan = Plan { first: 0, seeds: count, nodes: 5, seconds, classes: classes.to_vec(), every: true };
     seeds(entrant, &plan, 2, &|_| {})
 }
 
@@ -62,10 +66,17 @@ fn no_jvm_is_back_within_a_second_and_no_other_peer_within_fifty_milliseconds() 
 fn a_store_that_forgets_hands_a_worker_id_to_one_more_that_starts() {
     for model in ["baidu", "notfound9"] {
         let faults = [Class::Crash, Class::Failover, Class::Restore];
-        let outcome = run(model, &faults, 60);
+        let outcome = run_for(900, model, &faults, 30);
         assert!(outcome.counts.twice > 0, "{model}: {:?}", outcome.counts);
-        assert_eq!(run(model, &faults[1..], 20).counts.twice, 0, "{model}");
+        assert_eq!(run_for(900, model, &faults[1..], 10).counts.twice, 0, "{model}");
     }
+}
+
+/// Who stood still for an hour goes on with a worker id that one who started meanwhile has been given.
+#[test]
+fn a_pause_of_an_hour_and_a_start_give_one_worker_id_to_two() {
+    assert!(run_for(7_200, "notfound9", &[Class::Pause, Class::Restart], 10).counts.twice > 0);
+    assert_eq!(run_for(7_200, "notfound9", &[Class::Pause], 2).counts.twice, 0);
 }
 
 /// Where worker ids are fewer than nodes, whatever hands them out refuses, or hands on what is free.
