@@ -81,10 +81,11 @@ fn plan(arguments: &arguments::Sim) -> Outcome<Plan> {
     }
     let seconds = arguments.seconds.unwrap_or(if table { comparison::SECONDS } else { SECONDS });
     // A history is kept in memory whole, since any two of its IDs may be the same.
-    let size = u64::try_from(arguments.nodes).unwrap_or(u64::MAX).saturating_mul(seconds);
+    let longest = if table { seconds.saturating_mul(comparison::longest()) } else { seconds };
+    let size = u64::try_from(arguments.nodes).unwrap_or(u64::MAX).saturating_mul(longest);
     if size > LARGEST {
         return Err(Failure::usage(format_args!(
-            "a history of {} nodes over {seconds} s is too large to be kept in memory",
+            "a history of {} nodes over {longest} s is too large to be kept in memory",
             arguments.nodes
         ))
         .hint(format_args!("nodes times seconds may be {LARGEST} at most")));
@@ -304,10 +305,7 @@ fn compare(plan: &Plan, jobs: usize) -> Outcome {
     });
     print(&table.markdown())?;
     match (table.broken(), Entrant::named("floe")) {
-        (Some((column, seed, _)), Some(floe)) => {
-            let plan = Plan { classes: column.classes.to_vec(), every: true, ..plan.clone() };
-            Err(broke(&replay(floe, &plan, seed), seed))
-        }
+        (Some((column, seed, _)), Some(floe)) => Err(broke(&replay(floe, &column.plan(plan), seed), seed)),
         _ => Ok(()),
     }
 }

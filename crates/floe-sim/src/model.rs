@@ -121,6 +121,24 @@ impl fmt::Display for Parts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Silence;
 
+/// How fast a process starts and ends, which hangs on what it runs on and on what it does at its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// From the end of one life to the next one's first call, at the least.
+    pub start: Micros,
+    /// From being told to stop to its end, at the least.
+    pub stop: Micros,
+}
+
+impl Pace {
+    /// A JVM with a framework in it: no life begins sooner than 1 s after the last one's end.
+    pub const JVM: Self = Self { start: 1_000_000, stop: 0 };
+    /// A binary of Go, Rust or C: 50 ms.
+    pub const NATIVE: Self = Self { start: 50_000, stop: 0 };
+    /// Sooner than any machine can: floe's own histories, which are to be the harder ones.
+    pub const AT_ONCE: Self = Self { start: 0, stop: 0 };
+}
+
 /// A process's view of the world, for the length of one call.
 pub struct Machine<'a, M: Model + ?Sized> {
     /// What its clocks say.
@@ -135,6 +153,8 @@ pub struct Machine<'a, M: Model + ?Sized> {
     pub outbox: &'a mut Outbox<M::Request>,
     /// True time, less what the process stood still: for checks, never for an algorithm.
     pub(crate) ran: Micros,
+    /// True time: for what processes tell each other without the store, never for an algorithm.
+    pub(crate) at: Micros,
 }
 
 /// What a process wants of the world.
@@ -303,6 +323,15 @@ pub trait Model {
     fn eat(&mut self, _store: &mut Self::Store, _random: &mut Random) -> Option<String> {
         None
     }
+
+    /// The store dies; what it had not made durable is gone. It is up again at [`store_starts`](Self::store_starts).
+    fn store_dies(&mut self, _store: &mut Self::Store, _now: Micros) {}
+
+    /// The store has started again, on what it had, or on the copy that it has been put back to.
+    fn store_starts(&mut self, _store: &mut Self::Store, _now: Micros) {}
+
+    /// How fast its processes start and end.
+    fn pace(&self) -> Pace;
 
     /// A process starts. `store` is for what an algorithm does synchronously before it serves; `None` is what it sees
     /// while the store is out of reach.

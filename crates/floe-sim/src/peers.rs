@@ -34,6 +34,14 @@ macro_rules! keeps_a_registry {
             store.execute(request, now)
         }
 
+        fn store_dies(&mut self, store: &mut Self::Store, now: $crate::model::Micros) {
+            store.expire(now);
+        }
+
+        fn store_starts(&mut self, store: &mut Self::Store, now: $crate::model::Micros) {
+            store.renew_sessions(now);
+        }
+
         fn eat(&mut self, store: &mut Self::Store, random: &mut $crate::random::Random) -> Option<String> {
             store.eat(random)
         }
@@ -101,6 +109,7 @@ pub mod shardingsphere;
 pub mod sonyflake;
 pub mod tinyid;
 pub mod twitter;
+pub mod twitter_service;
 pub mod yitter;
 
 pub use registry::{Entry, Registry, Reply, Request};

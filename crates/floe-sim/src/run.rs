@@ -29,6 +29,8 @@ pub struct Entrant {
     pub name: &'static str,
     /// Where it is published.
     pub source: &'static str,
+    /// How it is configured.
+    pub setting: &'static str,
     run: fn(&Scenario, &mut History, Mode),
 }
 
@@ -37,72 +39,116 @@ pub const ENTRANTS: &[Entrant] = &[
     Entrant {
         name: "floe",
         source: "this repository, crates/floe",
+        setting: "its defaults, on a shared ledger",
         run: |s, h, m| go(Subject::new(s), s, h, m),
     },
     Entrant {
         name: "twitter",
         source: "twitter-archive/snowflake, IdWorker.scala",
+        setting: "the class, copied; worker ids by hand",
         run: |s, h, m| go(peers::twitter::Twitter, s, h, m),
     },
     Entrant {
+        name: "twitter-service",
+        source: "twitter-archive/snowflake, SnowflakeServer.scala",
+        setting: "the service: worker ids by host name, claimed in ZooKeeper, clocks compared, 10 s of sleep at a start",
+        run: |s, h, m| go(peers::twitter_service::TwitterService::default(), s, h, m),
+    },
+    Entrant {
         name: "leaf-snowflake",
-        source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java",
-        run: |s, h, m| go(peers::leaf_snowflake::LeafSnowflake, s, h, m),
+        source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java, SnowflakeZookeeperHolder.java",
+        setting: "the default: worker ids by address and port from ZooKeeper, with the local file",
+        run: |s, h, m| go(peers::leaf_snowflake::LeafSnowflake::default(), s, h, m),
     },
     Entrant {
         name: "notfound9",
-        source: "a fork of Meituan-Dianping/Leaf, RecyclableZookeeperHolder.java",
+        source: "NotFound9/Leaf, RecyclableZookeeperHolder.java",
+        setting: "worker ids from ZooKeeper that are recycled after an hour",
         run: |s, h, m| go(peers::notfound9::NotFound9::default(), s, h, m),
     },
     Entrant {
         name: "shardingsphere",
         source: "apache/shardingsphere, SnowflakeKeyGenerateAlgorithm.java",
-        run: |s, h, m| go(peers::shardingsphere::ShardingSphere, s, h, m),
+        setting: "cluster mode: worker ids from ZooKeeper",
+        run: |s, h, m| go(peers::shardingsphere::ShardingSphere::cluster(), s, h, m),
+    },
+    Entrant {
+        name: "shardingsphere-standalone",
+        source: "apache/shardingsphere, StandaloneWorkerIdGenerator.java",
+        setting: "outside of cluster mode: worker id 0, where no `worker-id` is configured",
+        run: |s, h, m| go(peers::shardingsphere::ShardingSphere::standalone(), s, h, m),
     },
     Entrant {
         name: "cosid",
-        source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, machine ids from Redis",
+        source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java",
+        setting: "machine ids from Redis, `stable: true`: names that last, and a state file",
         run: |s, h, m| go(peers::cosid::CosId::new(true), s, h, m),
     },
     Entrant {
         name: "cosid-unstable",
-        source: "the same with instance names that change at every start, as is the default",
+        source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, CosIdMachineIdLifecycle.java",
+        setting: "machine ids from Redis, the default: names that change at every start",
         run: |s, h, m| go(peers::cosid::CosId::new(false), s, h, m),
     },
     Entrant {
         name: "baidu",
         source: "baidu/uid-generator, CachedUidGenerator.java",
-        run: |s, h, m| go(peers::baidu::Baidu, s, h, m),
+        setting: "the cached generator, with its README's bits",
+        run: |s, h, m| go(peers::baidu::Baidu::new(true), s, h, m),
+    },
+    Entrant {
+        name: "baidu-default",
+        source: "baidu/uid-generator, DefaultUidGenerator.java",
+        setting: "the default generator, with its README's bits",
+        run: |s, h, m| go(peers::baidu::Baidu::new(false), s, h, m),
     },
     Entrant {
         name: "yitter",
         source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go",
+        setting: "method 1, the default; worker ids by hand",
         run: |s, h, m| go(peers::yitter::Yitter, s, h, m),
     },
     Entrant {
         name: "sonyflake",
         source: "sony/sonyflake, v2/sonyflake.go",
-        run: |s, h, m| go(peers::sonyflake::Sonyflake, s, h, m),
+        setting: "the default: the machine id is the host's private address",
+        run: |s, h, m| go(peers::sonyflake::Sonyflake::default(), s, h, m),
+    },
+    Entrant {
+        name: "sonyflake-checked",
+        source: "sony/sonyflake, v2/sonyflake.go (CheckMachineID)",
+        setting: "the same with a `CheckMachineID` that holds an ephemeral record of 10 s",
+        run: |s, h, m| go(peers::sonyflake::Sonyflake { checked: true }, s, h, m),
     },
     Entrant {
         name: "leaf-segment",
         source: "Meituan-Dianping/Leaf, SegmentIDGenImpl.java",
+        setting: "the default, one database",
         run: |s, h, m| go(peers::leaf_segment::LeafSegment::default(), s, h, m),
     },
     Entrant {
         name: "tinyid",
         source: "didi/tinyid, CachedIdGenerator.java, DbSegmentIdServiceImpl.java",
+        setting: "the server, one database",
         run: |s, h, m| go(peers::tinyid::TinyId::default(), s, h, m),
     },
     Entrant {
         name: "flickr",
         source: "Flickr, \"Ticket Servers: Distributed Unique Primary Keys on the Cheap\"",
+        setting: "two ticket servers, odd and even",
         run: |s, h, m| go(peers::flickr::Flickr, s, h, m),
     },
     Entrant {
         name: "redis-incr",
         source: "redis/redis, t_string.c (incrDecrCommand)",
-        run: |s, h, m| go(peers::redis_incr::RedisIncr, s, h, m),
+        setting: "the stock configuration: no append-only file",
+        run: |s, h, m| go(peers::redis_incr::RedisIncr::default(), s, h, m),
+    },
+    Entrant {
+        name: "redis-incr-aof",
+        source: "redis/redis, aof.c (flushAppendOnlyFile)",
+        setting: "`appendonly yes`, `appendfsync always`",
+        run: |s, h, m| go(peers::redis_incr::RedisIncr { append_only: true }, s, h, m),
     },
 ];
 

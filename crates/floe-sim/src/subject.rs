@@ -7,7 +7,7 @@ use floe::ledger::{Memory, Reply};
 use floe::{Ledger, LedgerError, MintError, UnixMillis};
 
 use crate::model::{
-    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Parts, Setup, Silence, Verdict,
+    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Pace, Parts, Setup, Silence, Verdict,
 };
 use crate::random::Random;
 use crate::scenario::{SECOND, Scenario, What};
@@ -435,6 +435,10 @@ impl Model for Subject {
         store.memory.lose(&key);
         self.ledger.ate(mark);
         Some(format!("the record of {mark}"))
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::AT_ONCE
     }
 
     fn start(

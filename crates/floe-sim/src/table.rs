@@ -18,21 +18,41 @@ pub struct Column {
     pub label: &'static str,
     /// What goes wrong in each of its histories.
     pub classes: &'static [Class],
+    /// What a reader has to know besides; empty for nothing.
+    pub also: &'static str,
+    /// How many times as long as the others' its histories are.
+    pub times: u64,
+}
+
+const fn column(label: &'static str, classes: &'static [Class], also: &'static str) -> Column {
+    Column { label, classes, also, times: 1 }
 }
 
 /// The mixes: each is one thing that an operator has seen, and only the last one is outside of floe's contract.
 pub const COLUMNS: &[Column] = &[
-    Column { label: "calm", classes: &[] },
-    Column { label: "crash", classes: &[Class::Crash] },
-    Column { label: "rollback", classes: &[Class::Rollback] },
-    Column { label: "crash + rollback", classes: &[Class::Rollback, Class::Crash] },
-    Column { label: "crash + skew", classes: &[Class::Skew, Class::Crash] },
-    Column { label: "pause", classes: &[Class::Pause] },
-    Column { label: "network", classes: &[Class::Network, Class::Outage] },
-    Column { label: "crowd", classes: &[Class::Crash, Class::Crowd] },
-    Column { label: "twins", classes: &[Class::Twins] },
-    Column { label: "snapshot", classes: &[Class::Snapshot] },
-    Column { label: "store forgets", classes: &[Class::Failover, Class::Restore] },
+    column("calm", &[], ""),
+    column("crash", &[Class::Crash], ""),
+    column("rollback", &[Class::Rollback], ""),
+    column(
+        "crash + rollback",
+        &[Class::Rollback, Class::Crash],
+        "while a process is down, its machine's clock is set back once more, by 1 ms to 3 s longer than the time (1 ms to \
+         5 s) after which something starts it again",
+    ),
+    column("crash + skew", &[Class::Skew, Class::Crash], ""),
+    // A worker id that is taken away after an hour shows only where a process starts that takes it.
+    Column {
+        label: "pause",
+        classes: &[Class::Pause, Class::Restart],
+        also: "its histories are eight times as long, since some wait for an hour",
+        times: 8,
+    },
+    column("network", &[Class::Network, Class::Outage], ""),
+    column("crowd", &[Class::Crash, Class::Crowd], ""),
+    column("twins", &[Class::Twins], ""),
+    column("snapshot", &[Class::Snapshot], ""),
+    // A registry that is asked only at a start shows nothing where none starts.
+    column("store forgets", &[Class::Crash, Class::Failover, Class::Restore], ""),
 ];
 
 /// Those that promise no order that a caller could hold them to: several ranges or servers are in use at once.
@@ -48,18 +68,29 @@ pub struct Table {
 /// Runs the seeds of `plan` in each column, of whatever classes the plan has, on `threads` threads. `progress` hears of
 /// each history that is done.
 pub fn measure(plan: &Plan, threads: usize, progress: &(dyn Fn() + Sync)) -> Table {
-    let cell = |entrant: &Entrant, column: &Column| {
-        let plan = Plan { classes: column.classes.to_vec(), every: true, ..plan.clone() };
-        seeds(entrant, &plan, threads, &|_| progress())
-    };
+    let cell =
+        |entrant: &Entrant, column: &Column| seeds(entrant, &column.plan(plan), threads, &|_| progress());
     let row = |entrant: &'static Entrant| (entrant, COLUMNS.iter().map(|it| cell(entrant, it)).collect());
     Table { plan: plan.clone(), rows: ENTRANTS.iter().map(row).collect() }
+}
+
+/// How many times as long as the plan's a column's histories are at the most.
+pub fn longest() -> u64 {
+    COLUMNS.iter().map(|column| column.times).max().unwrap_or(1)
 }
 
 /// How many histories [`measure`] runs for so many seeds.
 pub fn histories(seeds: u64) -> u64 {
     let cells = u64::try_from(ENTRANTS.len() * COLUMNS.len()).unwrap_or(u64::MAX);
     cells.saturating_mul(seeds)
+}
+
+impl Column {
+    /// A plan of this column's histories.
+    pub fn plan(&self, plan: &Plan) -> Plan {
+        let seconds = plan.seconds.saturating_mul(self.times);
+        Plan { classes: self.classes.to_vec(), every: true, seconds, ..plan.clone() }
+    }
 }
 
 impl Table {
@@ -97,13 +128,18 @@ impl Table {
             grouped(ids),
         )?;
         writeln!(text, "| column | what goes wrong in each of its histories |\n|---|---|")?;
-        for Column { label, classes } in COLUMNS {
-            let meanings: Vec<_> = classes.iter().map(|class| class.meaning()).collect();
+        for Column { label, classes, also, .. } in COLUMNS {
+            let meanings = classes.iter().map(|class| class.meaning());
+            let meanings: Vec<_> = meanings.chain((!also.is_empty()).then_some(*also)).collect();
             let meaning = match meanings.as_slice() {
                 [] => "nothing: clocks differ by up to 40 ms".to_owned(),
                 some => some.join("; "),
             };
             writeln!(text, "| {label} | {meaning} |")?;
+        }
+        writeln!(text, "\n| row | its configuration | read from |\n|---|---|---|")?;
+        for (Entrant { name, setting, source, .. }, _) in &self.rows {
+            writeln!(text, "| {name} | {setting} | {source} |")?;
         }
         self.part(text, "IDs that were handed out twice", duplicates)?;
         if self.rows.iter().any(|(entrant, outcomes)| outcomes.iter().any(|it| is_predicted(entrant, it))) {

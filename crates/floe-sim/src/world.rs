@@ -359,7 +359,7 @@ impl<'a, M: Model> World<'a, M> {
         let ran = self.now - this.paused_until(self.now);
         let disk = self.disks.entry((life.host, node)).or_default();
         let random = &mut this.random;
-        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran };
+        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran, at: self.now };
         let result = act(self.model, &mut process, &mut machine);
         let this = &mut self.nodes[node];
         this.process = Some(process);
@@ -420,7 +420,7 @@ impl<'a, M: Model> World<'a, M> {
         let ran = self.now - this.paused_until(self.now);
         let (disk, random) = (self.disks.entry((host, node)).or_default(), &mut this.random);
         self.outbox.last_request = this.last_request;
-        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran };
+        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran, at: self.now };
         let store = reachable.then_some(&mut self.store);
         this.process = Some(self.model.start(&this.setup, store, &mut machine));
         this.last_request = self.outbox.last_request;
@@ -445,6 +445,7 @@ impl<'a, M: Model> World<'a, M> {
     }
 
     fn start_again(&mut self, node: usize, after: Micros, elsewhere: bool) {
+        let after = after.max(self.model.pace().start);
         let spare = self.scenario.fleet.nodes..self.scenario.clocks.len();
         let host = match elsewhere {
             true => spare.start + place(self.network.below(number(spare.len()))),
@@ -464,7 +465,8 @@ impl<'a, M: Model> World<'a, M> {
                 true => None,
                 false => Some(life.host),
             };
-            let at = self.now + crash.back_in + self.network.spread(1, 400_000);
+            let back_in = crash.back_in.max(self.model.pace().start);
+            let at = self.now + back_in + self.network.spread(1, 400_000);
             if let Some(host) = host {
                 let crash = Crash { times: crash.times - 1, moment: Moment::Now, ..crash };
                 self.schedule(at, Event::Crash { node, life: Life { host, ..life }, crash });
@@ -777,7 +779,7 @@ impl<'a, M: Model> World<'a, M> {
                 self.tell(Some(node), || Happened::Stopping);
                 if self.call(node, |model, process, machine| model.stop(process, machine)).is_some() {
                     let life = self.nodes[node].life;
-                    let at = now + self.network.between(1_000, 300_000);
+                    let at = now + self.model.pace().stop + self.network.between(1_000, 300_000);
                     self.schedule(at, Event::Exit { life, back_in, elsewhere });
                 }
             }
@@ -881,6 +883,7 @@ impl<'a, M: Model> World<'a, M> {
                 let Some(at) = self.copies.iter().position(|(copy, _)| *copy == index) else { return };
                 let (_, copy) = self.copies.swap_remove(at);
                 self.model.forget(&mut self.store, &copy);
+                self.model.store_starts(&mut self.store, now);
                 let words = match backup {
                     true => "the store is restored from the backup",
                     false => "the store fails over to the replica",
@@ -987,6 +990,11 @@ impl<'a, M: Model> World<'a, M> {
     }
 
     fn set_down(&mut self, down: bool) {
+        match (self.down, down) {
+            (false, true) => self.model.store_dies(&mut self.store, self.now),
+            (true, false) => self.model.store_starts(&mut self.store, self.now),
+            _ => {}
+        }
         self.down = down;
         self.tell(None, || Happened::Down(down));
     }

@@ -85,6 +85,7 @@ impl<M: Model> ByHand<M> {
             random: &mut self.random,
             outbox: &mut outbox,
             ran: 0,
+            at: self.now * 1000,
         };
         let store = store_in_reach.then_some(&mut self.store);
         let process = self.model.start(&SETUP, store, &mut machine);
@@ -197,6 +198,13 @@ impl<M: Model> ByHand<M> {
         self.model.forget(&mut self.store, copy);
     }
 
+    /// The store dies, and starts again at once.
+    pub(crate) fn crash_store(&mut self) {
+        let now = self.now * 1000;
+        self.model.store_dies(&mut self.store, now);
+        self.model.store_starts(&mut self.store, now);
+    }
+
     /// The store loses a record.
     pub(crate) fn eat(&mut self) -> Option<String> {
         self.model.eat(&mut self.store, &mut self.random)
@@ -225,6 +233,7 @@ impl<M: Model> ByHand<M> {
             random: &mut self.random,
             outbox: &mut outbox,
             ran: 0,
+            at: self.now * 1000,
         };
         let result = act(&mut self.model, process, &mut machine);
         self.collect(node, outbox);

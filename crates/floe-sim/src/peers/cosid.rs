@@ -3,31 +3,35 @@
 //!
 //! It promises unique IDs that increase on a generator, machine ids that are handed out and recycled by themselves, and
 //! protection against a clock that goes back, over restarts too. The sequence runs on from millisecond to millisecond, and
-//! is reset where it has passed 2047. A clock that is at most 10 ms behind is spun for, at most 2 s slept for, and
-//! further behind an error; so it is at the start, against the time in the local state file.
+//! is reset where it has passed 2047. A clock that is 1 ms behind is spun for, at most 500 ms slept for, and further
+//! behind an error; so it is at the start, against the time in the local state file or in Redis.
 //!
-//! With the state file, an instance keeps its machine id and asks nobody. Without, Redis gives it the one that it had,
-//! or one that was given back, or the next number, or one whose instance has not been heard of for 5 minutes by
-//! the asker's clock. A guardian writes the clock into the file and into Redis every minute; where that fails, or the
-//! machine id is lost to another, it logs it. A stop gives the machine id back.
+//! A stable instance is named after its address and port, and has a local state file, with which it keeps its machine id
+//! and asks nobody; the default one is named after its address and process id, and has none. Without a file, Redis gives an
+//! instance the machine id that it had, or one that was given back, with the later one of the time that was written there
+//! and its own clock; or the next number; or one whose instance has not been heard of for 5 minutes by the asker's clock. A
+//! guardian writes the clock into the file and into Redis every minute; where that fails, or the machine id is lost to
+//! another, it logs it. A stop writes the clock once more and gives the machine id back (a stable instance keeps it in
+//! Redis, and its file goes): that is done in the last phase of Spring's lifecycle, which is stopped first, and so before
+//! the web server ends, which goes on minting until then.
 //!
-//! Read from: Ahoo-Wang/CosId, `AbstractSnowflakeId.java`, `ClockSyncSnowflakeId.java`,
-//! `DefaultClockBackwardsSynchronizer.java`, `AbstractMachineIdDistributor.java`, `LocalMachineStateStorage.java`,
-//! `DefaultMachineIdGuarder.java`, `MachineProperties.java`, and the scripts `machine_id_distribute.lua`,
-//! `machine_id_guard.lua`, `machine_id_revert.lua`, `machine_id_revert_stable.lua`. A later `LeasedSnowflakeId.java`,
-//! which stops an instance whose guardian fails, is not modelled.
+//! Read from: Ahoo-Wang/CosId fc29da0 (3.2.1), `AbstractSnowflakeId.java`, `ClockSyncSnowflakeId.java`,
+//! `DefaultClockBackwardsSynchronizer.java`, `AbstractMachineIdDistributor.java` (`distribute`, `revert`),
+//! `LocalMachineStateStorage.java`, `DefaultMachineIdGuarder.java`, `CosIdMachineAutoConfiguration.java` (`instanceId`,
+//! `machineStateStorage`), `CosIdMachineIdLifecycle.java`, and the scripts `machine_id_distribute.lua`,
+//! `machine_id_guard.lua`, `machine_id_revert.lua`, `machine_id_revert_stable.lua`.
 
 use std::collections::BTreeMap;
 
 use super::{Entry, Registry, Reply, Request, signed, snowflake, spin};
-use crate::model::{Ask, Fleet, Life, Machine, Model, Parts, Setup, Silence, Verdict};
+use crate::model::{Ask, Fleet, Life, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
 use floe::MonoMillis;
 
 const EPOCH: i64 = 1_577_203_200_000;
 const SEQUENCE_MASK: u64 = 4095;
 const RESET_FROM: u64 = 2047;
-const SPINS_FOR_MS: i64 = 10;
-const SLEEPS_FOR_MS: i64 = 2_000;
+const SPINS_FOR_MS: i64 = 1;
+const SLEEPS_FOR_MS: i64 = 500;
 const GUARD_MS: u64 = 60_000;
 const SAFE_GUARD_MS: i64 = 300_000;
 
@@ -51,6 +55,8 @@ pub struct Instance {
     machine_id: u64,
     bits: u32,
     guard: Option<u64>,
+    /// The last word to Redis on its way; the file goes when it has arrived.
+    revert: Option<u64>,
     /// A start that waits for the clock.
     starting: Option<Wait>,
     last: i64,
@@ -98,9 +104,9 @@ impl CosId {
     /// `machine_id_distribute.lua`.
     fn distribute(self, store: &mut Registry, name: &str, now: i64) -> Option<u64> {
         let own = format!("itc/{name}");
-        let safe_guard_at = if self.stable { 0 } else { now - SAFE_GUARD_MS };
+        let safe_guard_at = if self.stable { 0 } else { (now - SAFE_GUARD_MS).max(0) };
         let found = if let Some(entry) = store.get(&own) {
-            Some((entry.number, now))
+            Some((entry.number, entry.stamp.unwrap_or(now).max(now)))
         } else if let Some((key, entry)) = store.list("revert/").into_iter().next() {
             store.remove(&key);
             Some((entry.number, entry.stamp.unwrap_or(now).max(now)))
@@ -183,14 +189,19 @@ impl Model for CosId {
         Registry::default()
     }
 
+    fn pace(&self) -> Pace {
+        Pace::JVM
+    }
+
     fn start(
         &mut self,
         _: &Setup,
         store: Option<&mut Registry>,
         machine: &mut Machine<'_, Self>,
     ) -> Instance {
-        let Life { node, number, .. } = machine.life;
-        let name = if self.stable { format!("{node}:8080") } else { format!("{node}:{number}") };
+        let Life { node, number, host } = machine.life;
+        let name =
+            if self.stable { format!("{host}:{}", 8080 + node) } else { format!("{host}:{node}-{number}") };
         let (machine_id, starting) = self.machine_id(&name, store, machine).unwrap_or_else(|why| {
             machine.die(why);
             (0, None)
@@ -203,6 +214,7 @@ impl Model for CosId {
             machine_id,
             bits: self.bits,
             guard: None,
+            revert: None,
             starting,
             last: -1,
             sequence: 0,
@@ -232,6 +244,9 @@ impl Model for CosId {
         answer: Result<Reply, Silence>,
         machine: &mut Machine<'_, Self>,
     ) {
+        if process.revert == Some(number) && answer.is_ok() {
+            machine.disk.remove(&process.name);
+        }
         if process.guard != Some(number) || process.closed {
             return;
         }
@@ -245,9 +260,6 @@ impl Model for CosId {
     }
 
     fn mint(&mut self, process: &mut Instance, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
-        if process.closed {
-            return Verdict::Refused("the instance is stopped".into());
-        }
         let waited = process.waiting.remove(&ask.id);
         if let Some(again) = process.starting.and_then(|wait| still(wait, machine)) {
             return again;
@@ -277,11 +289,11 @@ impl Model for CosId {
         process.closed = true;
         let Some(stamp) = Self::reset(process, machine) else { return };
         let own = format!("itc/{}", process.name);
-        machine.send(if self.stable {
-            Request::Stamp(own, stamp)
-        } else {
-            Request::Move(own, "revert/".into(), stamp)
-        });
+        let revert = match self.stable {
+            true => Request::Stamp(own, stamp),
+            false => Request::Move(own, "revert/".into(), stamp),
+        };
+        process.revert = Some(machine.send(revert));
     }
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
@@ -294,6 +306,7 @@ mod tests {
     use super::*;
     use crate::peers::hand::{Hand, NOON, increasing};
 
+    /// CosId fc29da0, DefaultClockBackwardsSynchronizer.sync: 1 and 500 ms.
     #[test]
     fn it_mints_in_its_layout_and_synchronizes_with_the_clock() {
         let mut hand = Hand::new(CosId::new(true));
@@ -305,7 +318,7 @@ mod tests {
         hand.pass(1);
         assert_eq!(hand.id(&mut instance), (time + 1) << 14 | 1 << 12 | 2, "the sequence runs on");
         increasing(&mut hand, &mut instance, 10_000);
-        for (behind, refused) in [(10, false), (11, false), (2_000, false), (2_001, true)] {
+        for (behind, refused) in [(1, false), (2, false), (500, false), (501, true)] {
             hand.id(&mut instance);
             hand.step(-behind);
             let verdict = hand.mint(&mut instance);
@@ -319,7 +332,7 @@ mod tests {
         let mut hand = Hand::new(CosId::new(true));
         let mut instance = hand.start();
         hand.run(&mut instance, true);
-        assert_eq!(hand.disk["0:8080"], (0, NOON + 60_000));
+        assert_eq!(hand.disk["0:8080"], (0, NOON + 60_000), "address and port");
         hand.pass(50_000);
         let first = hand.id(&mut instance);
         hand.step(-50_000);
@@ -327,7 +340,7 @@ mod tests {
         assert_eq!(hand.died(), None);
         hand.pass(50_000);
         assert_eq!(hand.id(&mut instance), first, "again");
-        hand.step(-52_001);
+        hand.step(-50_501);
         hand.start();
         assert!(hand.died().is_some());
     }
@@ -347,6 +360,57 @@ mod tests {
         assert_eq!(hand.start().machine_id, 1, "not heard of for 5 minutes");
         hand.start_alone();
         assert!(hand.died().is_some());
+    }
+
+    /// CosId fc29da0, machine_id_distribute.lua (DistributeBySelf) and AbstractMachineIdDistributor.distribute.
+    #[test]
+    fn a_start_without_a_file_waits_for_the_time_in_redis() {
+        let mut hand = Hand::new(CosId::new(true));
+        let mut instance = hand.start();
+        hand.run(&mut instance, true);
+        hand.disk.clear();
+        hand.step(-400);
+        let mut next = hand.start();
+        let Verdict::Again(at) = hand.mint(&mut next) else { unreachable!() };
+        assert_eq!(at.since(hand.now.mono), 400);
+        hand.disk.clear();
+        hand.step(-101);
+        hand.start();
+        assert!(hand.died().is_some_and(|why| why.contains("501 ms")));
+    }
+
+    /// CosId fc29da0, AbstractMachineIdDistributor.revert (the file is removed), machine_id_revert_stable.lua, and
+    /// CosIdMachineIdLifecycle, a SmartLifecycle without a phase of its own: it is stopped before the web server.
+    #[test]
+    fn a_stop_writes_the_clock_to_redis_removes_the_file_and_mints_on() {
+        for stable in [true, false] {
+            let mut hand = Hand::new(CosId::new(stable));
+            let mut instance = hand.start();
+            hand.pass(10_000);
+            let name = instance.name.clone();
+            hand.stop(&mut instance);
+            assert!(hand.disk.is_empty());
+            let stamp = |key: &str| hand.store.get(key).and_then(|entry| entry.stamp);
+            let key = if stable { format!("itc/{name}") } else { "revert/0".into() };
+            assert_eq!(stamp(&key), Some(NOON + 10_000));
+            assert!(matches!(hand.mint(&mut instance), Verdict::Minted(_)));
+            assert_eq!(hand.start().machine_id, 0, "another one mints with it meanwhile");
+        }
+        let mut hand = Hand::new(CosId::new(true));
+        let mut instance = hand.start();
+        hand.stop_unanswered(&mut instance);
+        assert_eq!(hand.disk.len(), 1, "a Redis that is silent is an exception, before the file is removed");
+    }
+
+    /// CosId fc29da0, CosIdMachineAutoConfiguration.instanceId: address and port; with another address it is another one.
+    #[test]
+    fn on_another_host_a_stable_instance_is_another_one() {
+        let mut hand = Hand::new(CosId::new(true));
+        assert_eq!(hand.start().machine_id, 0);
+        (hand.life.host, hand.disk) = (5, Files::default());
+        assert_eq!(hand.start().machine_id, 1);
+        (hand.life.host, hand.disk) = (0, Files::default());
+        assert_eq!(hand.start().machine_id, 0, "Redis remembers");
     }
 
     #[test]

@@ -13,7 +13,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Order, Setup, Silence, Verdict};
+use crate::model::{
+    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Order, Pace, Setup, Silence, Verdict,
+};
 use crate::random::Random;
 
 const NAMES: &[NameInfo] = &[NameInfo { label: "Tickets64", domain: 0, order: Order::None }];
@@ -87,6 +89,10 @@ impl Model for Flickr {
         let next = server.last.map_or(server.offset, |last| last + INCREMENT);
         server.last = Some(next);
         next
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
     }
 
     fn start(

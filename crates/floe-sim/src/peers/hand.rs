@@ -42,8 +42,9 @@ impl<M: Model> Hand<M> {
 
     /// What a call sees, with the model and the store beside it.
     fn split(&mut self) -> (&mut M, &mut M::Store, Machine<'_, M>) {
-        let Self { model, store, disk, now, life, outbox, random, .. } = self;
-        (model, store, Machine { now: *now, life: *life, disk, random, outbox, ran: 0 })
+        let Self { model, store, disk, now, life, outbox, random, true_time, .. } = self;
+        let (now, life, at) = (*now, *life, *true_time);
+        (model, store, Machine { now, life, disk, random, outbox, ran: 0, at })
     }
 
     /// A new life of the node, with the store in reach.
@@ -134,11 +135,35 @@ impl<M: Model> Hand<M> {
         }
     }
 
+    /// The store dies, and is up again so many milliseconds later.
+    pub(crate) fn store_is_down_for(&mut self, millis: u64) {
+        self.model.store_dies(&mut self.store, self.true_time);
+        self.pass(millis);
+        self.model.store_starts(&mut self.store, self.true_time);
+    }
+
+    /// The store does what is asked of it now, and not yet what its answers lead to.
+    pub(crate) fn serve_once(&mut self, process: &mut M::Process) {
+        for (number, request) in std::mem::take(&mut self.outbox.requests) {
+            let (life, now) = (self.life, self.true_time);
+            let (model, store, mut machine) = self.split();
+            let answer = Ok(model.execute(store, life, &request, now));
+            model.answer(process, number, answer, &mut machine);
+        }
+    }
+
     /// The process is told to stop, and the store does what it asks then.
     pub(crate) fn stop(&mut self, process: &mut M::Process) {
         let (model, _, mut machine) = self.split();
         model.stop(process, &mut machine);
         self.serve(process, true);
+    }
+
+    /// The process is told to stop, and the store is silent.
+    pub(crate) fn stop_unanswered(&mut self, process: &mut M::Process) {
+        let (model, _, mut machine) = self.split();
+        model.stop(process, &mut machine);
+        self.serve(process, false);
     }
 
     /// Why the process has given up.

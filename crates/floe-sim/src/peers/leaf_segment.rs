@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use floe::MonoMillis;
 
 use crate::model::{
-    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Order, Setup, Silence, Verdict,
+    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Order, Pace, Setup, Silence, Verdict,
 };
 use crate::random::Random;
 
@@ -252,6 +252,10 @@ impl Model for LeafSegment {
             store.max_id += step.unwrap_or(store.step);
         }
         *store
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::JVM
     }
 
     fn start(&mut self, _setup: &Setup, store: Option<&mut Row>, machine: &mut Machine<'_, Self>) -> Server {

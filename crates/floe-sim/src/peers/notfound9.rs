@@ -6,15 +6,17 @@
 //! those in use, and moves back what has not been reported for an hour *by its own clock*, be it another's, which
 //! goes on, or its own. A node whose reports have failed for an hour stops minting for good. Minting is Leaf's.
 //!
-//! Read from: the fork of Meituan-Dianping/Leaf that adds `RecyclableZookeeperHolder.java` (`init`, `updateNewData`,
-//! `checkWorkIdUploadStatus`) and `SnowflakeHolder.java`; the fork itself was not to be found under its owner's name.
-//! Three of its details are kept: the margin of 2 * 2 minutes is added as 4 ms; a recycled id keeps the time that its last
-//! user had reported, since the new one is set on the object and the old bytes are written; and a pool node that
-//! was never reported is never recycled. ZooKeeper lists a pool in no order; here the lowest id comes first.
+//! Read from: NotFound9/Leaf 896882e, `RecyclableZookeeperHolder.java` (`init`, `initAllNode`, `updateNewData`,
+//! `checkWorkIdUploadStatus`), `SnowflakeIDGenImpl.java`, and `SnowflakeService.java`, which leaves `maxWorkId` at 1024.
+//! Four of its details are kept: the pool has ids 0 to 1024, of which the last one is refused by the generator, after it has
+//! been taken from the pool for good; the margin of 2 * 2 minutes is added as 4 ms; a recycled id keeps the time that its
+//! last user had reported, since the new one is set on the object and the old bytes are written; and a pool node that
+//! was never reported is never recycled. ZooKeeper lists a pool in no order; here the lowest id comes first. Of two
+//! that take the same id at once, one fails to start.
 
 use super::leaf_snowflake::{EPOCH, Generator};
 use super::{Entry, Registry, Reply, Request, snowflake};
-use crate::model::{Ask, Fleet, Machine, Model, Parts, Setup, Silence, Verdict};
+use crate::model::{Ask, Fleet, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
 use floe::MonoMillis;
 
 const FIRST_REPORT_MS: u64 = 1_000;
@@ -22,10 +24,12 @@ const REPORT_MS: u64 = 3_000;
 const CHECK_MS: u64 = 120_000;
 const MOST_FAILING_MS: i64 = 3_600_000;
 const MARGIN_MS: i64 = 4;
+const MOST_TIME: i64 = (1 << 41) - 1;
 
 /// The algorithm.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NotFound9 {
+    /// `maxWorkId`, one more than the generator takes.
     most_worker: u64,
 }
 
@@ -144,8 +148,12 @@ impl Model for NotFound9 {
     type Process = Node;
 
     fn store(&mut self, fleet: &Fleet) -> Registry {
-        self.most_worker = (1 << fleet.worker_bits.min(10)) - 1;
+        self.most_worker = 1 << fleet.worker_bits.min(10);
         Registry::default()
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::JVM
     }
 
     fn start(&mut self, _: &Setup, store: Option<&mut Registry>, machine: &mut Machine<'_, Self>) -> Node {
@@ -156,7 +164,7 @@ impl Model for NotFound9 {
         machine.says(|| format!("takes worker id {worker} from the pool"));
         let mono = machine.now.mono;
         let node = Node {
-            generator: Generator::new(worker, machine),
+            generator: Generator::new(worker, self.most_worker - 1, machine),
             key,
             minting: true,
             last_report: None,
@@ -199,6 +207,8 @@ impl Model for NotFound9 {
     fn mint(&mut self, process: &mut Node, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         if !process.minting {
             return Verdict::Refused("lost connect to zookeeper over maxDisConnectTime (-4)".into());
+        } else if machine.wall() > EPOCH + MOST_TIME {
+            return Verdict::Refused("current timestamp is over maxTimeStamp".into());
         }
         process.generator.mint(ask, machine)
     }
@@ -217,8 +227,10 @@ mod tests {
 
     const HOUR: i64 = 3_600_000;
 
+    /// NotFound9/Leaf 896882e, RecyclableZookeeperHolder.initAllNode (`i <= maxWorkId`, which is 1024) and
+    /// SnowflakeIDGenImpl's constructor; here 4 stands for 1024.
     #[test]
-    fn every_start_takes_another_worker_id_while_there_are_any() {
+    fn every_start_takes_another_worker_id_while_there_are_any_and_one_of_them_is_of_no_use() {
         let mut hand = Hand::new(NotFound9::default());
         for worker in 0..4 {
             let mut node = hand.start();
@@ -226,7 +238,9 @@ mod tests {
             increasing(&mut hand, &mut node, 5_000);
         }
         hand.start();
-        assert_eq!(hand.died(), Some("no userful Node in /notuse"));
+        assert_eq!(hand.died(), Some("workerID must gte 0 and lte 1023"));
+        hand.start();
+        assert_eq!(hand.died(), Some("no userful Node in /notuse"), "it is gone from the pool all the same");
         hand.start_alone();
         assert!(hand.died().is_some());
     }
@@ -255,6 +269,17 @@ mod tests {
             hand.run(&mut first, true);
         }
         assert!(matches!(hand.mint(&mut first), Verdict::Refused(_)));
+    }
+
+    /// NotFound9/Leaf 896882e, SnowflakeIDGenImpl.get: OverMaxTimeStampException.
+    #[test]
+    fn it_refuses_past_its_bits() {
+        let mut hand = Hand::new(NotFound9::default());
+        let mut node = hand.start();
+        hand.step(EPOCH + MOST_TIME - hand.now.wall.get());
+        assert!(matches!(hand.mint(&mut node), Verdict::Minted(_)));
+        hand.step(1);
+        assert!(matches!(hand.mint(&mut node), Verdict::Refused(_)));
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub enum Request {
     List(String),
     /// Writes an entry that is not there yet. [`Reply::Done`].
     Create(String, Entry),
+    /// Writes an entry with this stamp under the first string, a slash, the second one, and the next number of the first one's
+    /// counter, which is its number, too: a persistent sequential node. [`Reply::Entry`].
+    Sequential(String, String, i64),
     /// Overwrites an entry that is there. [`Reply::Done`].
     Update(String, Entry),
     /// Writes the stamp of an entry that is there, and leaves its number. [`Reply::Done`].
@@ -87,6 +90,11 @@ impl Registry {
             Request::Get(key) => Reply::Entry(self.get(key)),
             Request::List(start) => Reply::Entries(self.list(start)),
             Request::Create(key, entry) => Reply::Done(self.create(key, *entry)),
+            Request::Sequential(parent, name, stamp) => {
+                let entry = Entry { number: self.increment(parent), stamp: Some(*stamp) };
+                self.put(&format!("{parent}/{name}{:010}", entry.number), entry);
+                Reply::Entry(Some(entry))
+            }
             Request::Update(key, entry) => Reply::Done(self.update(key, *entry)),
             Request::Stamp(key, stamp) => {
                 let entry = self.get(key).map(|entry| Entry { stamp: Some(*stamp), ..entry });
@@ -179,6 +187,14 @@ impl Registry {
         self.counters.get(counter).copied().unwrap_or_default()
     }
 
+    /// Every session begins anew with its full timeout, as in a ZooKeeper that has started again: how long each had been
+    /// silent is nowhere on disk.
+    pub fn renew_sessions(&mut self, now: Micros) {
+        for session in self.sessions.values_mut() {
+            session.end = now.saturating_add(session.timeout);
+        }
+    }
+
     /// Loses one record; which.
     pub fn eat(&mut self, random: &mut Random) -> Option<String> {
         let keys: Vec<String> = self.records.keys().cloned().collect();
@@ -190,7 +206,8 @@ impl Registry {
         Some(key.clone())
     }
 
-    fn expire(&mut self, now: Micros) {
+    /// Ends the sessions whose time has come.
+    pub fn expire(&mut self, now: Micros) {
         let Self { records, sessions, .. } = self;
         sessions.retain(|_, session| session.end > now);
         records.retain(|_, record| record.session.is_none_or(|session| sessions.contains_key(&session)));
@@ -215,6 +232,23 @@ mod tests {
         assert_eq!(store.execute(&Request::Get("worker/7".into()), 119_999_999), Reply::Entry(None));
         assert_eq!(store.execute(&Request::Ping(session), 120_000_000), Reply::Done(false));
         assert_eq!(store.execute(&hold, 120_000_000), Reply::Done(false), "the session has ended");
+    }
+
+    /// ZooKeeper 05eae83, SessionTrackerImpl's constructor: every session is tracked anew with its full timeout.
+    #[test]
+    fn a_store_that_starts_again_gives_every_session_its_full_timeout() {
+        let mut store = Registry::default();
+        let Reply::Session(session) = store.execute(&Request::Open(60_000), 0) else { unreachable!() };
+        store.expire(59_000_000);
+        store.renew_sessions(100_000_000);
+        assert_eq!(store.execute(&Request::Ping(session), 159_999_999), Reply::Done(true));
+        store.expire(300_000_000);
+        store.renew_sessions(300_000_000);
+        assert_eq!(
+            store.execute(&Request::Ping(session), 300_000_001),
+            Reply::Done(false),
+            "it had ended before"
+        );
     }
 
     #[test]

@@ -11,18 +11,19 @@
 //! No order is claimed for one server, since it has none: such a caller does not wait for the thread's load, and where
 //! the database serves the thread first, the thread's lower segment is used after the caller's.
 //!
-//! Each statement is a request of its own here, and the transaction around them is READ COMMITTED, as projects that
-//! carry the code on have it. The version that was read leaves it to the database: under MySQL's default, a second try
-//! reads the same row as the first, and fails too.
+//! Each statement is a request of its own here, as is the commit, and the transaction around them is READ COMMITTED. An
+//! update whose answer is lost ends in an exception, which rolls the transaction back; only where the commit's own answer
+//! is lost is its effect unknown. An update that finds the row locked waits, and finds it changed then: here that shows at
+//! the commit.
 //!
-//! Read in: didi/tinyid, `tinyid-base/…/generator/impl/CachedIdGenerator.java`, `entity/SegmentId.java`,
+//! Read in: didi/tinyid 49976d3, `tinyid-base/…/generator/impl/CachedIdGenerator.java`, `entity/SegmentId.java`,
 //! `factory/AbstractIdGeneratorFactory.java`, `tinyid-server/…/service/impl/DbSegmentIdServiceImpl.java`,
 //! `dao/impl/TinyIdInfoDAOImpl.java`, `common/Constants.java`, `controller/IdContronller.java`, `db.sql`.
 
 use std::collections::VecDeque;
 
 use crate::model::{
-    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Order, Setup, Silence, Verdict,
+    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Order, Pace, Setup, Silence, Verdict,
 };
 use crate::random::Random;
 
@@ -68,8 +69,10 @@ pub struct Row {
 pub enum Statement {
     /// `queryByBizType`.
     Select,
-    /// `updateMaxId`, for who has read this row.
+    /// `updateMaxId`, for who has read this row; nothing is changed before the commit.
     Update(Row),
+    /// The end of the transaction.
+    Commit(Row),
 }
 
 /// What the database answers.
@@ -77,7 +80,9 @@ pub enum Statement {
 pub enum Answer {
     /// To a `Select`.
     Read(Row),
-    /// To an `Update`: whether it changed the row.
+    /// To an `Update`: whether it finds the row as it was read.
+    Matched(bool),
+    /// To a `Commit`: whether it changed the row.
     Wrote(bool),
 }
 
@@ -158,8 +163,13 @@ impl Load {
                 self.number = machine.send(Statement::Update(row));
                 None
             }
+            (Ok(Answer::Matched(true)), Some(row)) => {
+                self.read = Some(row);
+                self.number = machine.send(Statement::Commit(row));
+                None
+            }
             (Ok(Answer::Wrote(true)), Some(row)) => Some(Ok(Segment::new(row))),
-            (Ok(Answer::Wrote(false)), Some(_)) => {
+            (Ok(Answer::Matched(false) | Answer::Wrote(false)), Some(_)) => {
                 self.tries += 1;
                 if self.tries == RETRY {
                     return Some(Err("error query segmentId: get next segmentId conflict".into()));
@@ -260,6 +270,9 @@ impl Model for TinyId {
         match request {
             Statement::Select => Answer::Read(*store),
             Statement::Update(read) => {
+                Answer::Matched(store.max_id == read.max_id && store.version == read.version)
+            }
+            Statement::Commit(read) => {
                 let unchanged = store.max_id == read.max_id && store.version == read.version;
                 if unchanged {
                     store.max_id = read.max_id + read.step;
@@ -268,6 +281,10 @@ impl Model for TinyId {
                 Answer::Wrote(unchanged)
             }
         }
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::JVM
     }
 
     fn start(

@@ -6,14 +6,14 @@
 //! 0, waits for the next one where 4096 are not enough, and refuses while the clock is behind the last ID. It keeps
 //! nothing: a generator that starts knows nothing of what the one before it minted.
 //!
-//! Read from: twitter-archive/snowflake, `IdWorker.scala` (`nextId`, `tilNextMillis`), in its last version of 2012. The
-//! server around it (`SnowflakeServer.scala`) has more than is modelled here, which is what the many copies have: at its
-//! start it claims the worker id as an ephemeral node in ZooKeeper and compares its clock with its peers' mean, to 10 s.
+//! This is the class alone, which is what the many copies have. The server around it is [`twitter_service`](super::twitter_service).
+//!
+//! Read from: twitter-archive/snowflake, tag snowflake-2010 (a8cb075), `IdWorker.scala` (`nextId`, `tilNextMillis`).
 
 use super::{signed, snowflake, spin};
-use crate::model::{Ask, Machine, Model, Parts, Setup, Silence, Verdict};
+use crate::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
 
-const EPOCH: i64 = 1_288_834_974_657;
+pub(super) const EPOCH: i64 = 1_288_834_974_657;
 const SEQUENCE_MASK: u64 = 4095;
 
 /// The algorithm.
@@ -31,19 +31,54 @@ pub struct IdWorker {
     spinning: bool,
 }
 
-impl Model for Twitter {
-    keeps_nothing!();
-
-    type Process = IdWorker;
-
-    fn start(&mut self, setup: &Setup, _store: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> IdWorker {
-        let worker = setup.worker;
+impl IdWorker {
+    pub(super) fn new<M: Model>(worker: u64, machine: &mut Machine<'_, M>) -> Self {
         if worker > 1023 {
             machine.die("worker Id can't be greater than 31 or less than 0");
         }
         let now = machine.now.wall;
         machine.holds(|| format!("worker {worker}"), now, None);
-        IdWorker { worker, last: -1, sequence: 0, spinning: false }
+        Self { worker, last: -1, sequence: 0, spinning: false }
+    }
+
+    /// `nextId`.
+    pub(super) fn next<M: Model>(&mut self, machine: &Machine<'_, M>) -> Verdict {
+        let now = machine.wall();
+        if self.spinning {
+            if now <= self.last {
+                return spin(machine, self.last);
+            }
+            self.spinning = false;
+        } else if now < self.last {
+            let lacks = self.last - now;
+            return Verdict::Refused(format!(
+                "Clock moved backwards.  Refusing to generate id for {lacks} milliseconds"
+            ));
+        } else if now == self.last {
+            self.sequence = (self.sequence + 1) & SEQUENCE_MASK;
+            if self.sequence == 0 {
+                self.spinning = true;
+                return spin(machine, self.last);
+            }
+        } else {
+            self.sequence = 0;
+        }
+        self.last = now;
+        Verdict::Minted(vec![signed(now - EPOCH, 22, self.worker << 12 | self.sequence)])
+    }
+}
+
+impl Model for Twitter {
+    keeps_nothing!();
+
+    type Process = IdWorker;
+
+    fn pace(&self) -> Pace {
+        Pace::JVM
+    }
+
+    fn start(&mut self, setup: &Setup, _store: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> IdWorker {
+        IdWorker::new(setup.worker, machine)
     }
 
     fn wake(&mut self, _process: &mut IdWorker, _machine: &mut Machine<'_, Self>) {}
@@ -51,28 +86,7 @@ impl Model for Twitter {
     fn answer(&mut self, _: &mut IdWorker, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
 
     fn mint(&mut self, process: &mut IdWorker, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
-        let now = machine.wall();
-        if process.spinning {
-            if now <= process.last {
-                return spin(machine, process.last);
-            }
-            process.spinning = false;
-        } else if now < process.last {
-            let lacks = process.last - now;
-            return Verdict::Refused(format!(
-                "Clock moved backwards.  Refusing to generate id for {lacks} milliseconds"
-            ));
-        } else if now == process.last {
-            process.sequence = (process.sequence + 1) & SEQUENCE_MASK;
-            if process.sequence == 0 {
-                process.spinning = true;
-                return spin(machine, process.last);
-            }
-        } else {
-            process.sequence = 0;
-        }
-        process.last = now;
-        Verdict::Minted(vec![signed(now - EPOCH, 22, process.worker << 12 | process.sequence)])
+        process.next(machine)
     }
 
     fn stop(&mut self, _process: &mut IdWorker, _machine: &mut Machine<'_, Self>) {}

@@ -4,14 +4,15 @@
 //! number of times. The worker id comes from the operator. A millisecond's sequence begins at 5; where it ends, the
 //! generator drifts: it goes on to the next millisecond without the clock, up to 2000 of them before it waits. While it
 //! drifts it does not see that the clock goes back. Else, each ID while the clock is behind is one of an earlier millisecond,
-//! one further back each time, with the reserved sequence numbers 1 to 4 by turns. It keeps nothing over a restart.
+//! one further back each time, with the reserved sequence number of that rollback: 1 to 4 by turns, one for each rollback.
+//! It keeps nothing over a restart.
 //!
-//! Read from: yitter/IdGenerator, `Go/source/idgen/SnowWorkerM1.go` (`NextNormalId`, `NextOverCostId`), with the defaults of
+//! Read from: yitter/IdGenerator 942ba6a, `Go/source/idgen/SnowWorkerM1.go` (`NextNormalId`, `NextOverCostId`), with the defaults of
 //! `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. Its separate tool that takes worker ids from Redis
 //! for 15 s at a time (`regworkerid/reghelper.go`) is not modelled.
 
 use super::{field, signed, spin, time};
-use crate::model::{Ask, Machine, Model, Parts, Setup, Silence, Verdict};
+use crate::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
 use floe::UnixMillis;
 
 const EPOCH: i64 = 1_582_136_402_000;
@@ -63,6 +64,10 @@ impl Model for Yitter {
 
     type Process = SnowWorker;
 
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
+    }
+
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> SnowWorker {
         let worker = setup.worker;
         if worker > MOST_WORKER {
@@ -105,8 +110,8 @@ impl Model for Yitter {
         if now < process.last {
             if process.turn_back < 1 {
                 process.turn_back = process.last - 1;
+                process.turn = process.turn % 4 + 1;
             }
-            process.turn = process.turn % 4 + 1;
             let id = signed(process.turn_back, 12, (process.worker << 6) + process.turn);
             process.turn_back -= 1;
             return Verdict::Minted(vec![id]);
@@ -152,6 +157,7 @@ mod tests {
         assert_eq!(hand.now.wall.get(), NOON + 2_001, "then it waits");
     }
 
+    /// yitter 942ba6a, SnowWorkerM1.go, NextNormalId: `_TurnBackIndex` moves where `_TurnBackTimeTick` is set.
     #[test]
     fn a_clock_that_is_behind_makes_ids_that_go_back() {
         let mut hand = Hand::new(Yitter);
@@ -160,9 +166,15 @@ mod tests {
         let time = first >> 12;
         hand.step(-10);
         assert_eq!(hand.id(&mut worker), (time - 1) << 12 | 1);
-        assert_eq!(hand.id(&mut worker), (time - 2) << 12 | 2);
+        assert_eq!(hand.id(&mut worker), (time - 2) << 12 | 1, "the same number for one rollback");
         hand.step(10);
         assert_eq!(hand.id(&mut worker), first + 1);
+        for turn in [2, 3, 4, 1] {
+            hand.step(-10);
+            assert_eq!(hand.id(&mut worker), (time - 1) << 12 | turn, "the next one for the next rollback");
+            hand.step(10);
+            hand.id(&mut worker);
+        }
         let mut worker = hand.start();
         assert_eq!(hand.id(&mut worker), first, "a restart knows nothing");
         hand.setup.worker = 64;

@@ -139,7 +139,7 @@ fn a_good_run_is_drawn_within_bounds() {
 
 #[test]
 fn snowflakes_are_read_as_they_were_made() {
-    let scenario = Scenario::new(1, 3, 10, &[], true);
+    let scenario = Scenario::new(1, 3, 30, &[], true);
     let mut read = BTreeSet::new();
     for entrant in ENTRANTS {
         let mut history = History::default();
@@ -149,8 +149,10 @@ fn snowflakes_are_read_as_they_were_made() {
             let Some(parts) = parts else { continue };
             read.insert(entrant.name);
             let most = match entrant.name {
-                // A ring that is filled ahead.
-                "baidu" => 20_000,
+                // A ring that is filled ahead, and one whose seconds the demand has not used up.
+                "baidu" => 40_000,
+                // Its ticks are seconds.
+                "baidu-default" => 1_100,
                 // A batch is handed out when the last of it is due, and may have waited for a window.
                 "floe" => 1_000,
                 _ => 100,
@@ -162,14 +164,18 @@ fn snowflakes_are_read_as_they_were_made() {
     }
     let snowflakes = [
         "baidu",
+        "baidu-default",
         "cosid",
         "cosid-unstable",
         "floe",
         "leaf-snowflake",
         "notfound9",
         "shardingsphere",
+        "shardingsphere-standalone",
         "sonyflake",
+        "sonyflake-checked",
         "twitter",
+        "twitter-service",
         "yitter",
     ];
     assert_eq!(read, snowflakes.into());

@@ -1,22 +1,95 @@
 //! Published algorithms: what each is expected to do where it is known to fail, and where it holds.
 
-use floe_sim::history::Wrong;
-use floe_sim::run::{Entrant, Outcome, Plan, seeds};
-use floe_sim::scenario::Class;
+use std::collections::BTreeMap;
+
+use floe_sim::history::{Happened, History, Wrong};
+use floe_sim::run::{Entrant, Mode, Outcome, Plan, seeds};
+use floe_sim::scenario::{Class, Scenario};
 
 fn run(model: &str, classes: &[Class], count: u64) -> Outcome {
+    run_for(60, model, classes, count)
+}
+
+fn run_for(seconds: u64, model: &str, classes: &[Class], count: u64) -> Outcome {
     let entrant = Entrant::named(model).unwrap();
-    let plan = Plan { first: 0, seeds: count, nodes: 5, seconds: 60, classes: classes.to_vec(), every: true };
+    let plan = Plan { first: 0, seeds: count, nodes: 5, seconds, classes: classes.to_vec(), every: true };
     seeds(entrant, &plan, 2, &|_| {})
 }
 
-/// A model that repeats IDs when nothing goes wrong is a model of nothing.
+/// A model that repeats IDs when nothing goes wrong is a model of nothing, save of a default worker id that every node has.
 #[test]
-fn all_hold_in_calm() {
+fn all_but_those_with_one_worker_id_hold_in_calm() {
     for entrant in floe_sim::run::ENTRANTS {
         let outcome = run(entrant.name, &[], 10);
         assert!(outcome.counts.minted > 1_000, "{}: {:?}", entrant.name, outcome.counts);
-        assert_eq!(outcome.counts.twice, 0, "{}: {:?}", entrant.name, outcome.first);
+        let repeats = entrant.name == "shardingsphere-standalone";
+        assert_eq!(outcome.counts.twice > 0, repeats, "{}: {:?}", entrant.name, outcome.first);
+    }
+}
+
+/// From the end of each life to the next one's start, in microseconds, the shortest.
+fn shortest_downtime(model: &str) -> u64 {
+    let mut shortest = u64::MAX;
+    for seed in 0..20 {
+        let scenario = Scenario::new(seed, 5, 60, &[Class::Crash], true);
+        let mut history = History::default();
+        let mode = Mode { noting: true, until_wrong: false, only: None };
+        Entrant::named(model).unwrap().run(&scenario, &mut history, mode);
+        let mut died = BTreeMap::new();
+        for event in &history.events {
+            let Some(node) = event.node else { continue };
+            match event.what {
+                Happened::Died(_) => drop(died.insert(node, event.at)),
+                Happened::Started { .. } => {
+                    shortest = died.remove(&node).map_or(shortest, |at| shortest.min(event.at - at));
+                }
+                _ => {}
+            }
+        }
+    }
+    shortest
+}
+
+#[test]
+fn no_jvm_is_back_within_a_second_and_no_other_peer_within_fifty_milliseconds() {
+    let native = ["yitter", "sonyflake", "sonyflake-checked", "flickr", "redis-incr", "redis-incr-aof"];
+    for entrant in floe_sim::run::ENTRANTS.iter().filter(|entrant| !entrant.is_floe()) {
+        let least = if native.contains(&entrant.name) { 50_000 } else { 1_000_000 };
+        let shortest = shortest_downtime(entrant.name);
+        assert!((least..least * 2).contains(&shortest), "{}: {shortest} us", entrant.name);
+    }
+    assert!(shortest_downtime("floe") < 50_000, "floe's own are the harder ones");
+}
+
+/// A registry that is asked at a start alone shows only there what it has forgotten.
+#[test]
+fn a_store_that_forgets_hands_a_worker_id_to_one_more_that_starts() {
+    for model in ["baidu", "notfound9"] {
+        let faults = [Class::Crash, Class::Failover, Class::Restore];
+        let outcome = run_for(900, model, &faults, 30);
+        assert!(outcome.counts.twice > 0, "{model}: {:?}", outcome.counts);
+        assert_eq!(run_for(900, model, &faults[1..], 10).counts.twice, 0, "{model}");
+    }
+}
+
+/// Who stood still for an hour goes on with a worker id that one who started meanwhile has been given.
+#[test]
+fn a_pause_of_an_hour_and_a_start_give_one_worker_id_to_two() {
+    assert!(run_for(7_200, "notfound9", &[Class::Pause, Class::Restart], 10).counts.twice > 0);
+    assert_eq!(run_for(7_200, "notfound9", &[Class::Pause], 2).counts.twice, 0);
+}
+
+/// Where worker ids are fewer than nodes, whatever hands them out refuses, or hands on what is free.
+#[test]
+fn every_registry_runs_out_of_worker_ids_in_a_crowd() {
+    for model in ["leaf-snowflake", "notfound9", "shardingsphere", "cosid", "baidu", "baidu-default"] {
+        let scenario = Scenario::new(1, 5, 30, &[Class::Crowd], true);
+        let mut history = History::default();
+        let mode = Mode { noting: true, until_wrong: false, only: None };
+        Entrant::named(model).unwrap().run(&scenario, &mut history, mode);
+        let died = |what: &Happened| matches!(what, Happened::Died(_));
+        assert!(history.events.iter().any(|event| died(&event.what)), "{model}: five nodes, four worker ids");
+        assert!(!history.mints.is_empty(), "{model}: four mint");
     }
 }
 

@@ -45,18 +45,42 @@ fn the_next_segment_is_loaded_at_a_fifth_and_no_caller_waits_for_it() {
     assert_eq!(hand.outcome(ask), Verdict::Minted(vec![12]));
 }
 
+/// tinyid 49976d3, DbSegmentIdServiceImpl.getNextSegmentId: one transaction around the query and the update.
 #[test]
-fn a_lost_reply_wastes_a_segment_and_repeats_none() {
+fn an_update_whose_reply_is_lost_is_rolled_back() {
     let mut hand = ByHand::new(TinyId::default(), 1);
     let ask = hand.ask(0, 1);
     let read = hand.serve();
     hand.arrive(read);
     hand.lose_replies = 1;
-    assert_eq!(
-        hand.outcome(ask),
-        Verdict::Refused("code 6: error query segmentId: no answer from the database".into()),
-    );
+    let error = "code 6: error query segmentId: no answer from the database";
+    assert_eq!(hand.outcome(ask), Verdict::Refused(error.into()));
+    assert_eq!(hand.minted(0), 2, "nothing was written");
+}
+
+#[test]
+fn a_commit_whose_reply_is_lost_wastes_a_segment_and_repeats_none() {
+    let mut hand = ByHand::new(TinyId::default(), 1);
+    let ask = hand.ask(0, 1);
+    for _ in 0..2 {
+        let done = hand.serve();
+        hand.arrive(done);
+    }
+    hand.lose_replies = 1;
+    let error = "code 6: error query segmentId: no answer from the database";
+    assert_eq!(hand.outcome(ask), Verdict::Refused(error.into()));
     assert_eq!(hand.minted(0), 12, "2 to 11 went with the reply");
+}
+
+#[test]
+fn of_two_that_update_one_row_at_once_one_reads_again() {
+    let mut hand = ByHand::new(TinyId::default(), 2);
+    let asks = [hand.ask(0, 1), hand.ask(1, 1)];
+    for _ in 0..4 {
+        let done = hand.serve();
+        hand.arrive(done);
+    }
+    assert_eq!(asks.map(|ask| hand.outcome(ask)), [Verdict::Minted(vec![2]), Verdict::Minted(vec![12])]);
 }
 
 #[test]
@@ -111,8 +135,10 @@ fn a_caller_that_overtakes_the_thread_leaves_the_segments_in_the_wrong_order() {
     assert_eq!(hand.batch(0, 1), [2]);
     let rest = hand.ask(0, 9);
     assert!(hand.is_answered(rest), "the thread's load is under way");
-    let read = hand.serve();
-    hand.arrive(read);
+    for _ in 0..2 {
+        let done = hand.serve();
+        hand.arrive(done);
+    }
     let thread = hand.serve();
     assert_eq!(hand.batch(0, 1), [22], "the caller's own load, after the thread's");
     hand.arrive(thread);
