@@ -878,11 +878,7 @@ fn status_of(
 fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<Trouble>, Option<NameState>) {
     let mut node = shared.node();
     let down = node.desk().down();
-<<<<<<< HEAD
-    let Some(tally) = node.tally(name) else { return (None, None) };
-=======
-    let Some(tally) = node.tallies.get(handle.name()) else { return (None, None) };
->>>>>>> h-small
+    let Some(tally) = node.tally(handle.name()) else { return (None, None) };
     let trouble = match tally.stopped() {
         Some(cause) => Some(Trouble::Stopped(cause.to_owned())),
         None => down.filter(|_| tally.waits()).map(|(since, cause)| Trouble::Unavailable { since, cause }),
