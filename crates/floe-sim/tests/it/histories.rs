@@ -62,7 +62,7 @@ fn every_class_alone_holds() {
 /// wait for the clock; in the others minters hold chunks.
 pub(crate) fn between_draw_and_hand_over(seed: u64) -> Scenario {
     let mut scenario = Scenario::new(seed, 5, 60, Class::CONTRACT, false);
-    scenario.fleet.few = seed / 4 % 2 == 0;
+    scenario.fleet.few = (seed / 4).is_multiple_of(2);
     let nodes = scenario.fleet.nodes;
     for (number, second) in (2..scenario.heal / SECOND - 2).step_by(4).enumerate() {
         // Twenty callers come here, and the era ends 4 ms later if nothing else ends it before.
