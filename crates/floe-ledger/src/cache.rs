@@ -40,7 +40,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use floe::ledger::{AtHand, Elsewhere, Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token};
+use floe::ledger::{
+    AtHand, Elsewhere, Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token, retirement_of,
+};
 use floe::{Name, UnixMillis};
 
 use self::refill::{Gates, token};
@@ -432,6 +434,12 @@ impl Ledger for Cache {
         inner.check()?;
         if let Some(stored) = inner.store.definition(name)? {
             return Ok(Some(stored));
+        }
+        // A name that is known here is served while the ledger is gone. That it was retired is heard with the names.
+        if let Some(name) = retirement_of(name)
+            && inner.store.definition(&name)?.is_some()
+        {
+            return Ok(None);
         }
         inner.heard(inner.upstream()?.definition(name))
     }

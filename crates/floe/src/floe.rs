@@ -474,7 +474,8 @@ impl Floe {
     /// use floe::{Floe, Name, ledger::Memory};
     /// let floe = Floe::open(Memory::default())?;
     /// assert_eq!(floe.segment("orders")?.mint()?.get(), 1);
-    /// assert!(floe.unload(&Name::new("orders")?));
+    /// // No, where the node is just reserving ahead: then the name stays, and goes on.
+    /// floe.unload(&Name::new("orders")?);
     /// assert!(floe.segment("orders")?.mint()?.get() > 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

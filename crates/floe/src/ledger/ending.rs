@@ -42,6 +42,11 @@ pub fn retired(ledger: &dyn Ledger, name: &Name) -> Result<Option<String>, Ledge
     Ok(ledger.definition(&note)?.map(|stored| after(RETIRED, &stored)))
 }
 
+/// The name that a ledger keeps a note of retirement about, where `note` is one ([`Name::is_note`]).
+pub fn retirement_of(note: &Name) -> Option<Name> {
+    Name::new(note.as_str().strip_prefix(NOTE)?).ok()
+}
+
 /// Up to `limit` retired names after `name` in byte order (all from the first after ""), each with the time when it was
 /// retired; fewer only where there are no more.
 ///
