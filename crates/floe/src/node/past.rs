@@ -1,12 +1,12 @@
 //! What a node remembers of names that it has unloaded: how far their marks were, so that a ledger that went back
 //! meanwhile is found out when they come back (I1).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 
 use crate::ledger::Key;
 
-/// How many names are remembered, the last that were unloaded: three megabytes.
+/// How many names are remembered, the last that were unloaded: five megabytes.
 const MOST: usize = 1 << 16;
 
 /// See the module. A name is known by 64 bits of a keyed hash: that one stands for another happens once in 10^14 names,
@@ -14,8 +14,12 @@ const MOST: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct Past {
     hash: RandomState,
-    marks: HashMap<u64, u64>,
-    order: VecDeque<u64>,
+    /// The mark of a name, and when it was noted.
+    marks: HashMap<u64, (u64, u64)>,
+    /// The names by when they were noted: each as often as in `marks`, so that one that comes and goes costs no other's
+    /// place, and is not forgotten for what was noted of it before.
+    order: BTreeMap<u64, u64>,
+    notes: u64,
 }
 
 impl Past {
@@ -24,10 +28,13 @@ impl Past {
             return;
         }
         let name = self.hash.hash_one(key);
-        self.marks.insert(name, mark);
-        self.order.push_back(name);
+        self.notes += 1;
+        if let Some((_, before)) = self.marks.insert(name, (mark, self.notes)) {
+            self.order.remove(&before);
+        }
+        self.order.insert(self.notes, name);
         while self.order.len() > MOST {
-            self.order.pop_front().map(|oldest| self.marks.remove(&oldest));
+            self.order.pop_first().map(|(_, oldest)| self.marks.remove(&oldest));
         }
     }
 
@@ -36,7 +43,9 @@ impl Past {
         if self.marks.is_empty() {
             return None;
         }
-        self.marks.remove(&self.hash.hash_one(key))
+        let (mark, noted) = self.marks.remove(&self.hash.hash_one(key))?;
+        self.order.remove(&noted);
+        Some(mark)
     }
 }
 
@@ -45,13 +54,31 @@ mod tests {
     use super::*;
     use crate::name::Name;
 
+    fn key(number: usize) -> Key {
+        Key::name(&Name::new(&number.to_string()).unwrap())
+    }
+
     #[test]
     fn the_names_that_were_unloaded_last_are_remembered_once() {
         let mut past = Past::default();
-        let key = |number: usize| Key::name(&Name::new(&number.to_string()).unwrap());
         (0..=MOST).for_each(|number| past.note(&key(number), 7));
         assert_eq!(past.take(&key(0)), None, "the oldest made room");
         assert_eq!((past.take(&key(1)), past.take(&key(1))), (Some(7), None));
-        assert_eq!((past.marks.len(), past.order.len()), (MOST - 1, MOST));
+        assert_eq!((past.marks.len(), past.order.len()), (MOST - 1, MOST - 1));
+    }
+
+    #[test]
+    fn a_name_that_comes_and_goes_makes_no_other_forgotten_nor_itself() {
+        let mut past = Past::default();
+        past.note(&key(0), 7);
+        for mark in 1..=(MOST as u64) + 1 {
+            past.note(&key(1), mark);
+            assert_eq!(past.take(&key(1)), Some(mark));
+        }
+        assert_eq!(past.take(&key(0)), Some(7), "one other was unloaded since");
+        past.note(&key(1), 8);
+        past.note(&key(1), 9);
+        (2..=MOST).for_each(|number| past.note(&key(number), 7));
+        assert_eq!((past.take(&key(1)), past.marks.len(), past.order.len()), (Some(9), MOST - 1, MOST - 1));
     }
 }

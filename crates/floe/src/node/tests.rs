@@ -28,6 +28,7 @@ mod horizon;
 mod ledger_clock;
 mod numbers;
 mod slots;
+mod unloading;
 mod windows;
 
 /// Where every test's clock begins: 2026-03-01T12:00:00Z.

@@ -1,7 +1,7 @@
 //! Names that are unloaded and come back.
 
 use floe::ledger::{Ledger, Memory};
-use floe::{DefineError, Definition, Floe, MintError, Name, Taste};
+use floe::{DefineError, Definition, Floe, Kinds, Layout, MintError, Name, Properties, Registered, Taste};
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -98,4 +98,24 @@ fn a_retired_name_is_closed_to_every_kind_of_call_and_keeps_its_mark() {
         assert!(matches!(refused, Err(DefineError::Retired { .. })), "{text}: {refused:?}");
     }
     assert!(matches!(floe.snowflake("flakes", floe::Layout::TWITTER), Err(DefineError::Retired { .. })));
+}
+
+#[test]
+fn a_generator_whose_ids_are_unique_in_itself_alone_stays() {
+    let kinds = Kinds::new().with("mine", |_, _| Ok(floe::kind::UlidGenerator::new()));
+    let floe = Floe::builder().kinds(kinds).open(Memory::default()).unwrap();
+    let own = Definition::Snowflake { layout: Layout::TWITTER, own: true };
+    let formed: Definition = format!("{own} form base62").parse().unwrap();
+    let mine = Definition::Registered(Registered::new("mine", Properties::default()).unwrap());
+    for (at, definition) in [own, formed, mine].iter().enumerate() {
+        let name = name(&format!("own-{at}"));
+        let handle = floe.define(&name, definition, &Taste::default()).unwrap();
+        handle.mint_many(1).unwrap();
+        assert!(!floe.unload(&name), "another of {definition} would mint beside the one that is still held");
+    }
+    let shared = floe.snowflake("shared", Layout::TWITTER).unwrap();
+    assert!(floe.unload(&name("shared")), "the names of a layout share one generator, which stays");
+    let again = floe.snowflake("shared", Layout::TWITTER).unwrap();
+    let ids: Vec<_> = (0..100).flat_map(|_| [shared.mint().unwrap(), again.mint().unwrap()]).collect();
+    assert!(ids.is_sorted_by(|before, after| before < after));
 }

@@ -149,3 +149,25 @@ fn what_was_stopped_stays_stopped_whatever_is_said_later() {
         assert_eq!(line.check(), Err(MintError::Stopped("floe was closed".to_owned())));
     }
 }
+
+#[test]
+fn what_was_stopped_gives_nothing_back() {
+    for whole_node in [false, true] {
+        let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN), WINDOW, true);
+        let stream = rig.snowflake(&Layout::TWITTER, Workers::one(10, 3).unwrap());
+        rig.mint_in(&stream);
+        if whole_node {
+            let numbers = rig.segment("tickets", STEPS);
+            rig.numbers_after_settling(&numbers, 1);
+            rig.node.stop("not fit for use");
+        } else {
+            rig.hands.pass(WINDOW * 3 / 4);
+            let (id, request) = rig.reserve();
+            let (start, end) = (request.floor, request.floor + request.count);
+            rig.answer(id, Ok(Reply::Got { start, end, previous_mark: 0 }));
+        }
+        assert!(matches!(rig.mint(&stream), Mint::Empty(Some(MintError::Stopped(_)))));
+        rig.node.close(&rig.clock);
+        assert_eq!(give_backs(&mut rig), [], "what was minted in it is not known any more");
+    }
+}

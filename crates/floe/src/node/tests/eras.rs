@@ -155,3 +155,23 @@ fn a_name_that_is_bound_in_a_later_era_mints_in_the_window_of_that_era() {
     let second = rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap());
     assert!(matches!(rig.mint(&second), Mint::Got { .. }), "the window is there");
 }
+
+#[test]
+fn a_mark_one_millisecond_below_the_end_of_a_renewal_stops_the_slot() {
+    let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, true);
+    let stream = rig.snowflake(&Layout::TWITTER, Workers::one(10, 3).unwrap());
+    rig.mint_in(&stream);
+    let first = first_end(&rig);
+    rig.hands.pass(first - rig.now() - WINDOW / 4);
+    rig.settle();
+    let renewed = first_end(&rig);
+    assert!(renewed > first);
+    rig.clock.invalidate();
+    rig.hands.pass(3 * WINDOW);
+    rig.mint(&stream);
+    let (id, request) = rig.reserve();
+    let (start, end) = (request.floor, request.floor + request.count);
+    rig.answer(id, Ok(Reply::Got { start, end, previous_mark: renewed - 1 }));
+    let minted = rig.mint(&stream);
+    assert!(matches!(minted, Mint::Empty(Some(MintError::Stopped(_)))), "{minted:?}");
+}

@@ -1,0 +1,95 @@
+//! Names that are unloaded and come back: how far their mark may have gone back meanwhile (I1), and who stays.
+
+use super::*;
+
+#[test]
+fn a_mark_one_number_below_where_a_segment_was_unloaded_stops_it() {
+    for (minted, back) in [(1, 0), (1, 1), (3, 0), (3, 1)] {
+        for (new_era, idle_again) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut rig = Rig::new(&Memory::default(), 1);
+            let numbers = rig.segment("tickets", STEPS);
+            assert_eq!(rig.numbers_after_settling(&numbers, minted), 0);
+            let mut held_to = minted;
+            if new_era {
+                // The tail may be a copy's to mint, and stays.
+                rig.clock.invalidate();
+                held_to = 2 * STEPS.min;
+            }
+            assert!(rig.node.unload_refill(&numbers.line, &rig.clock));
+            if idle_again {
+                let unused = rig.segment("tickets", STEPS);
+                assert!(rig.node.unload_refill(&unused.line, &rig.clock));
+            }
+            rig.settle();
+            assert_eq!(rig.mark(&Key::name(&Name::new("tickets").unwrap())), held_to);
+            let numbers = rig.segment("tickets", STEPS);
+            assert_eq!(rig.number(&numbers, 1), Err(None));
+            let (id, request) = rig.reserve();
+            let previous_mark = held_to - back;
+            let start = previous_mark.max(request.floor);
+            rig.answer(id, Ok(Reply::Got { start, end: start + request.count, previous_mark }));
+            let next = rig.number(&numbers, 1);
+            if back == 0 {
+                assert_eq!(next, Ok(held_to));
+            } else {
+                let Err(Some(MintError::Stopped(text))) = next else {
+                    panic!("{next:?} after {minted}, new era: {new_era}, idle again: {idle_again}")
+                };
+                assert!(text.contains("went backwards"), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mark_one_number_below_where_a_counter_was_unloaded_stops_it() {
+    for (minted, back) in [(1, 0), (1, 1), (5, 0), (5, 1)] {
+        let mut rig = Rig::new(&Memory::default(), 1);
+        let name = rig.tally("count", None);
+        rig.enqueue(&name, minted);
+        rig.settle();
+        assert!(rig.node.unload_tally(&name));
+        // It comes back, and nobody uses it.
+        rig.tally("count", None);
+        assert!(rig.node.unload_tally(&name));
+        rig.tally("count", None);
+        let ticket = rig.enqueue(&name, 1);
+        let (id, _) = rig.reserve();
+        let mark = minted - back;
+        rig.answer(id, Ok(Reply::Got { start: mark, end: mark + 1, previous_mark: mark }));
+        match ticket.answered() {
+            Some(Ok(position)) => assert_eq!((position, back), (minted, 0)),
+            Some(Err(MintError::Stopped(text))) => assert!(back == 1 && text.contains("went backwards")),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_name_whose_answer_is_awaited_stays() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let (numbers, name) = (rig.segment("tickets", STEPS), rig.tally("count", None));
+    assert_eq!(rig.number(&numbers, 1), Err(None));
+    let ticket = rig.enqueue(&name, 1);
+    rig.step();
+    assert!(!rig.node.unload_refill(&numbers.line, &rig.clock));
+    assert!(!rig.node.unload_tally(&name));
+    rig.settle();
+    assert_eq!((rig.number(&numbers, 1), ticket.answered()), (Ok(0), Some(Ok(0))));
+    assert!(rig.node.unload_refill(&numbers.line, &rig.clock));
+    assert!(rig.node.unload_tally(&name));
+}
+
+#[test]
+fn a_segment_that_comes_back_takes_no_other_ones_place() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let (first, second) = (rig.segment("first", STEPS), rig.segment("second", STEPS));
+    assert!(rig.node.unload_refill(&first.line, &rig.clock));
+    let (first, third) = (rig.segment("first", STEPS), rig.segment("third", STEPS));
+    for numbers in [&first, &second, &third] {
+        assert_eq!(rig.numbers_after_settling(numbers, 1), 0);
+    }
+    assert!(rig.node.unload_refill(&first.line, &rig.clock));
+    assert!(matches!(rig.number(&first, 1), Err(Some(MintError::Stopped(_)))));
+    assert_eq!((rig.number(&second, 1), rig.number(&third, 1)), (Ok(1), Ok(1)));
+}
