@@ -84,7 +84,7 @@ fn a_retired_name_is_closed_to_every_kind_of_call_and_keeps_its_mark() {
     for at in 0..KINDS.len() {
         next(&floe, at).unwrap();
     }
-    floe.snowflake("flakes", floe::Layout::TWITTER).unwrap().mint().unwrap();
+    floe.snowflake("flakes", Layout::TWITTER).unwrap().mint().unwrap();
     let marks = ledger.list("n/", "", 100).unwrap();
     let all = (0..KINDS.len()).map(|at| name(&format!("name-{at}"))).chain([name("flakes")]);
     for name in all {
@@ -97,7 +97,7 @@ fn a_retired_name_is_closed_to_every_kind_of_call_and_keeps_its_mark() {
         let refused = floe.define(&name(&format!("name-{at}")), &text.parse().unwrap(), &Taste::default());
         assert!(matches!(refused, Err(DefineError::Retired { .. })), "{text}: {refused:?}");
     }
-    assert!(matches!(floe.snowflake("flakes", floe::Layout::TWITTER), Err(DefineError::Retired { .. })));
+    assert!(matches!(floe.snowflake("flakes", Layout::TWITTER), Err(DefineError::Retired { .. })));
 }
 
 #[test]
