@@ -5,7 +5,7 @@
 //! within two days of the day that its text ends with, the ledger gets a note of its last day. A name that came into being
 //! on another day is no such name, nor is one that a configuration lists.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use floe::{DefineError, Definition, Kind, Name};
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 
-use super::{Known, OpenName, Service};
+use super::{OpenName, Service};
 use crate::status::{Refusal, Status};
 
 /// How soon a server learns that a name was retired elsewhere.
@@ -73,21 +73,20 @@ impl Service {
         ledger::last_day_of(note, text).is_some_and(|day| self.is_past(day))
     }
 
-    /// The names that were retired and begin so.
+    /// The names that were retired and begin so, each with the time.
     ///
     /// # Errors
     /// As of the ledger.
-    pub(super) fn retired_names(&self, beginning: &str) -> Result<HashSet<String>, LedgerError> {
-        let mut retired = HashSet::new();
+    pub(super) fn retired_names(&self, beginning: &str) -> Result<HashMap<String, String>, LedgerError> {
+        let mut retired = HashMap::new();
         let mut after = beginning.to_owned();
         loop {
             let page = ledger::all_retired(self.floe.ledger(), &after, PAGE)?;
             let is_full = page.len() == PAGE;
-            let names = page.into_iter().map(|(name, _)| name);
             let before = retired.len();
-            for name in names.take_while(|name| name.starts_with(beginning)) {
+            for (name, since) in page.into_iter().take_while(|(name, _)| name.starts_with(beginning)) {
                 after.clone_from(&name);
-                retired.insert(name);
+                retired.insert(name, since);
             }
             if !is_full || retired.len() == before {
                 return Ok(retired);
@@ -106,25 +105,14 @@ impl Service {
     }
 
     fn end_names_once(&self) -> Result<(), LedgerError> {
-        let mut after = String::new();
-        loop {
-            let page = ledger::all_retired(self.floe.ledger(), &after, PAGE);
-            let page = page.inspect_err(|error| self.floe.heed(error))?;
-            for (name, since) in &page {
-                if let Some(Known::Open(open)) = self.find(name) {
-                    let name = open.handle.name().clone();
-                    let retired = DefineError::Retired { name, since: since.clone() };
-                    self.end(&open, Refusal::new(Status::Exhausted, retired.to_string()));
-                }
-            }
-            match page.into_iter().next_back() {
-                Some((last, _)) => after = last,
-                None => break,
-            }
-        }
+        let retired = self.retired_names("").inspect_err(|error| self.floe.heed(error))?;
         for open in self.names_open_here() {
-            if let Some(day) = open.last_day.filter(|day| self.is_past(*day)) {
-                self.end(&open, over(open.handle.name(), day));
+            let name = open.handle.name();
+            if let Some(since) = retired.get(name.as_str()) {
+                let retired = DefineError::Retired { name: name.clone(), since: since.clone() };
+                self.end(&open, Refusal::new(Status::Exhausted, retired.to_string()));
+            } else if let Some(day) = open.last_day.filter(|day| self.is_past(*day)) {
+                self.end(&open, over(name, day));
             }
         }
         Ok(())

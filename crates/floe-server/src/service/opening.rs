@@ -259,7 +259,7 @@ impl Service {
             let page = ledger.names(&after, 1000).map_err(unreadable)?;
             for (name, text) in page.iter().take_while(|(name, _)| name.starts_with(beginning)) {
                 if !Name::is_note(name) {
-                    count += usize::from(!ended.remove(name.as_str()));
+                    count += usize::from(ended.remove(name.as_str()).is_none());
                 } else if self.is_past_note(name, text) {
                     count -= 1;
                 }
