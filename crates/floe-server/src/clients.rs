@@ -4,7 +4,7 @@
 //! what has been answered and is not read yet, and what a connection costs by itself. A connection is a [`Client`]; it asks
 //! for [`Held`] bytes before it takes them. If the bound is reached, the server closes the connection whose oldest part has
 //! waited longest for its client, and then the next one, until there is room. A request that finds none is refused as busy.
-//! Five eighths of the bound are handed out, since what the process takes of the system is more than what is held.
+//! Half of the bound is handed out, since what the process takes of the system is more than what is held.
 //! An answer that fits no other way (a few connections at a time are at work) is [forced](Held::force), and counted.
 //!
 //! **Places.** `limits.connections` bounds all connections, `limits.connections_per_address` those of one address, and
@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::config::Limits;
 use crate::metrics::Metrics;
+use crate::session::READ;
 use crate::status::{Refusal, Status};
 
 tokio::task_local! {
@@ -33,9 +34,10 @@ tokio::task_local! {
 /// What every connection costs, in bytes: its task, its timers and its small buffers.
 const CONNECTION: usize = 4 << 10;
 
-/// How much of `limits.memory` is handed out. Allocators keep the rest beside it, between what is held and for what comes next.
+/// How much of `limits.memory` is handed out. Allocators keep the rest beside it, between what is held and for what comes next:
+/// under `scripts/attack` they keep up to half as much again.
 pub(crate) const fn handed_out(memory: usize) -> usize {
-    memory / 8 * 5
+    memory / 2
 }
 
 /// How much a request for memory may be to have the last eighth of `limits.memory` too: what is large does not shut out what
@@ -54,10 +56,14 @@ const WAIT: Duration = Duration::from_secs(2);
 /// How long it waits where no connection is in sight that could be closed.
 const WAIT_IN_VAIN: Duration = Duration::from_millis(50);
 
-/// How many requests of one connection, and how many of all, wait for memory at once: each takes some itself. Others are
-/// refused without a wait.
+/// How many requests of one connection wait for memory at once. Others are refused without a wait.
 const MOST_WAITING: usize = 4;
-const MOST_WAITING_OF_ALL: usize = 4_096;
+
+/// How many requests of all connections do. What each has read already is not counted yet, so together that is at most a
+/// sixteenth of `limits.memory`.
+const fn most_waiting_of_all(memory: usize) -> usize {
+    memory / 16 / READ
+}
 
 /// How often connections are closed to make room for others.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -75,6 +81,7 @@ pub(crate) struct Clients {
     per_address: usize,
     per_token: usize,
     memory: usize,
+    most_waiting: usize,
     /// The bytes that are held.
     used: AtomicUsize,
     /// How many wait for bytes, and what tells them that some are free.
@@ -165,6 +172,7 @@ impl Clients {
             per_address: share(limits.connections_per_address),
             per_token: share(limits.connections_per_token),
             memory: handed_out(limits.memory),
+            most_waiting: most_waiting_of_all(limits.memory),
             used: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             freed: Notify::new(),
@@ -451,7 +459,7 @@ impl Client {
         let others = self.waiting.fetch_add(1, Ordering::AcqRel);
         let all = clients.waiting.fetch_add(1, Ordering::AcqRel);
         let _waiting = Waiting(self);
-        if others >= MOST_WAITING || all >= MOST_WAITING_OF_ALL {
+        if others >= MOST_WAITING || all >= clients.most_waiting {
             clients.make_room(bytes, self);
             return Err(full);
         }

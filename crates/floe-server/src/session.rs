@@ -36,7 +36,7 @@ use crate::status::Refusal;
 pub(crate) const FULL: usize = 64 << 10;
 
 /// How much is read at once.
-const READ: usize = 16 << 10;
+pub(crate) const READ: usize = 16 << 10;
 
 /// How large a connection's buffers stay: most connections wait most of the time, and there may be many.
 pub(crate) const KEPT: usize = 4 << 10;
