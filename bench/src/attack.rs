@@ -1,10 +1,9 @@
-//! Hostile clients: what a server holds while thousands of connections ask and do not read, send and do not end, or only
+//! Hostile clients, also within TLS: what a server holds while thousands of connections ask and do not read, send and do not end, or only
 //! stay, and what honest clients get meanwhile.
 //!
 //! Each attack has a server of its own. Its memory may grow by `limits.memory` and no more, and each honest client has to be
 //! answered all the time: over HTTP by hyper and without it, over Redis' protocol, memcached's and Thrift.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +11,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use floe_testbed::{Certificates, Home};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::Result;
 use crate::load::{Connection, Wire};
@@ -72,6 +76,8 @@ struct Attack {
     /// From how many addresses they come: 127.0.1.1 and on. Honest clients come from 127.0.0.1.
     addresses: usize,
     mysql: bool,
+    /// Whether they say it within TLS.
+    tls: bool,
     /// What each says.
     says: Vec<u8>,
     /// What each says every now and then, to find out whether it was closed.
@@ -102,6 +108,7 @@ fn attacks() -> Vec<Attack> {
         connections,
         addresses,
         mysql: false,
+        tls: false,
         says,
         beat,
         names: false,
@@ -136,6 +143,12 @@ fn attacks() -> Vec<Attack> {
         attack("Redis: requests without an end", 6_000, 16, half_a_command(), b"y"),
         attack("Redis: MULTI without EXEC", 6_000, 16, multi(), b"\r\n"),
         attack("memcached: pipelines, unread", 6_000, 16, b"get tickets\r\n".repeat(5_000), b""),
+        attack("TLS: hellos without an end", 6_000, 16, half_a_hello(), b"y"),
+        Attack {
+            tls: true,
+            ..attack("TLS: Redis: MINT, unread", 3_000, 16, b"MINT tickets 100000\r\n".repeat(50), b"")
+        },
+        Attack { tls: true, ..attack("TLS: idle", 3_000, 16, Vec::new(), b"") },
         attack("idle, 10,000 of one address", 10_000, 1, Vec::new(), b""),
         attack("idle, 10,000 of 16 addresses", 10_000, 16, Vec::new(), b""),
     ]
@@ -200,18 +213,29 @@ fn half_a_command() -> Vec<u8> {
     format!("*3\r\n$4\r\nMINT\r\n$81000\r\n{}", "y".repeat(76_000)).into_bytes()
 }
 
+/// The first 15 of the 16 KiB that a record of TLS may have.
+fn half_a_hello() -> Vec<u8> {
+    let mut says = b"\x16\x03\x01\x40\0\x01\0\x3f\xfc\x03\x03".to_vec();
+    says.resize(15 << 10, b'y');
+    says
+}
+
 fn multi() -> Vec<u8> {
     let name = "y".repeat(120);
     format!("MULTI\r\n{}", format!("MINT {name} 1\r\n").repeat(550)).into_bytes()
 }
 
 fn run(binary: &Path, attack: &Attack) -> Result<bool> {
-    let dir = tempfile::tempdir()?;
-    let config = dir.path().join("floe.toml");
+    let home = Home::new("attack");
+    let certificates = Certificates::for_host("127.0.0.1", &home);
+    let client = attack.tls.then(|| connector(&certificates)).transpose()?;
     let free = || std::io::Result::Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port());
     let (port, mysql) = (free()?, free()?);
-    fs::write(&config, format!("mysql = '127.0.0.1:{mysql}'\n{CONFIG}"))?;
-    let arguments = ["--config".as_ref(), config.as_os_str(), "--data-dir".as_ref(), dir.path().as_os_str()];
+    let (certificate, key) = (certificates.server.display(), certificates.key.display());
+    let tls = format!("tls = {{ certificate = '{certificate}', key = '{key}' }}");
+    let config = home.write("floe.toml", &format!("mysql = '127.0.0.1:{mysql}'\n{tls}\n{CONFIG}"));
+    let data = home.path().join("data");
+    let arguments = ["--config".as_ref(), config.as_os_str(), "--data-dir".as_ref(), data.as_os_str()];
     let server = Server::start(binary, port, &arguments)?;
     if attack.names {
         make_names(port)?;
@@ -227,7 +251,7 @@ fn run(binary: &Path, attack: &Attack) -> Result<bool> {
         let last = u8::try_from(1 + number % attack.addresses)?;
         let from = SocketAddr::from(([127, 0, 1, last], 0));
         let (says, beat): (Arc<[u8]>, _) = (attack.says.as_slice().into(), attack.beat);
-        runtime.spawn(hostile(from, target, says, beat));
+        runtime.spawn(hostile(from, target, client.clone(), says, beat));
     }
     let end = now() + LASTS;
     let mut peak = before;
@@ -281,7 +305,13 @@ fn make_names(port: u16) -> Result<()> {
 }
 
 /// A client that connects, says what it says, reads nothing, and comes again when it was closed.
-async fn hostile(from: SocketAddr, target: SocketAddr, says: Arc<[u8]>, beat: &'static [u8]) {
+async fn hostile(
+    from: SocketAddr,
+    target: SocketAddr,
+    tls: Option<TlsConnector>,
+    says: Arc<[u8]>,
+    beat: &'static [u8],
+) {
     let connect = async || -> std::io::Result<TcpStream> {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(4 << 10)?;
@@ -291,7 +321,13 @@ async fn hostile(from: SocketAddr, target: SocketAddr, says: Arc<[u8]>, beat: &'
     loop {
         if let Ok(Ok(mut stream)) = timeout(Duration::from_secs(5), connect()).await {
             // A server that takes no more of it has had enough of it.
-            let said = timeout(Duration::from_secs(3), stream.write_all(&says)).await;
+            let speak = async {
+                let Some(tls) = &tls else { return stream.write_all(&says).await };
+                let mut within = tls.connect(localhost(), &mut stream).await?;
+                within.write_all(&says).await?;
+                within.flush().await
+            };
+            let said = timeout(Duration::from_secs(3), speak).await;
             if !matches!(said, Ok(Err(_))) {
                 sleep(BEAT).await;
                 while !is_closed(&stream, beat) {
@@ -301,6 +337,18 @@ async fn hostile(from: SocketAddr, target: SocketAddr, says: Arc<[u8]>, beat: &'
         }
         sleep(BEAT / 5).await;
     }
+}
+
+/// What trusts the server's certificate.
+fn connector(certificates: &Certificates) -> Result<TlsConnector> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(&certificates.signer)?)?;
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn localhost() -> ServerName<'static> {
+    ServerName::IpAddress(Ipv4Addr::LOCALHOST.into())
 }
 
 /// Whether the server has closed a connection, without reading what it sent.

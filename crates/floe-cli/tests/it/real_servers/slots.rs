@@ -90,7 +90,10 @@ fn forty_nodes_on_thirty_two_slots(rig: Rig) {
     unique("orders", ids);
 }
 
-/// The default window, 30 s on a shared ledger, and no life that waits for an earlier one.
+/// The default window on a shared ledger.
+const WINDOW: Duration = Duration::from_secs(30);
+
+/// No life waits for an earlier one: that would take it a window.
 fn two_hundred_lives_never_wait(rig: Rig) {
     let dir = tempfile::tempdir().unwrap();
     let config = configuration(dir.path(), &rig, "", "layout = \"twitter\"");
@@ -106,7 +109,7 @@ fn two_hundred_lives_never_wait(rig: Rig) {
     }
     unique("orders", ids);
     println!("the slowest first answer took {slowest:?}");
-    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    assert!(slowest < WINDOW / 2, "{slowest:?}");
     let said = run(floe(["slots", "--config"]).arg(&config));
     assert!(said.lines().len() > 100, "a slot for each of most lives: {said:#?}");
 }
@@ -120,7 +123,7 @@ fn two_nodes_with_one_worker_id(rig: Rig) {
     let begun = now();
     let (status, body) = ask(&second).expect("an answer");
     assert_eq!(status, 507, "{body}");
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "no window passed: {:?}", begun.elapsed());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     for words in ["worker 7 is held until", "another node", host.trim(), &format!("pid={}", first.pid())] {
         assert!(body.contains(words), "{words} is not in {body}");
