@@ -10,7 +10,7 @@ fn clients(limits: Limits) -> Arc<Clients> {
 }
 
 /// `limits.memory` of which 1 MiB is handed out.
-const MEMORY: usize = (1 << 23) / 5;
+const MEMORY: usize = 2 << 20;
 
 /// As if what is held for a connection had waited since then.
 fn waits_since(place: &Place, since: u64) {
