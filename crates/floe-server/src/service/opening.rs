@@ -254,14 +254,20 @@ impl Service {
         let unreadable = |error| self.unreadable(&error);
         let mut ended = self.retired_names(beginning).map_err(unreadable)?;
         let mut count = 0;
+        // The last name that was counted: a note of its end comes right after it.
+        let mut counted: Option<String> = None;
         let mut after = beginning.to_owned();
         while count < enough {
             let page = ledger.names(&after, 1000).map_err(unreadable)?;
             for (name, text) in page.iter().take_while(|(name, _)| name.starts_with(beginning)) {
                 if !Name::is_note(name) {
-                    count += usize::from(ended.remove(name.as_str()).is_none());
+                    counted = ended.remove(name.as_str()).is_none().then(|| name.clone());
+                    count += usize::from(counted.is_some());
                 } else if self.is_past_note(name, text) {
-                    count -= 1;
+                    let is_of =
+                        |counted: &String| name.strip_prefix(counted.as_str()).is_some_and(Name::is_note);
+                    // A name that was also retired was not counted.
+                    count -= usize::from(counted.take_if(|counted| is_of(counted)).is_some());
                 }
             }
             match page.into_iter().next_back() {

@@ -110,4 +110,42 @@ async fn names_that_have_ended_make_room_within_a_tokens_bound() {
     assert_eq!((status("a2").await, status("a3").await), (200, 507));
     ledger::end_on(&beside, &name("b:20200101"), jiff::civil::date(2020, 1, 31)).unwrap();
     assert_eq!((status("a3").await, status("a4").await), (200, 507));
+    // What has ended twice makes room once.
+    ledger::retire(&beside, &name("b:20200101"), UnixMillis::new(1)).unwrap();
+    assert_eq!(status("a4").await, 507);
+    ledger::retire(&beside, &name("b2"), UnixMillis::new(1)).unwrap();
+    assert_eq!((status("a4").await, status("a5").await), (200, 507));
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_alone_that_has_ended_twice_is_counted_as_none() {
+    let directory = directory();
+    let token = floe_server::NewToken::random("shop", "b*").unwrap();
+    let text = format!("{PATTERN}{}", token.toml().replace("[[token]]", "[[token]]\nmax_names = 1"));
+    let server = Server::start(file(&text), directory.clone()).await;
+    let bearer = format!("Bearer {}", token.secret());
+    let status = async |name: &str| server.with(&format!("/v1/mint/{name}"), &bearer).await.status().as_u16();
+    assert_eq!(status("b:20200101").await, 200);
+    let beside = ledger(&directory);
+    ledger::retire(&beside, &name("b:20200101"), UnixMillis::new(1)).unwrap();
+    ledger::end_on(&beside, &name("b:20200101"), jiff::civil::date(2020, 1, 31)).unwrap();
+    assert_eq!((status("b2").await, status("b3").await), (200, 507));
+    server.stop().await.unwrap();
+}
+
+/// A name of today that an earlier floe made has no note of its last day, and gets none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_was_there_before_has_no_end() {
+    let directory = directory();
+    let today = Zoned::now().in_tz("UTC").unwrap().date();
+    let text = format!("order-{today}");
+    let beside = Arc::new(ledger(&directory));
+    let floe = floe::Floe::open(Arc::clone(&beside)).unwrap();
+    floe.counter(&text).unwrap().mint().unwrap();
+    floe.close();
+    let server = Server::start(file(PATTERN), directory.clone()).await;
+    assert_eq!(server.mint(&text, 1).await, ["2"]);
+    server.stop().await.unwrap();
+    assert_eq!(ledger::ends_on(&*beside, &name(&text)).unwrap(), None);
 }
