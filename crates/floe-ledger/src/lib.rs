@@ -44,6 +44,7 @@ pub mod postgres;
 pub mod redis;
 #[cfg(feature = "remote")]
 mod remote;
+mod schemes;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(feature = "zookeeper")]
@@ -64,6 +65,8 @@ pub use postgres::Postgres;
 #[cfg(feature = "redis")]
 pub use self::redis::Redis;
 
+pub use schemes::{check_url, is_scheme, schemes};
+
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, open_dir};
 #[cfg(feature = "zookeeper")]
@@ -71,56 +74,6 @@ pub use zookeeper::Zookeeper;
 
 /// The realm of those who name none.
 pub const DEFAULT_REALM: &str = "default";
-
-/// How the URLs begin that this build opens.
-pub const SCHEMES: &[&str] = &[
-    "memory:",
-    #[cfg(feature = "sqlite")]
-    "sqlite:PATH",
-    #[cfg(feature = "mysql")]
-    "mysql://…",
-    #[cfg(feature = "mysql")]
-    "mariadb://…",
-    #[cfg(feature = "postgres")]
-    "postgres://…",
-    #[cfg(feature = "postgres")]
-    "postgresql://…",
-    #[cfg(feature = "redis")]
-    "redis://…",
-    #[cfg(feature = "redis")]
-    "rediss://…",
-    #[cfg(feature = "etcd")]
-    "etcd://…",
-    #[cfg(feature = "zookeeper")]
-    "zookeeper://…",
-];
-
-/// Whether a URL of this scheme can be opened by this build.
-pub fn is_scheme(scheme: &str) -> bool {
-    SCHEMES.iter().any(|url| url.split_once(':').is_some_and(|(known, _)| known == scheme))
-}
-
-/// Schemes of ledgers that floe is to have, and that this version or build has not.
-const NOT_HERE: &[&str] = &[
-    #[cfg(not(feature = "sqlite"))]
-    "sqlite",
-    #[cfg(not(feature = "postgres"))]
-    "postgres",
-    #[cfg(not(feature = "postgres"))]
-    "postgresql",
-    #[cfg(not(feature = "mysql"))]
-    "mysql",
-    #[cfg(not(feature = "mysql"))]
-    "mariadb",
-    #[cfg(not(feature = "redis"))]
-    "redis",
-    #[cfg(not(feature = "redis"))]
-    "rediss",
-    #[cfg(not(feature = "etcd"))]
-    "etcd",
-    #[cfg(not(feature = "zookeeper"))]
-    "zookeeper",
-];
 
 /// Why a ledger could not be opened.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -160,45 +113,6 @@ pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
 /// [`OpenError`]; it names the realms that there are.
 pub fn open_existing(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
     Opening::of(realm).to_look().open(url)
-}
-
-/// Whether `url` can be opened as far as it tells by itself: its scheme, its parts and its options, and the files and
-/// variables with passwords that it names. Nobody is connected to.
-///
-/// # Errors
-/// `Asked`, as [`open`] would say it.
-pub fn check_url(url: &str) -> Result<(), OpenError> {
-    let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
-    match scheme {
-        "memory" if rest.is_empty() => Ok(()),
-        "memory" => Err(OpenError::Asked(format!("`{url}`: memory: takes no path; write `memory:`"))),
-        #[cfg(feature = "sqlite")]
-        "sqlite" => sqlite::check_url(rest),
-        #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => mysql::check_url(url),
-        #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => postgres::check_url(url),
-        #[cfg(feature = "redis")]
-        "redis" | "rediss" => redis::check_url(url),
-        #[cfg(feature = "etcd")]
-        "etcd" => etcd::check_url(url),
-        #[cfg(feature = "zookeeper")]
-        "zookeeper" => zookeeper::check_url(url),
-        _ => Err(unknown(url)),
-    }
-}
-
-/// Why a URL of this scheme is not opened.
-fn unknown(url: &str) -> OpenError {
-    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
-    OpenError::Asked(match NOT_HERE.contains(&scheme) {
-        true => format!("this build of floe has no ledger on {scheme}: use one of {}", SCHEMES.join(", ")),
-        false => format!(
-            "`{}` is not the URL of a ledger: use one of {} (a file is written sqlite:PATH)",
-            without_credentials(url),
-            SCHEMES.join(", ")
-        ),
-    })
 }
 
 /// The file behind the URL of an embedded ledger, for those who want to know whether it is there before they open

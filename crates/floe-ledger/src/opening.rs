@@ -1,10 +1,8 @@
 //! What may be made while a ledger is opened, and what has to be found there.
 
-use std::path::Path;
+use floe::ledger::LedgerError;
 
-use floe::ledger::{Ledger, LedgerError, Memory};
-
-use crate::{DEFAULT_REALM, OpenError, check_url, realm_name, unknown};
+use crate::DEFAULT_REALM;
 
 /// How a ledger is opened: its realm, whether what is missing is made, and which realm it has to be.
 ///
@@ -79,50 +77,7 @@ impl Opening {
         &self.realm
     }
 
-    /// Opens the ledger at a URL, as [`open`](crate::open) does.
-    ///
-    /// # Errors
-    /// [`OpenError`]. `Unfit` where something is missing that is not to be made, or the realm is not the pinned one.
-    pub fn open(&self, url: &str) -> Result<Box<dyn Ledger>, OpenError> {
-        let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
-        match scheme {
-            "memory" => {
-                check_url(url)?;
-                realm_name(&self.realm)?;
-                if self.missing == Missing::Refuse || self.pinned.is_some() {
-                    return Err(OpenError::Asked(
-                        "`memory:` is a fresh ledger at every start, so it is never there already: leave create = false, \
-                         --existing and realm_id out, or name a ledger that lasts"
-                            .to_owned(),
-                    ));
-                }
-                Ok(Box::new(Memory::default()))
-            }
-            #[cfg(feature = "sqlite")]
-            "sqlite" => crate::sqlite::open_url(rest, self),
-            #[cfg(feature = "mysql")]
-            "mysql" | "mariadb" => crate::mysql::open_url(url, self),
-            #[cfg(feature = "postgres")]
-            "postgres" | "postgresql" => crate::postgres::open_url(url, self),
-            #[cfg(feature = "redis")]
-            "redis" | "rediss" => crate::redis::open_url(url, self),
-            #[cfg(feature = "etcd")]
-            "etcd" => crate::etcd::open_url(url, self),
-            #[cfg(feature = "zookeeper")]
-            "zookeeper" => crate::zookeeper::open_url(url, self),
-            _ => Err(unknown(url)),
-        }
-    }
-
-    /// Opens the embedded ledger of a data directory, as [`open_dir`](crate::open_dir) does.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    #[cfg(feature = "sqlite")]
-    pub fn open_dir(&self, dir: impl AsRef<Path>) -> Result<Box<dyn Ledger>, OpenError> {
-        Ok(Box::new(crate::Sqlite::builder().opening(self).in_dir(dir)?))
-    }
-
+    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn may_make(&self) -> bool {
         self.missing == Missing::Make && self.pinned.is_none()
     }

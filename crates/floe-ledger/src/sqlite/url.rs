@@ -1,4 +1,4 @@
-//! What follows `sqlite:` in a URL.
+//! URLs: `sqlite:PATH[?key=value[&key=value…]]`.
 
 use std::time::Duration;
 
@@ -7,18 +7,19 @@ use floe::ledger::Ledger;
 use super::{Builder, Sqlite};
 use crate::{OpenError, Opening};
 
-/// Opens `PATH[?key=value[&key=value…]]`.
-pub(crate) fn open_url(rest: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    let (builder, path) = parse(rest)?;
+/// Opens the file that a URL names.
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+    let (builder, path) = parse(url)?;
     Ok(Box::new(builder.opening(opening).at(path)?))
 }
 
 /// Whether a URL can be read, options included. The file is not looked at.
-pub(crate) fn check_url(rest: &str) -> Result<(), OpenError> {
-    parse(rest).map(drop)
+pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
+    parse(url).map(drop)
 }
 
-fn parse(rest: &str) -> Result<(Builder, &str), OpenError> {
+fn parse(url: &str) -> Result<(Builder, &str), OpenError> {
+    let rest = url.split_once(':').map_or(url, |(_, rest)| rest);
     let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
     let asked = |text: String| Err(OpenError::Asked(text));
     if path.is_empty() {

@@ -41,7 +41,7 @@ fn url(value: &DeValue<'_>) -> Result<String, String> {
     match ledger.split_once(':') {
         Some((scheme, _)) if !floe_ledger::is_scheme(scheme) => Err(format!(
             "the scheme {scheme} is not that of a ledger that this build has: it has {}",
-            floe_ledger::SCHEMES.join(", ")
+            floe_ledger::schemes().join(", ")
         )),
         Some(_) => Ok(ledger),
         None => Err(format!("{ledger:?} is not a URL: write it such as \"sqlite:floe-data/floe.db\"")),

@@ -1,0 +1,120 @@
+//! The one list of stores: which of them the scheme of a URL means.
+
+use floe::ledger::{Ledger, Memory};
+
+use crate::opening::Missing;
+use crate::{OpenError, Opening, realm_name, without_credentials};
+
+/// A store, by the schemes of its URLs.
+struct Store {
+    schemes: &'static [&'static str],
+    /// What follows the scheme, for people.
+    rest: &'static str,
+    /// `None` where this build has no such store.
+    calls: Option<Calls>,
+}
+
+struct Calls {
+    check: fn(&str) -> Result<(), OpenError>,
+    open: fn(&str, &Opening) -> Result<Box<dyn Ledger>, OpenError>,
+}
+
+macro_rules! store {
+    ($feature:literal, $module:ident, $schemes:expr, $rest:literal) => {
+        Store {
+            schemes: &$schemes,
+            rest: $rest,
+            #[cfg(feature = $feature)]
+            calls: Some(Calls { check: crate::$module::check_url, open: crate::$module::open_url }),
+            #[cfg(not(feature = $feature))]
+            calls: None,
+        }
+    };
+}
+
+/// In the order in which errors list them.
+const STORES: &[Store] = &[
+    Store { schemes: &["memory"], rest: "", calls: Some(Calls { check: check_memory, open: open_memory }) },
+    store!("sqlite", sqlite, ["sqlite"], "PATH"),
+    store!("mysql", mysql, ["mysql", "mariadb"], "//…"),
+    store!("postgres", postgres, ["postgres", "postgresql"], "//…"),
+    store!("redis", redis, ["redis", "rediss"], "//…"),
+    store!("etcd", etcd, ["etcd"], "//…"),
+    store!("zookeeper", zookeeper, ["zookeeper"], "//…"),
+];
+
+/// How the URLs begin that this build opens.
+pub fn schemes() -> Vec<String> {
+    let here = STORES.iter().filter(|store| store.calls.is_some());
+    here.flat_map(|store| store.schemes.iter().map(|scheme| format!("{scheme}:{}", store.rest))).collect()
+}
+
+/// Whether a URL of this scheme can be opened by this build.
+pub fn is_scheme(scheme: &str) -> bool {
+    STORES.iter().any(|store| store.calls.is_some() && store.schemes.contains(&scheme))
+}
+
+/// Whether `url` can be opened as far as it tells by itself: its scheme, its parts and its options, and the files and
+/// variables with passwords that it names. Nobody is connected to.
+///
+/// # Errors
+/// `Asked`, as [`open`](crate::open) would say it.
+pub fn check_url(url: &str) -> Result<(), OpenError> {
+    (calls(url)?.check)(url)
+}
+
+impl Opening {
+    /// Opens the ledger at a URL, as [`open`](crate::open) does.
+    ///
+    /// # Errors
+    /// [`OpenError`]. `Unfit` where something is missing that is not to be made, or the realm is not the pinned one.
+    pub fn open(&self, url: &str) -> Result<Box<dyn Ledger>, OpenError> {
+        (calls(url)?.open)(url, self)
+    }
+
+    /// Opens the embedded ledger of a data directory, as [`open_dir`](crate::open_dir) does.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[cfg(feature = "sqlite")]
+    pub fn open_dir(&self, dir: impl AsRef<std::path::Path>) -> Result<Box<dyn Ledger>, OpenError> {
+        Ok(Box::new(crate::Sqlite::builder().opening(self).in_dir(dir)?))
+    }
+}
+
+/// The store that a URL means.
+fn calls(url: &str) -> Result<&'static Calls, OpenError> {
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    let store = STORES.iter().find(|store| store.schemes.contains(&scheme));
+    if let Some(calls) = store.and_then(|store| store.calls.as_ref()) {
+        return Ok(calls);
+    }
+    let here = schemes().join(", ");
+    Err(OpenError::Asked(match store {
+        Some(_) => format!("this build of floe has no ledger on {scheme}: use one of {here}"),
+        None => format!(
+            "`{}` is not the URL of a ledger: use one of {here} (a file is written sqlite:PATH)",
+            without_credentials(url)
+        ),
+    }))
+}
+
+fn check_memory(url: &str) -> Result<(), OpenError> {
+    match url {
+        "memory:" => Ok(()),
+        _ => Err(OpenError::Asked(format!("`{url}`: memory: takes no path; write `memory:`"))),
+    }
+}
+
+fn open_memory(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+    check_memory(url)?;
+    realm_name(opening.realm())?;
+    if opening.missing == Missing::Refuse || opening.pinned.is_some() {
+        return Err(OpenError::Asked(
+            "`memory:` is a fresh ledger at every start, so it is never there already: leave create = false, \
+             --existing and realm_id out, or name a ledger that lasts"
+                .to_owned(),
+        ));
+    }
+    Ok(Box::new(Memory::default()))
+}
