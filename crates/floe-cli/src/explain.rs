@@ -10,7 +10,9 @@ use jiff::civil::Date;
 use crate::drawing::Cell;
 use crate::failure::{Failure, Outcome};
 use crate::reading::{Reading, equations, taken};
-use crate::readings::LONGEST;
+
+/// The longest text that is looked at. A TypeID, the longest of all kinds, has 90 bytes.
+pub(crate) const LONGEST: usize = 256;
 
 /// An ID read by one definition.
 pub(crate) enum Inspected {

@@ -7,7 +7,7 @@ use floe::{Definition, Name, UnixMillis};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::explain::{Inspected, number};
+use crate::explain::{Inspected, LONGEST, number};
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::place::{configured, now};
@@ -199,7 +199,7 @@ fn shown(found: &[Reading], explain: bool) -> String {
 fn each_line(reader: &Reader, json: bool, input: &mut impl BufRead) -> Outcome {
     let mut out = std::io::stdout().lock();
     let (mut count, mut unread) = (0_u64, 0_u64);
-    while let Some(line) = next_line(input, readings::LONGEST)? {
+    while let Some(line) = next_line(input, LONGEST)? {
         let id = line.trim();
         if id.is_empty() {
             continue;
@@ -267,9 +267,9 @@ mod tests {
         input.extend(std::iter::repeat_n(b'x', 10_000_000));
         input.extend(b"\n\xff\n");
         let mut input = std::io::BufReader::new(&*input);
-        let mut line = || next_line(&mut input, readings::LONGEST).expect("lines");
+        let mut line = || next_line(&mut input, LONGEST).expect("lines");
         assert_eq!(line().as_deref(), Some("one\r\n"));
-        assert_eq!(line().map(|line| line.len()), Some(readings::LONGEST + 1));
+        assert_eq!(line().map(|line| line.len()), Some(LONGEST + 1));
         assert_eq!(line().as_deref(), Some("\u{fffd}\n"));
         assert_eq!(line(), None);
     }

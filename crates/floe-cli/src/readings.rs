@@ -12,12 +12,9 @@ use floe::{UnixMillis, WideId};
 use jiff::civil::Date;
 
 use crate::arguments::LAYOUT_EXAMPLE;
-use crate::explain::number;
+use crate::explain::{LONGEST, number};
 use crate::failure::{Failure, Outcome};
 use crate::reading::{Likelihood, Moment, Reading};
-
-/// The longest text that is looked at. A TypeID, the longest of all kinds, has 90 bytes.
-pub(crate) const LONGEST: usize = 256;
 
 /// What an ID of each kind looks like, for whoever has none.
 const TRIED: &str = "UUID (36 characters with hyphens, or 32 hexadecimal digits), ULID (26 of base32), \

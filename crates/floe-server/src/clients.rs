@@ -23,7 +23,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::config::Limits;
 use crate::metrics::Metrics;
-use crate::session::READ;
 use crate::status::{Refusal, Status};
 
 tokio::task_local! {
@@ -55,6 +54,9 @@ const WAIT: Duration = Duration::from_secs(2);
 
 /// How long it waits where no connection is in sight that could be closed.
 const WAIT_IN_VAIN: Duration = Duration::from_millis(50);
+
+/// How much of a connection is read at once, before there is room for it.
+pub(crate) const READ: usize = 16 << 10;
 
 /// How many requests of one connection wait for memory at once. Others are refused without a wait.
 const MOST_WAITING: usize = 4;
@@ -152,6 +154,10 @@ pub(crate) struct Held {
     part: u64,
     bytes: usize,
 }
+
+/// What an answer has been counted for already, until its client has read it.
+#[derive(Clone)]
+pub(crate) struct HeldMessage(#[expect(dead_code, reason = "it is dropped")] pub(crate) Arc<Held>);
 
 /// There is no memory for a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -45,7 +45,6 @@ mod tinyid;
 mod v1;
 
 use bounded::Bounded;
-pub(crate) use held::HeldMessage;
 pub(crate) use plain::Plain;
 use problem::{HttpProblem, Problem};
 use spring::Asked;

@@ -32,7 +32,6 @@ use crate::memcached::{Binary, Text};
 use crate::metrics::{Counted, Metrics};
 use crate::mysql::{self, Mysql};
 use crate::resp::Resp;
-use crate::server::ServeError;
 use crate::service::Service;
 use crate::session;
 use crate::thrift::Thrift;
@@ -97,13 +96,16 @@ struct Front {
 
 impl Listeners {
     /// Takes all the ports, or none; one that is optional may be left out.
+    ///
+    /// # Errors
+    /// Why it cannot, in words.
     pub(crate) async fn bind(
         ports: &[Port],
         limits: &Limits,
         tls: Option<&TlsSettings>,
         metrics: Arc<Metrics>,
-    ) -> Result<Self, ServeError> {
-        let tls = tls.map(Tls::load).transpose().map_err(ServeError::Listen)?;
+    ) -> Result<Self, String> {
+        let tls = tls.map(Tls::load).transpose()?;
         let mut sockets = Vec::new();
         for port in ports {
             match Socket::bind(port).await {
@@ -111,7 +113,7 @@ impl Listeners {
                 Err((io::ErrorKind::AddrInUse, why)) if port.optional => {
                     tracing::warn!("{why}; until then this server goes without it");
                 }
-                Err((_, why)) => return Err(ServeError::Listen(why)),
+                Err((_, why)) => return Err(why),
             }
         }
         let clients = Clients::new(limits, Arc::clone(&metrics));

@@ -510,7 +510,7 @@ impl Mysql {
             }
             Statement::Raise { table, next } => {
                 let raised = self.service.raise(&self.caller, Wire::Mysql, name(table)?, *next).await;
-                raised.map_err(|refusal| refusal.told_to(&self.caller))?;
+                raised.map_err(|refusal| refusal.told(self.caller.sees_inside()))?;
             }
             Statement::Select { items, limit } => {
                 return self.select(items, *limit, parameters);

@@ -250,7 +250,7 @@ impl State {
 
     fn refuse(&self, refused: &Refused, output: &mut Vec<u8>) {
         self.metrics.refused(refused.refusal.status);
-        let refusal = refused.refusal.clone().told_to(&self.caller);
+        let refusal = refused.refusal.clone().told(self.caller.sees_inside());
         Encoder::new(output, self.version).error(refused.word, &refusal.detail);
     }
 

@@ -73,7 +73,8 @@ pub async fn run(
     let metrics = Arc::new(Metrics::new(config.limits.metric_names));
     // Before the ledger: a second server that is started by mistake should not touch it.
     let listeners =
-        Listeners::bind(&ports(&config), &config.limits, config.tls.as_ref(), Arc::clone(&metrics)).await?;
+        Listeners::bind(&ports(&config), &config.limits, config.tls.as_ref(), Arc::clone(&metrics)).await;
+    let listeners = listeners.map_err(ServeError::Listen)?;
     let endpoints = listeners.endpoints().map_err(|error| ServeError::Listen(error.to_string()))?;
     warn_of_tokens_in_the_clear(&config, &endpoints);
     let (any, own): (Vec<_>, Vec<_>) = endpoints.into_iter().partition(|(_, spoken)| *spoken == Spoken::Any);

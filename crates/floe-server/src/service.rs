@@ -229,7 +229,7 @@ impl Service {
             _ => recent.insert(self.opened(caller, wire, name).await?),
         };
         wire.admits(name, open.handle.definition())?;
-        open.check().map_err(|refusal| refusal.told_to(caller))?;
+        open.check().map_err(|refusal| refusal.told(caller.sees_inside()))?;
         let held = Self::hold_texts(open, n).await?;
         // Many texts are made, and not only drawn, which takes a thread a while.
         let apart = match &open.handle {
@@ -254,7 +254,7 @@ impl Service {
             }
             Err(error) => Err(error),
         };
-        let minted = minted.map_err(|error| self.refuse(open, error).told_to(caller))?;
+        let minted = minted.map_err(|error| self.refuse(open, error).told(caller.sees_inside()))?;
         let minted = match (minted, held) {
             (Minted::Texts(texts), Some(mut held)) => {
                 let each = texts.bytes().div_ceil(texts.len().max(1));
@@ -360,7 +360,7 @@ impl Service {
         task.unwrap_or_else(|error| {
             Err(Refusal::new(Status::Stopped, format!("reading the mark failed: {error}")))
         })
-        .map_err(|refusal| refusal.told_to(caller))
+        .map_err(|refusal| refusal.told(caller.sees_inside()))
     }
 
     fn mark_of_counter(&self, name: &Name) -> Result<Option<i64>, Refusal> {
@@ -437,7 +437,7 @@ impl Service {
         let stored = task.map_err(late)?.unwrap_or_else(|error| {
             Err(Refusal::new(Status::Stopped, format!("looking the name up failed: {error}")))
         });
-        Ok(stored.map_err(|refusal| refusal.told_to(caller))?.is_some())
+        Ok(stored.map_err(|refusal| refusal.told(caller.sees_inside()))?.is_some())
     }
 
     /// Whether a name that nobody configured comes into being when it is asked for.

@@ -28,15 +28,12 @@ use tokio::task::coop::has_budget_remaining;
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 
-use crate::clients::{Client, Full, Held};
+use crate::clients::{Client, Full, Held, READ};
 use crate::config::Limits;
 use crate::status::Refusal;
 
 /// How many bytes of answers are gathered before they are written.
 pub(crate) const FULL: usize = 64 << 10;
-
-/// How much is read at once.
-pub(crate) const READ: usize = 16 << 10;
 
 /// How large a connection's buffers stay: most connections wait most of the time, and there may be many.
 pub(crate) const KEPT: usize = 4 << 10;

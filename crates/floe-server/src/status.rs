@@ -8,8 +8,6 @@ use std::time::Duration;
 use floe_wire::memcached::binary::Status as MemcachedStatus;
 use floe_wire::thrift::Exception;
 
-use crate::access::Caller;
-
 /// What a call comes to when it does not come to IDs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Status {
@@ -243,14 +241,14 @@ impl Refusal {
         Self { status, detail: detail.into(), inside: None, retry: Some(retry) }
     }
 
-    /// The same refusal, of which those who may see [inside](Caller::sees_inside) are told more.
+    /// The same refusal, of which those who may see inside are told more.
     pub(crate) fn with_inside(self, inside: impl Into<String>) -> Self {
         Self { inside: Some(inside.into()), ..self }
     }
 
-    /// The refusal as this caller may read it.
-    pub(crate) fn told_to(mut self, caller: &Caller) -> Self {
-        match self.inside.take().filter(|_| caller.sees_inside()) {
+    /// The refusal as a caller may read it who sees inside, or does not.
+    pub(crate) fn told(mut self, sees_inside: bool) -> Self {
+        match self.inside.take().filter(|_| sees_inside) {
             Some(inside) => Self { detail: inside, ..self },
             None => self,
         }

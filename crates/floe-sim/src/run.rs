@@ -11,16 +11,7 @@ use crate::scenario::{Class, Scenario};
 use crate::subject::Subject;
 use crate::world::World;
 
-/// How a history is run.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Mode {
-    /// Whether everything that happens is noted, for a story or a picture, and not only what was minted.
-    pub noting: bool,
-    /// Whether it ends at the first violation.
-    pub until_wrong: bool,
-    /// The only kind of wrong that counts, where a story is to be about that.
-    pub only: Option<Wrong>,
-}
+pub use crate::world::Mode;
 
 /// An algorithm that can be run.
 #[derive(Clone, Copy)]

@@ -9,7 +9,6 @@ use crate::history::{Event as Told, Happened, History, Mint, STOPPED, Violation,
 use crate::host::Host;
 use crate::model::{Ask, Life, Machine, Micros, Model, Order, Outbox, Setup, Silence, Verdict};
 use crate::random::Random;
-use crate::run::Mode;
 use crate::scenario::{Fault, Moment, SECOND, Scenario, What};
 
 /// After so long without a reply a client gives up on a request.
@@ -26,6 +25,17 @@ const SLACK: Micros = SECOND / 4;
 const NOTICED_MS: i64 = 1_500;
 /// A process that gave up is started again after this, as a supervisor does.
 const RESTART: Micros = 2 * SECOND;
+
+/// How a history is run.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Mode {
+    /// Whether everything that happens is noted, for a story or a picture, and not only what was minted.
+    pub noting: bool,
+    /// Whether it ends at the first violation.
+    pub until_wrong: bool,
+    /// The only kind of wrong that counts, where a story is to be about that.
+    pub only: Option<Wrong>,
+}
 
 pub(crate) struct World<'a, M: Model> {
     model: &'a mut M,

@@ -14,9 +14,8 @@ use super::proto::floe::{
 };
 use super::{blocking, caller, refused};
 use crate::access::Caller;
-use crate::clients::{Client, Full, Held};
+use crate::clients::{Client, Full, Held, HeldMessage};
 use crate::config::Limits;
-use crate::http::HeldMessage;
 use crate::service::{self, Service, Wire};
 use crate::status::Refusal;
 

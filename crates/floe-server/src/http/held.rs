@@ -9,7 +9,7 @@ use axum::extract::Request;
 use axum::http::Response;
 use http_body::{Frame, SizeHint};
 
-use crate::clients::Held;
+use crate::clients::{Held, HeldMessage};
 
 /// What a request takes beside its header: its task, its stream, and a short answer, in bytes.
 const REQUEST: usize = 12 << 10;
@@ -23,10 +23,6 @@ const PIECES: usize = 128 << 10;
 /// What a response carries whose body is written while it is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Piecemeal;
-
-/// What an answer has been counted for already, until its client has read it.
-#[derive(Clone)]
-pub(crate) struct HeldMessage(#[expect(dead_code, reason = "it is dropped")] pub(crate) Arc<Held>);
 
 /// What a request holds from its beginning.
 pub(super) fn request(request: &Request) -> usize {

@@ -201,7 +201,7 @@ impl Service {
             }
             definition
                 .check_keys(&parsed, self.floe.ledger())
-                .map_err(|error| self.refuse_to_open(&parsed, error).told_to(caller))?;
+                .map_err(|error| self.refuse_to_open(&parsed, error).told(caller.sees_inside()))?;
             return Ok(definition.clone());
         }
         let stored = report.definition.parse();

@@ -40,7 +40,7 @@ impl Service {
             Some(known) => Ok((known.open()?, None)),
             None => self.open_name(caller, wire, name, first).await,
         }
-        .map_err(|refusal| refusal.told_to(caller))
+        .map_err(|refusal| refusal.told(caller.sees_inside()))
     }
 
     /// Refuses a name under which no call on `wire` would mint. A name does not come into being by being asked about here,

@@ -135,7 +135,7 @@ impl Service {
                 let report = self.unopened(&name, &definition);
                 (name, report)
             })),
-            Err(error) => ledger_trouble = Some(self.unreadable(&error).told_to(caller).detail),
+            Err(error) => ledger_trouble = Some(self.unreadable(&error).told(caller.sees_inside()).detail),
         }
         let retired =
             ledger::all_retired(self.floe.ledger(), after, limit.saturating_add(1)).unwrap_or_default();
@@ -177,7 +177,7 @@ impl Service {
             return Ok(self.report(caller, &status));
         }
         let stored = self.floe.stored(&name);
-        let stored = stored.map_err(|error| self.refuse_to_open(&name, error).told_to(caller))?;
+        let stored = stored.map_err(|error| self.refuse_to_open(&name, error).told(caller.sees_inside()))?;
         let listed = || {
             self.rules.listed().find(|(listed, _)| **listed == name).map(|(_, definition)| definition.clone())
         };
@@ -185,7 +185,9 @@ impl Service {
             Some(definition) => {
                 let mut report = self.unopened(name.as_str(), &definition.to_string());
                 let since = ledger::retired(self.floe.ledger(), &name);
-                if let Some(since) = since.map_err(|error| self.unreadable(&error).told_to(caller))? {
+                if let Some(since) =
+                    since.map_err(|error| self.unreadable(&error).told(caller.sees_inside()))?
+                {
                     report.retire(&since);
                 }
                 Ok(report)
@@ -244,7 +246,7 @@ impl Service {
         caller.check()?;
         let status = self.floe.status();
         let records = self.floe.ledger().list(Key::SLOTS, after, limit);
-        let records = records.map_err(|error| self.unreadable(&error).told_to(caller))?;
+        let records = records.map_err(|error| self.unreadable(&error).told(caller.sees_inside()))?;
         let next = records.last().filter(|_| records.len() == limit).map(|record| record.key.clone());
         let slots = records.into_iter().filter_map(|record| {
             let (worker_bits, worker) = Key::parse_slot(&record.key)?;
@@ -270,7 +272,7 @@ impl Service {
     /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
     pub(crate) fn counted(&self, caller: &Caller, limit: usize) -> Result<Vec<Counted>, Refusal> {
         caller.check()?;
-        let told = |refusal: Refusal| refusal.told_to(caller);
+        let told = |refusal: Refusal| refusal.told(caller.sees_inside());
         let bound = self.floe.ledger().names("", limit).map_err(|error| told(self.unreadable(&error)))?;
         let bound: BTreeMap<String, String> = bound.into_iter().collect();
         let records = self.records(Key::NAMES, limit).map_err(told)?.into_iter().filter_map(|record| {
