@@ -1,6 +1,6 @@
 //! floe broken on purpose, one fault at a time: each has to be seen within a thousand seeds.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use floe::mutation::{Mutation, with};
@@ -25,11 +25,11 @@ fn find(mutation: Option<Mutation>, seeds: u64) -> Option<(u64, String)> {
         };
         let mode = Mode { noting: false, until_wrong: true, only: None };
         let run = AssertUnwindSafe(|| with(mutation, || floe.run(&scenario, &mut history, mode)));
-        let stopped = catch_unwind(run).err();
-        // floe's own assertions stop the process: that is seen as well.
-        let words = stopped.map(|_| "floe stopped on an error of its own".to_owned());
-        let words = words.or_else(|| history.violations.first().map(|it| it.words.clone()));
-        words.map(|words| (seed, words))
+        match catch_unwind(run) {
+            // An assertion of floe's own may stop it too, but only what the auditor says is a finding.
+            Err(own) if mutation.is_none() => resume_unwind(own),
+            Ok(_) | Err(_) => history.violations.first().map(|it| (seed, it.words.clone())),
+        }
     })
 }
 
