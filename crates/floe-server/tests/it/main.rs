@@ -4,6 +4,7 @@
 mod drain;
 mod endings;
 mod errors;
+mod fingerprints;
 mod grpc;
 mod harness;
 mod hostile;
