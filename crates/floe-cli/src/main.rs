@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod cell;
 mod config;
 mod drawing;
 mod explain;

@@ -15,6 +15,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::SignedDuration;
 
 use crate::arguments::{self, MIXES};
+use crate::cell::Cell;
 use crate::failure::{Failure, Outcome};
 use crate::fleet;
 use crate::table::{Table, print};
@@ -39,7 +40,8 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
     if let Some(nodes) = arguments.fleet.size {
         return fleet::run(nodes, arguments.seed.unwrap_or(1), &arguments.fleet);
     }
-    let plan = plan(arguments)?;
+    let cell = arguments.explain.as_deref().map(Cell::named).transpose()?;
+    let plan = plan(arguments, cell.as_ref())?;
     let jobs = arguments
         .jobs
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
@@ -48,6 +50,9 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
     }
     if arguments.table {
         return compare(&plan, jobs);
+    }
+    if let Some(cell) = cell {
+        return cell.explain(&plan, jobs);
     }
     match Entrant::named(&arguments.model) {
         Some(entrant) => one(entrant, arguments, &plan, jobs),
@@ -63,13 +68,16 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
 }
 
 /// What was asked for, with what was left open filled in.
-fn plan(arguments: &arguments::Sim) -> Outcome<Plan> {
-    let table = arguments.table;
-    let (classes, every) = classes(&arguments.faults)?;
+fn plan(arguments: &arguments::Sim, cell: Option<&Cell>) -> Outcome<Plan> {
+    let table = arguments.table || cell.is_some();
+    let (classes, every) = match cell {
+        Some(cell) => (cell.mix.classes.clone(), true),
+        None => classes(&arguments.faults)?,
+    };
     let seeds = arguments.seeds.unwrap_or(match arguments.seed {
-        Some(_) => 1,
-        None if table => comparison::SEEDS,
-        None => SEEDS,
+        Some(_) if cell.is_none() => 1,
+        _ if table => comparison::SEEDS,
+        _ => SEEDS,
     });
     let first = arguments.seed.unwrap_or_else(|| if table { 1 } else { new_seed() });
     if first.checked_add(seeds - 1).is_none() {
@@ -81,7 +89,8 @@ fn plan(arguments: &arguments::Sim) -> Outcome<Plan> {
     }
     let seconds = arguments.seconds.unwrap_or(if table { comparison::SECONDS } else { SECONDS });
     // A history is kept in memory whole, since any two of its IDs may be the same.
-    let longest = if table { seconds.saturating_mul(comparison::longest()) } else { seconds };
+    let seconds = cell.map_or(seconds, |cell| seconds.saturating_mul(cell.mix.times));
+    let longest = if arguments.table { seconds.saturating_mul(comparison::longest()) } else { seconds };
     let size = u64::try_from(arguments.nodes).unwrap_or(u64::MAX).saturating_mul(longest);
     if size > LARGEST {
         return Err(Failure::usage(format_args!(
@@ -221,7 +230,7 @@ fn twice(entrant: &Entrant, ran: &Ran) -> String {
     }
 }
 
-fn virtual_time(plan: &Plan) -> String {
+pub(crate) fn virtual_time(plan: &Plan) -> String {
     let seconds = i64::try_from(plan.seeds.saturating_mul(plan.seconds)).unwrap_or(i64::MAX);
     format!("{:#}", SignedDuration::from_secs(seconds))
 }
@@ -238,7 +247,7 @@ fn firsts(ran: &Ran) -> String {
 }
 
 /// The command line that runs this seed again.
-fn replay(entrant: &Entrant, plan: &Plan, seed: u64) -> String {
+pub(crate) fn replay(entrant: &Entrant, plan: &Plan, seed: u64) -> String {
     let mut line = format!("floe sim --seed {seed}");
     // Writing to a string does not fail.
     if !entrant.is_floe() {
@@ -310,7 +319,7 @@ fn compare(plan: &Plan, jobs: usize) -> Outcome {
     }
 }
 
-fn broke(replay: &str, seed: u64) -> Failure {
+pub(crate) fn broke(replay: &str, seed: u64) -> Failure {
     Failure::new(format_args!("floe broke a promise in seed {seed}"))
         .hint(format_args!("`{replay}` tells the story"))
 }
@@ -319,7 +328,7 @@ fn broke(replay: &str, seed: u64) -> Failure {
 
 /// Does `work` of so many histories, with its progress on stderr where a person waits for it. Tells how many it did in
 /// a second, save of a single one.
-fn watched<T>(histories: u64, work: impl FnOnce(&ProgressBar) -> T) -> (T, Option<u64>) {
+pub(crate) fn watched<T>(histories: u64, work: impl FnOnce(&ProgressBar) -> T) -> (T, Option<u64>) {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),

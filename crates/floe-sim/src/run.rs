@@ -213,11 +213,18 @@ pub struct Outcome {
     pub counts: Counts,
     /// How many had a violation of any kind.
     pub bad: u64,
+    /// In how many of them an ID was handed out twice.
+    pub repeating: u64,
+    /// The smallest seeds of those in which that was wrong.
+    pub repeats: Vec<u64>,
     /// The smallest seed with each kind of wrong, by [`Wrong`] in the order of its variants, with the first words.
     pub first: [Option<(u64, String)>; 4],
     /// Changes with everything that happened in any of them.
     pub digest: u64,
 }
+
+/// So many seeds are remembered, of which the one is told in which it goes wrong the soonest.
+const MOST_REPEATS: usize = 5;
 
 impl Outcome {
     /// The smallest seed that shows this.
@@ -234,6 +241,10 @@ impl Outcome {
         self.counts.add(&history.counts);
         self.seeds += 1;
         self.bad += u64::from(!history.violations.is_empty());
+        self.repeating += u64::from(history.counts.twice > 0);
+        if history.violations.iter().any(|it| it.wrong == Wrong::Twice) {
+            self.remember(&[seed]);
+        }
         // A sum, so that it does not hang on the order in which threads finish.
         self.digest = self.digest.wrapping_add(history.digest ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for violation in &history.violations {
@@ -244,10 +255,18 @@ impl Outcome {
         }
     }
 
+    fn remember(&mut self, seeds: &[u64]) {
+        self.repeats.extend_from_slice(seeds);
+        self.repeats.sort_unstable();
+        self.repeats.truncate(MOST_REPEATS);
+    }
+
     fn merge(&mut self, other: Self) {
         self.counts.add(&other.counts);
         self.seeds += other.seeds;
         self.bad += other.bad;
+        self.repeating += other.repeating;
+        self.remember(&other.repeats);
         self.digest = self.digest.wrapping_add(other.digest);
         for (mine, theirs) in self.first.iter_mut().zip(other.first) {
             let earlier = |(seed, _): &(u64, String)| mine.as_ref().is_none_or(|(first, _)| seed < first);
