@@ -76,6 +76,14 @@ pub const RULES: &[Rule] = &[
         read: "apache/shardingsphere 07ef827: StandaloneWorkerIdGenerator.java (generate)",
     },
     Rule {
+        model: "shardingsphere-worker-id",
+        store: "",
+        words: "Outside of cluster mode a node is the worker that its configuration names. It writes nothing down: a new process knows \
+                nothing of the last key. A clock that is up to 10 ms behind is waited for; further behind is an error.",
+        read: "apache/shardingsphere 4a454a0: StandaloneWorkerIdGenerator.java (generate); 07ef827: SnowflakeKeyGenerateAlgorithm.java \
+               (generateKey)",
+    },
+    Rule {
         model: "cosid",
         store: "Redis",
         words: "An address and port keeps its machine id in Redis and in a state file. A guardian writes the clock into both every \
@@ -119,6 +127,15 @@ pub const RULES: &[Rule] = &[
         read: "yitter/IdGenerator 942ba6a: Go/source/idgen/SnowWorkerM1.go (NextNormalId, NextOverCostId)",
     },
     Rule {
+        model: "yitter-redis",
+        store: "Redis",
+        words: "Its own tool hands out worker ids in a circle: each start gets the next of 64 that nobody has, so that an id comes \
+                back only after all the others. The key lasts 15 s and is prolonged every 5 s; a process whose key has run out is not \
+                told. No time is written down.",
+        read: "yitter/IdGenerator 942ba6a: Go/regworkerid/regworkerid/reghelper.go (getNextWorkerId, isAvailable, extendLifeTime, \
+               canReset)",
+    },
+    Rule {
         model: "sonyflake",
         store: "",
         words: "The lower 16 bits of a host's private address are its machine id. A clock that goes back is not looked at: the \
@@ -131,6 +148,15 @@ pub const RULES: &[Rule] = &[
         words: "As `sonyflake`, and a start asks the operator's `CheckMachineID`, which here claims the machine id for a session \
                 of 10 s. Nobody asks again later, and no time is written down.",
         read: "sony/sonyflake f167a9d: v2/sonyflake.go (New, CheckMachineID)",
+    },
+    Rule {
+        model: "katsubushi-redis",
+        store: "Redis",
+        words: "A start takes one of the ten lowest worker ids that nobody publishes, and locks it for 600 s, again every second. A \
+                server that finds another's name in its lock ends. The wall clock is read at the start alone, and no time is written \
+                down. A stop deletes the lock.",
+        read: "kayac/go-katsubushi 357220b: generator.go (NextID, timestamp), cmd/katsubushi/main.go (assignWorkerID); fujiwara/raus \
+               66192d4 (v0.1.0): raus.go (subscribe, publish, holdLock)",
     },
     Rule {
         model: "leaf-segment",
@@ -153,6 +179,28 @@ pub const RULES: &[Rule] = &[
         read: "Flickr, \"Ticket Servers: Distributed Unique Primary Keys on the Cheap\", 2010",
     },
     Rule {
+        model: "hibernate-pooled",
+        store: "the database",
+        words: "A process takes one number of a sequence that counts by 50, and makes 50 IDs of it in its memory: that number is the last \
+                of them. After a crash PostgreSQL goes on from what it has logged ahead, up to 32 numbers further on.",
+        read: "hibernate/hibernate-orm 0029172: PooledOptimizer.java (generate); postgres/postgres 0076f26: sequence.c \
+               (nextval_internal)",
+    },
+    Rule {
+        model: "hibernate-pooled-lo",
+        store: "the database",
+        words: "As `hibernate-pooled`, and the number is the first of its 50 IDs.",
+        read: "hibernate/hibernate-orm 0029172: PooledLoOptimizer.java (generate); postgres/postgres 0076f26: sequence.c \
+               (nextval_internal)",
+    },
+    Rule {
+        model: "postgres-cache",
+        store: "the database",
+        words: "Each ID is one `nextval`. A connection takes 50 numbers at once and keeps them in the server's memory. After a crash \
+                PostgreSQL goes on from what it has logged ahead.",
+        read: "postgres/postgres 0076f26: sequence.c (nextval_internal, SEQ_LOG_VALS)",
+    },
+    Rule {
         model: "redis-incr",
         store: "Redis",
         words: "Each number is one `INCR`. The stock Redis writes its memory to disk after an hour with one change, five minutes \
@@ -166,6 +214,28 @@ pub const RULES: &[Rule] = &[
         words: "Each number is one `INCR`, which is in the append-only file on disk before its reply leaves. A replica may lack \
                 the last ones.",
         read: "redis/redis 74b289a (7.4.1): t_string.c (incrDecrCommand), aof.c (flushAppendOnlyFile)",
+    },
+    Rule {
+        model: "uuid-v7",
+        store: "",
+        words: "48 bits of milliseconds, a counter of 42 bits that begins at random in each of them, and 32 bits of the kernel's \
+                randomness for each ID. A clock that is behind is not followed.",
+        read: "uuid-rs/uuid 0fe2dab (1.29.1): src/v7.rs (now_v7, new_v7), src/timestamp.rs (ContextV7), src/rng.rs",
+    },
+    Rule {
+        model: "uuid-v7-fast",
+        store: "",
+        words: "As `uuid-v7`, with randomness from a generator in the process's memory, which is seeded again after 64 KiB. A copy of the \
+                process draws the same numbers until then.",
+        read: "uuid-rs/uuid 0fe2dab (1.29.1): src/rng.rs; rust-random/rand 9e7d328 (0.10.3): src/rngs/thread.rs",
+    },
+    Rule {
+        model: "ulid",
+        store: "",
+        words: "48 bits of milliseconds and 80 random ones from a generator in the process's memory, or the last ID plus 1 where the \
+                clock has not moved on. A copy of the process draws the same numbers until its generator is seeded again.",
+        read: "dylanhart/ulid-rs 90992f5 (3.0.0): src/generator.rs (generate_from_datetime_with_source); rust-random/rand 9e7d328 \
+               (0.10.3): src/rngs/thread.rs",
     },
 ];
 

@@ -79,6 +79,12 @@ pub const ENTRANTS: &[Entrant] = &[
         run: |s, h, m| go(peers::shardingsphere::ShardingSphere::standalone(), s, h, m),
     },
     Entrant {
+        name: "shardingsphere-worker-id",
+        source: "apache/shardingsphere, StandaloneWorkerIdGenerator.java",
+        setting: "the same, with a `worker-id` in each node's configuration",
+        run: |s, h, m| go(peers::shardingsphere::ShardingSphere::configured(), s, h, m),
+    },
+    Entrant {
         name: "cosid",
         source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java",
         setting: "machine ids from Redis, `stable: true`: names that last, and a state file",
@@ -109,6 +115,12 @@ pub const ENTRANTS: &[Entrant] = &[
         run: |s, h, m| go(peers::yitter::Yitter, s, h, m),
     },
     Entrant {
+        name: "yitter-redis",
+        source: "yitter/IdGenerator, Go/regworkerid/regworkerid/reghelper.go",
+        setting: "worker ids from Redis by its own tool, for 15 s at a time",
+        run: |s, h, m| go(peers::yitter_redis::YitterRedis::default(), s, h, m),
+    },
+    Entrant {
         name: "sonyflake",
         source: "sony/sonyflake, v2/sonyflake.go",
         setting: "the default: the machine id is the host's private address",
@@ -119,6 +131,12 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "sony/sonyflake, v2/sonyflake.go (CheckMachineID)",
         setting: "the same with a `CheckMachineID` that holds an ephemeral record of 10 s",
         run: |s, h, m| go(peers::sonyflake::Sonyflake { checked: true }, s, h, m),
+    },
+    Entrant {
+        name: "katsubushi-redis",
+        source: "kayac/go-katsubushi, generator.go, cmd/katsubushi/main.go",
+        setting: "`-redis`: worker ids from Redis, locked for 600 s at a time",
+        run: |s, h, m| go(peers::katsubushi::Katsubushi::default(), s, h, m),
     },
     Entrant {
         name: "leaf-segment",
@@ -139,6 +157,24 @@ pub const ENTRANTS: &[Entrant] = &[
         run: |s, h, m| go(peers::flickr::Flickr, s, h, m),
     },
     Entrant {
+        name: "hibernate-pooled",
+        source: "hibernate/hibernate-orm, PooledOptimizer.java",
+        setting: "the default: a PostgreSQL sequence with `allocationSize` 50",
+        run: |s, h, m| go(peers::sequence::Sequences::Pooled, s, h, m),
+    },
+    Entrant {
+        name: "hibernate-pooled-lo",
+        source: "hibernate/hibernate-orm, PooledLoOptimizer.java",
+        setting: "the same with the optimizer `pooled-lo`",
+        run: |s, h, m| go(peers::sequence::Sequences::PooledLo, s, h, m),
+    },
+    Entrant {
+        name: "postgres-cache",
+        source: "postgres/postgres, sequence.c (nextval_internal)",
+        setting: "`nextval` of a sequence with `CACHE 50`",
+        run: |s, h, m| go(peers::sequence::Sequences::Cache, s, h, m),
+    },
+    Entrant {
         name: "redis-incr",
         source: "redis/redis, t_string.c (incrDecrCommand)",
         setting: "the stock configuration: no append-only file",
@@ -149,6 +185,24 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "redis/redis, aof.c (flushAppendOnlyFile)",
         setting: "`appendonly yes`, `appendfsync always`",
         run: |s, h, m| go(peers::redis_incr::RedisIncr { append_only: true }, s, h, m),
+    },
+    Entrant {
+        name: "uuid-v7",
+        source: "uuid-rs/uuid, src/v7.rs (now_v7)",
+        setting: "the default: the kernel's randomness",
+        run: |s, h, m| go(peers::random_ids::RandomIds::UuidV7 { fast: false }, s, h, m),
+    },
+    Entrant {
+        name: "uuid-v7-fast",
+        source: "uuid-rs/uuid, src/rng.rs",
+        setting: "the feature `fast-rng`: a random generator in the process's memory",
+        run: |s, h, m| go(peers::random_ids::RandomIds::UuidV7 { fast: true }, s, h, m),
+    },
+    Entrant {
+        name: "ulid",
+        source: "dylanhart/ulid-rs, src/generator.rs",
+        setting: "`Generator`, which increases: a random generator in the process's memory",
+        run: |s, h, m| go(peers::random_ids::RandomIds::Ulid, s, h, m),
     },
 ];
 

@@ -29,7 +29,7 @@ const fn column(label: &'static str, classes: &'static [Class], also: &'static s
     Column { label, classes, also, times: 1 }
 }
 
-/// The mixes: each is one thing that an operator has seen, and only the last one is outside of floe's contract.
+/// The mixes: each is one thing that an operator has seen, and only the last two are outside of floe's contract.
 pub const COLUMNS: &[Column] = &[
     column("calm", &[], ""),
     column("crash", &[Class::Crash], ""),
@@ -54,10 +54,11 @@ pub const COLUMNS: &[Column] = &[
     column("snapshot", &[Class::Snapshot], ""),
     // A registry that is asked only at a start shows nothing where none starts.
     column("store forgets", &[Class::Crash, Class::Failover, Class::Restore], ""),
+    column("clone", &[Class::Clone], ""),
 ];
 
 /// Those that promise no order that a caller could hold them to: several ranges or servers are in use at once.
-const UNORDERED: &[&str] = &["leaf-segment", "tinyid", "flickr"];
+const UNORDERED: &[&str] = &["leaf-segment", "tinyid", "flickr", "postgres-cache"];
 
 /// What came of it.
 #[derive(Clone)]
@@ -357,10 +358,10 @@ mod tests {
     use crate::scenario::Class;
 
     #[test]
-    fn only_the_last_column_is_outside_of_the_contract() {
+    fn only_the_last_two_columns_are_outside_of_the_contract() {
         for (place, column) in COLUMNS.iter().enumerate() {
             let inside = column.classes.iter().all(|class| Class::CONTRACT.contains(class));
-            assert_eq!(inside, place + 1 < COLUMNS.len(), "{}", column.label);
+            assert_eq!(inside, place + 2 < COLUMNS.len(), "{}", column.label);
         }
     }
 

@@ -168,15 +168,18 @@ fn snowflakes_are_read_as_they_were_made() {
         "cosid",
         "cosid-unstable",
         "floe",
+        "katsubushi-redis",
         "leaf-snowflake",
         "notfound9",
         "shardingsphere",
         "shardingsphere-standalone",
+        "shardingsphere-worker-id",
         "sonyflake",
         "sonyflake-checked",
         "twitter",
         "twitter-service",
         "yitter",
+        "yitter-redis",
     ];
     assert_eq!(read, snowflakes.into());
 }

@@ -52,7 +52,19 @@ fn shortest_downtime(model: &str) -> u64 {
 
 #[test]
 fn no_jvm_is_back_within_a_second_and_no_other_peer_within_fifty_milliseconds() {
-    let native = ["yitter", "sonyflake", "sonyflake-checked", "flickr", "redis-incr", "redis-incr-aof"];
+    let native = [
+        "yitter",
+        "yitter-redis",
+        "sonyflake",
+        "sonyflake-checked",
+        "katsubushi-redis",
+        "flickr",
+        "redis-incr",
+        "redis-incr-aof",
+        "uuid-v7",
+        "uuid-v7-fast",
+        "ulid",
+    ];
     for entrant in floe_sim::run::ENTRANTS.iter().filter(|entrant| !entrant.is_floe()) {
         let least = if native.contains(&entrant.name) { 50_000 } else { 1_000_000 };
         let shortest = shortest_downtime(entrant.name);
@@ -82,8 +94,18 @@ fn a_pause_of_an_hour_and_a_start_give_one_worker_id_to_two() {
 /// Where worker ids are fewer than nodes, whatever hands them out refuses, or hands on what is free.
 #[test]
 fn every_registry_runs_out_of_worker_ids_in_a_crowd() {
-    for model in ["leaf-snowflake", "notfound9", "shardingsphere", "cosid", "baidu", "baidu-default"] {
-        let scenario = Scenario::new(1, 5, 30, &[Class::Crowd], true);
+    let registries = [
+        "leaf-snowflake",
+        "notfound9",
+        "shardingsphere",
+        "cosid",
+        "baidu",
+        "baidu-default",
+        "yitter-redis",
+        "katsubushi-redis",
+    ];
+    for model in registries {
+        let scenario = Scenario::new(1, 5, 90, &[Class::Crowd], true);
         let mut history = History::default();
         let mode = Mode { noting: true, until_wrong: false, only: None };
         Entrant::named(model).unwrap().run(&scenario, &mut history, mode);
