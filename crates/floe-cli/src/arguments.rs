@@ -123,7 +123,7 @@ pub(crate) enum Command {
     /// Each seed is one history of a fleet on a virtual clock: which faults, when, how long, on which machines. The
     /// minting is floe's own code, or a model of a published algorithm in its place. A seed replays to the last event on
     /// every machine. Exit code 1 says that an ID was handed out twice, or another promise of the model's was broken;
-    /// with `--model all` and `--table` it says so of floe alone.
+    /// with `--model all`, `--table` and `--explain` it says so of floe alone.
     #[command(after_long_help = SIM_HELP)]
     Sim(Box<Sim>),
     /// Print the completions for a shell

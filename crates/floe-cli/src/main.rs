@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
-mod cell;
 mod config;
 mod drawing;
 mod explain;

@@ -1,5 +1,7 @@
 //! `floe sim`: a simulated fleet under faults, and what came of it.
 
+mod cell;
+
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::IsTerminal as _;
@@ -15,10 +17,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::SignedDuration;
 
 use crate::arguments::{self, MIXES};
-use crate::cell::Cell;
 use crate::failure::{Failure, Outcome};
 use crate::fleet;
 use crate::table::{Table, print};
+use cell::Cell;
 
 const SEEDS: u64 = 1_000;
 const SECONDS: u64 = 60;
@@ -230,7 +232,7 @@ fn twice(entrant: &Entrant, ran: &Ran) -> String {
     }
 }
 
-pub(crate) fn virtual_time(plan: &Plan) -> String {
+fn virtual_time(plan: &Plan) -> String {
     let seconds = i64::try_from(plan.seeds.saturating_mul(plan.seconds)).unwrap_or(i64::MAX);
     format!("{:#}", SignedDuration::from_secs(seconds))
 }
@@ -247,7 +249,7 @@ fn firsts(ran: &Ran) -> String {
 }
 
 /// The command line that runs this seed again.
-pub(crate) fn replay(entrant: &Entrant, plan: &Plan, seed: u64) -> String {
+fn replay(entrant: &Entrant, plan: &Plan, seed: u64) -> String {
     let mut line = format!("floe sim --seed {seed}");
     // Writing to a string does not fail.
     if !entrant.is_floe() {
@@ -319,7 +321,7 @@ fn compare(plan: &Plan, jobs: usize) -> Outcome {
     }
 }
 
-pub(crate) fn broke(replay: &str, seed: u64) -> Failure {
+fn broke(replay: &str, seed: u64) -> Failure {
     Failure::new(format_args!("floe broke a promise in seed {seed}"))
         .hint(format_args!("`{replay}` tells the story"))
 }
@@ -328,7 +330,7 @@ pub(crate) fn broke(replay: &str, seed: u64) -> Failure {
 
 /// Does `work` of so many histories, with its progress on stderr where a person waits for it. Tells how many it did in
 /// a second, save of a single one.
-pub(crate) fn watched<T>(histories: u64, work: impl FnOnce(&ProgressBar) -> T) -> (T, Option<u64>) {
+fn watched<T>(histories: u64, work: impl FnOnce(&ProgressBar) -> T) -> (T, Option<u64>) {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),

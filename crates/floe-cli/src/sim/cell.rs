@@ -7,19 +7,19 @@ use floe_sim::run::{self, ENTRANTS, Entrant, Outcome as Ran, Plan};
 use floe_sim::story;
 use floe_sim::table::{Mix, grouped, per_million, percent};
 
+use super::{broke, replay, virtual_time, watched};
 use crate::failure::{Failure, Outcome};
-use crate::sim::{broke, replay, virtual_time, watched};
 use crate::table::print;
 
 /// A row and a column, or faults that no column has.
-pub(crate) struct Cell {
+pub(super) struct Cell {
     entrant: &'static Entrant,
-    pub(crate) mix: Mix,
+    pub(super) mix: Mix,
 }
 
 impl Cell {
     /// The cell of a model and its faults.
-    pub(crate) fn named(words: &[String]) -> Outcome<Self> {
+    pub(super) fn named(words: &[String]) -> Outcome<Self> {
         let [model, faults] = words else {
             return Err(Failure::usage("--explain needs a model and its faults")
                 .hint("write for example --explain twitter crash+rollback"));
@@ -36,7 +36,7 @@ impl Cell {
     }
 
     /// Runs its seeds, and says what came of them and how.
-    pub(crate) fn explain(&self, plan: &Plan, jobs: usize) -> Outcome {
+    pub(super) fn explain(&self, plan: &Plan, jobs: usize) -> Outcome {
         let Self { entrant, .. } = self;
         let (ran, _) = watched(plan.seeds, |progress| run::seeds(entrant, plan, jobs, &|_| progress.inc(1)));
         let mut text = self.heading();

@@ -5,7 +5,7 @@ use crate::history::{Event, Happened, Length, STOPPED, Wrong};
 use crate::model::{Micros, Note};
 
 /// More clauses than this are no short story.
-const MOST_CLAUSES: usize = 10;
+const MOST_CLAUSES: usize = 12;
 /// So many of them come before the first hand-over.
 const MOST_BEFORE: usize = 3;
 
@@ -17,6 +17,16 @@ struct Clause {
     whole: bool,
     /// Whether a life begins.
     begins: bool,
+    weight: Weight,
+}
+
+/// What weighs least is left out first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    Says,
+    Starts,
+    Fault,
+    Mints,
 }
 
 /// `None` where no ID was handed out twice.
@@ -39,7 +49,12 @@ pub(super) fn tell(scene: &Scene<'_>, store: &str) -> Option<String> {
             });
         }
         let begins = matches!(event.what, Happened::Started { .. } | Happened::Restored);
-        clauses.push(Clause { at: event.at, who: event.node, words, whole, begins });
+        let weight = match event.what {
+            Happened::Note(_) => Weight::Says,
+            _ if begins => Weight::Starts,
+            _ => Weight::Fault,
+        };
+        clauses.push(Clause { at: event.at, who: event.node, words, whole, begins, weight });
     }
     let hands = |at, node: usize, words: &str| Clause {
         at,
@@ -47,6 +62,7 @@ pub(super) fn tell(scene: &Scene<'_>, store: &str) -> Option<String> {
         words: words.to_owned(),
         whole: false,
         begins: false,
+        weight: Weight::Mints,
     };
     let place = clauses.iter().position(|it| it.at > first.at).unwrap_or(clauses.len());
     clauses.insert(place, hands(first.at, first.life.node, "hands out an ID"));
@@ -55,7 +71,9 @@ pub(super) fn tell(scene: &Scene<'_>, store: &str) -> Option<String> {
     let before = MOST_BEFORE.min(MOST_CLAUSES.saturating_sub(clauses.len() - place));
     clauses.drain(..place.saturating_sub(before));
     while clauses.len() > MOST_CLAUSES {
-        clauses.remove(clauses.len() / 2);
+        let middle = clauses.len() / 2;
+        let least = (1..clauses.len() - 1).min_by_key(|&at| (clauses[at].weight, at.abs_diff(middle)));
+        clauses.remove(least.unwrap_or(middle));
     }
     Some(sentence(&clauses, store))
 }
@@ -71,7 +89,10 @@ fn sentence(clauses: &[Clause], store: &str) -> String {
             None => store.to_owned(),
         };
         let what = match (clause.whole, clause.who) {
-            (true, Some(_)) => format!("of {who}, {}", clause.words),
+            (true, Some(_)) => match clause.words.strip_prefix("its ") {
+                Some(rest) => format!("{who}'s {rest}"),
+                None => format!("{who} {}", clause.words.trim_start_matches("it ")),
+            },
             (true, None) => clause.words.clone(),
             (false, _) => format!("{who} {}", clause.words),
         };
