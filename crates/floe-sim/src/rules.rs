@@ -39,7 +39,7 @@ pub const RULES: &[Rule] = &[
                 start compares its clock with that of every other server (10 s), and sleeps for 10 s before it serves. It \
                 writes no time down. Nobody who lost the session is told to stop.",
         read: "twitter-archive/snowflake a8cb075: SnowflakeServer.scala (start, sanityCheckPeers, registerWorkerId), \
-               SnowflakeConfig.scala",
+               SnowflakeConfig.scala; twitter-archive/scala-zookeeper-client: ZooKeeperClient.scala (sessionEvent)",
     },
     Rule {
         model: "leaf-snowflake",
@@ -174,7 +174,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         model: "flickr",
-        store: "the ticket servers",
+        store: "the ticket server",
         words: "Two databases count for themselves, one odd and one even. Each ticket is a `REPLACE` of one row on one of them.",
         read: "Flickr, \"Ticket Servers: Distributed Unique Primary Keys on the Cheap\", 2010",
     },
@@ -254,5 +254,23 @@ mod tests {
         let without: Vec<_> = ENTRANTS.iter().filter(|it| of(it).is_none()).map(|it| it.name).collect();
         assert!(without.is_empty(), "write rules of {without:?}");
         assert_eq!(RULES.len(), ENTRANTS.len(), "a rule of nobody, or two of one");
+    }
+
+    #[test]
+    fn every_peer_has_a_section_with_its_rule_its_source_and_a_command() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/peers.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut wrong = Vec::new();
+        for rule in RULES.iter().filter(|rule| rule.model != "floe") {
+            let section = page.split("\n### ").find(|it| it.starts_with(&format!("{}\n", rule.model)));
+            let has = |text: &str| section.is_some_and(|section| words(section).contains(&words(text)));
+            let command = format!("floe sim --explain {} ", rule.model);
+            let parts = [rule.words, rule.read, "- Safe against:", "- Not against:", "- Safer:", &command];
+            if !parts.into_iter().all(has) {
+                wrong.push(rule.model);
+            }
+        }
+        assert!(wrong.is_empty(), "docs/peers.md lacks the rule, the source or a command of {wrong:?}");
     }
 }
