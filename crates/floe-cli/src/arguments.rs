@@ -55,6 +55,8 @@ Try:
   floe sim --model twitter --faults rollback,crash --svg twitter.svg
                                                   what another algorithm does, with a picture
   floe sim --table                                all algorithms, side by side
+  floe sim --explain leaf-snowflake crash+rollback
+                                                  one of that table's cells, with its shortest story
   floe sim --fleet 1000 --kills-per-minute 20 --outage 20s
                                                   what a thousand nodes ask of one ledger";
 
@@ -121,7 +123,7 @@ pub(crate) enum Command {
     /// Each seed is one history of a fleet on a virtual clock: which faults, when, how long, on which machines. The
     /// minting is floe's own code, or a model of a published algorithm in its place. A seed replays to the last event on
     /// every machine. Exit code 1 says that an ID was handed out twice, or another promise of the model's was broken;
-    /// with `--model all` and `--table` it says so of floe alone.
+    /// with `--model all`, `--table` and `--explain` it says so of floe alone.
     #[command(after_long_help = SIM_HELP)]
     Sim(Box<Sim>),
     /// Print the completions for a shell
@@ -462,10 +464,10 @@ pub(crate) struct Config {
 
 #[derive(Args, Debug)]
 pub(crate) struct Sim {
-    /// How many seeds [default: 1000; 100 for a table; 1 where --seed is given]
+    /// How many seeds [default: 1000; 100 for a table or a cell of it; 1 where --seed is given]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
-    /// The first of them [default: a new one, which is printed; 1 for a table and a fleet]
+    /// The first of them [default: a new one, which is printed; 1 for a table, a cell and a fleet]
     #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// What mints
@@ -479,7 +481,7 @@ pub(crate) struct Sim {
     /// How many nodes the fleet has, from 1 to 64
     #[arg(long, value_name = "N", default_value = "5", value_parser = nodes, allow_negative_numbers = true)]
     pub(crate) nodes: usize,
-    /// How many virtual seconds a history lasts, from 10 to 7200 [default: 60; 900 for a table]
+    /// How many virtual seconds a history lasts, from 10 to 7200 [default: 60; 900 for a table or a cell]
     ///
     /// Sessions and heartbeats of some models last a minute or more: give those 900 or more.
     #[arg(long, value_name = "N", value_parser = seconds, allow_negative_numbers = true)]
@@ -496,6 +498,12 @@ pub(crate) struct Sim {
     /// Compare all models under one mix of faults after the other, as Markdown
     #[arg(long, conflicts_with_all = ["model", "faults"])]
     pub(crate) table: bool,
+    /// Explain one cell of that table: the rule, its figures, and the shortest story of an ID that is handed out twice
+    ///
+    /// FAULTS is a column, such as crash+rollback or store-forgets, or any classes of faults joined by +.
+    #[arg(long, num_args = 2, value_names = ["MODEL", "FAULTS"])]
+    #[arg(conflicts_with_all = ["model", "faults", "trace", "svg", "table"])]
+    pub(crate) explain: Option<Vec<String>>,
     #[command(flatten)]
     pub(crate) fleet: Fleet,
 }
@@ -509,7 +517,7 @@ pub(crate) struct Sim {
 pub(crate) struct Fleet {
     /// Run so many nodes of floe and print what they ask of one ledger, in place of histories
     #[arg(long = "fleet", id = "fleet", value_name = "NODES", value_parser = fleet_nodes, allow_negative_numbers = true)]
-    #[arg(conflicts_with_all = ["seeds", "model", "faults", "nodes", "seconds", "jobs", "trace", "svg", "table"])]
+    #[arg(conflicts_with_all = ["seeds", "model", "faults", "nodes", "seconds", "jobs", "trace", "svg", "table", "explain"])]
     pub(crate) size: Option<usize>,
     /// How long a window is, from 1s to 1h [default: 30s]
     #[arg(long, value_name = "DURATION", requires = "fleet", value_parser = duration)]

@@ -1,5 +1,7 @@
 //! `floe sim`: a simulated fleet under faults, and what came of it.
 
+mod cell;
+
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::IsTerminal as _;
@@ -18,6 +20,7 @@ use crate::arguments::{self, MIXES};
 use crate::failure::{Failure, Outcome};
 use crate::fleet;
 use crate::table::{Table, print};
+use cell::Cell;
 
 const SEEDS: u64 = 1_000;
 const SECONDS: u64 = 60;
@@ -39,7 +42,8 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
     if let Some(nodes) = arguments.fleet.size {
         return fleet::run(nodes, arguments.seed.unwrap_or(1), &arguments.fleet);
     }
-    let plan = plan(arguments)?;
+    let cell = arguments.explain.as_deref().map(Cell::named).transpose()?;
+    let plan = plan(arguments, cell.as_ref())?;
     let jobs = arguments
         .jobs
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
@@ -48,6 +52,9 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
     }
     if arguments.table {
         return compare(&plan, jobs);
+    }
+    if let Some(cell) = cell {
+        return cell.explain(&plan, jobs);
     }
     match Entrant::named(&arguments.model) {
         Some(entrant) => one(entrant, arguments, &plan, jobs),
@@ -63,13 +70,16 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
 }
 
 /// What was asked for, with what was left open filled in.
-fn plan(arguments: &arguments::Sim) -> Outcome<Plan> {
-    let table = arguments.table;
-    let (classes, every) = classes(&arguments.faults)?;
+fn plan(arguments: &arguments::Sim, cell: Option<&Cell>) -> Outcome<Plan> {
+    let table = arguments.table || cell.is_some();
+    let (classes, every) = match cell {
+        Some(cell) => (cell.mix.classes.clone(), true),
+        None => classes(&arguments.faults)?,
+    };
     let seeds = arguments.seeds.unwrap_or(match arguments.seed {
-        Some(_) => 1,
-        None if table => comparison::SEEDS,
-        None => SEEDS,
+        Some(_) if cell.is_none() => 1,
+        _ if table => comparison::SEEDS,
+        _ => SEEDS,
     });
     let first = arguments.seed.unwrap_or_else(|| if table { 1 } else { new_seed() });
     if first.checked_add(seeds - 1).is_none() {
@@ -81,7 +91,8 @@ fn plan(arguments: &arguments::Sim) -> Outcome<Plan> {
     }
     let seconds = arguments.seconds.unwrap_or(if table { comparison::SECONDS } else { SECONDS });
     // A history is kept in memory whole, since any two of its IDs may be the same.
-    let longest = if table { seconds.saturating_mul(comparison::longest()) } else { seconds };
+    let seconds = cell.map_or(seconds, |cell| seconds.saturating_mul(cell.mix.times));
+    let longest = if arguments.table { seconds.saturating_mul(comparison::longest()) } else { seconds };
     let size = u64::try_from(arguments.nodes).unwrap_or(u64::MAX).saturating_mul(longest);
     if size > LARGEST {
         return Err(Failure::usage(format_args!(

@@ -15,6 +15,7 @@ pub mod model;
 pub mod peers;
 pub mod picture;
 pub mod random;
+pub mod rules;
 pub mod run;
 pub mod scenario;
 pub mod story;

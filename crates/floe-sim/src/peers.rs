@@ -101,16 +101,20 @@ mod hand;
 pub mod baidu;
 pub mod cosid;
 pub mod flickr;
+pub mod katsubushi;
 pub mod leaf_segment;
 pub mod leaf_snowflake;
 pub mod notfound9;
+pub mod random_ids;
 pub mod redis_incr;
+pub mod sequence;
 pub mod shardingsphere;
 pub mod sonyflake;
 pub mod tinyid;
 pub mod twitter;
 pub mod twitter_service;
 pub mod yitter;
+pub mod yitter_redis;
 
 pub use registry::{Entry, Registry, Reply, Request};
 
@@ -120,7 +124,12 @@ const NAMES: &[NameInfo] = &[NameInfo { label: "id", domain: 0, order: Order::Li
 /// A thread that spins until the wall clock is past `last` looks again when the clock lacks nothing any more if it runs on
 /// as it is, and after 50 ms at the latest.
 fn spin<M: Model>(machine: &Machine<'_, M>, last: i64) -> Verdict {
-    let lacks = last.saturating_sub(machine.wall()).saturating_add(1).clamp(1, 50);
+    spin_for(machine, last.saturating_sub(machine.wall()))
+}
+
+/// The same, where the clock lacks so many milliseconds to `last`.
+fn spin_for<M: Model>(machine: &Machine<'_, M>, lacks: i64) -> Verdict {
+    let lacks = lacks.saturating_add(1).clamp(1, 50);
     Verdict::Again(machine.now.mono.plus(lacks.unsigned_abs()))
 }
 

@@ -70,6 +70,12 @@ pub const ENTRANTS: &[Entrant] = &[
         run: |s, h, m| go(peers::shardingsphere::ShardingSphere::standalone(), s, h, m),
     },
     Entrant {
+        name: "shardingsphere-worker-id",
+        source: "apache/shardingsphere, StandaloneWorkerIdGenerator.java",
+        setting: "the same, with a `worker-id` in each node's configuration",
+        run: |s, h, m| go(peers::shardingsphere::ShardingSphere::configured(), s, h, m),
+    },
+    Entrant {
         name: "cosid",
         source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java",
         setting: "machine ids from Redis, `stable: true`: names that last, and a state file",
@@ -100,6 +106,12 @@ pub const ENTRANTS: &[Entrant] = &[
         run: |s, h, m| go(peers::yitter::Yitter, s, h, m),
     },
     Entrant {
+        name: "yitter-redis",
+        source: "yitter/IdGenerator, Go/regworkerid/regworkerid/reghelper.go",
+        setting: "worker ids from Redis by its own tool, for 15 s at a time",
+        run: |s, h, m| go(peers::yitter_redis::YitterRedis::default(), s, h, m),
+    },
+    Entrant {
         name: "sonyflake",
         source: "sony/sonyflake, v2/sonyflake.go",
         setting: "the default: the machine id is the host's private address",
@@ -110,6 +122,12 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "sony/sonyflake, v2/sonyflake.go (CheckMachineID)",
         setting: "the same with a `CheckMachineID` that holds an ephemeral record of 10 s",
         run: |s, h, m| go(peers::sonyflake::Sonyflake { checked: true }, s, h, m),
+    },
+    Entrant {
+        name: "katsubushi-redis",
+        source: "kayac/go-katsubushi, generator.go, cmd/katsubushi/main.go",
+        setting: "`-redis`: worker ids from Redis, locked for 600 s at a time",
+        run: |s, h, m| go(peers::katsubushi::Katsubushi::default(), s, h, m),
     },
     Entrant {
         name: "leaf-segment",
@@ -130,6 +148,24 @@ pub const ENTRANTS: &[Entrant] = &[
         run: |s, h, m| go(peers::flickr::Flickr, s, h, m),
     },
     Entrant {
+        name: "hibernate-pooled",
+        source: "hibernate/hibernate-orm, PooledOptimizer.java",
+        setting: "the default: a PostgreSQL sequence with `allocationSize` 50",
+        run: |s, h, m| go(peers::sequence::Sequences::Pooled, s, h, m),
+    },
+    Entrant {
+        name: "hibernate-pooled-lo",
+        source: "hibernate/hibernate-orm, PooledLoOptimizer.java",
+        setting: "the same with the optimizer `pooled-lo`",
+        run: |s, h, m| go(peers::sequence::Sequences::PooledLo, s, h, m),
+    },
+    Entrant {
+        name: "postgres-cache",
+        source: "postgres/postgres, sequence.c (nextval_internal)",
+        setting: "`nextval` of a sequence with `CACHE 50`",
+        run: |s, h, m| go(peers::sequence::Sequences::Cache, s, h, m),
+    },
+    Entrant {
         name: "redis-incr",
         source: "redis/redis, t_string.c (incrDecrCommand)",
         setting: "the stock configuration: no append-only file",
@@ -140,6 +176,24 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "redis/redis, aof.c (flushAppendOnlyFile)",
         setting: "`appendonly yes`, `appendfsync always`",
         run: |s, h, m| go(peers::redis_incr::RedisIncr { append_only: true }, s, h, m),
+    },
+    Entrant {
+        name: "uuid-v7",
+        source: "uuid-rs/uuid, src/v7.rs (now_v7)",
+        setting: "the default: the kernel's randomness",
+        run: |s, h, m| go(peers::random_ids::RandomIds::UuidV7 { fast: false }, s, h, m),
+    },
+    Entrant {
+        name: "uuid-v7-fast",
+        source: "uuid-rs/uuid, src/rng.rs",
+        setting: "the feature `fast-rng`: a random generator in the process's memory",
+        run: |s, h, m| go(peers::random_ids::RandomIds::UuidV7 { fast: true }, s, h, m),
+    },
+    Entrant {
+        name: "ulid",
+        source: "dylanhart/ulid-rs, src/generator.rs",
+        setting: "`Generator`, which increases: a random generator in the process's memory",
+        run: |s, h, m| go(peers::random_ids::RandomIds::Ulid, s, h, m),
     },
 ];
 
@@ -204,11 +258,18 @@ pub struct Outcome {
     pub counts: Counts,
     /// How many had a violation of any kind.
     pub bad: u64,
+    /// In how many of them an ID was handed out twice.
+    pub repeating: u64,
+    /// The smallest seeds of those in which that was wrong.
+    pub repeats: Vec<u64>,
     /// The smallest seed with each kind of wrong, by [`Wrong`] in the order of its variants, with the first words.
     pub first: [Option<(u64, String)>; 4],
     /// Changes with everything that happened in any of them.
     pub digest: u64,
 }
+
+/// So many seeds are remembered, of which the one is told in which it goes wrong the soonest.
+const MOST_REPEATS: usize = 5;
 
 impl Outcome {
     /// The smallest seed that shows this.
@@ -225,6 +286,10 @@ impl Outcome {
         self.counts.add(&history.counts);
         self.seeds += 1;
         self.bad += u64::from(!history.violations.is_empty());
+        self.repeating += u64::from(history.counts.twice > 0);
+        if history.violations.iter().any(|it| it.wrong == Wrong::Twice) {
+            self.remember(&[seed]);
+        }
         // A sum, so that it does not hang on the order in which threads finish.
         self.digest = self.digest.wrapping_add(history.digest ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for violation in &history.violations {
@@ -235,10 +300,18 @@ impl Outcome {
         }
     }
 
+    fn remember(&mut self, seeds: &[u64]) {
+        self.repeats.extend_from_slice(seeds);
+        self.repeats.sort_unstable();
+        self.repeats.truncate(MOST_REPEATS);
+    }
+
     fn merge(&mut self, other: Self) {
         self.counts.add(&other.counts);
         self.seeds += other.seeds;
         self.bad += other.bad;
+        self.repeating += other.repeating;
+        self.remember(&other.repeats);
         self.digest = self.digest.wrapping_add(other.digest);
         for (mine, theirs) in self.first.iter_mut().zip(other.first) {
             let earlier = |(seed, _): &(u64, String)| mine.as_ref().is_none_or(|(first, _)| seed < first);

@@ -216,7 +216,8 @@ pub struct Scenario {
     pub setups: Vec<Setup>,
     /// When each node starts.
     pub starts: Vec<Option<Micros>>,
-    /// Each host's clock: off by so many milliseconds, and gaining so many millionths.
+    /// Each host's clock: off by so many milliseconds, and gaining so many millionths. The nodes' own hosts come first, in
+    /// their order, and then the other host of each: no two nodes are ever on one.
     pub clocks: Vec<(i64, i64)>,
     /// What goes wrong, in order of time.
     pub faults: Vec<Fault>,
@@ -228,8 +229,6 @@ pub struct Scenario {
 
 /// 2026-03-01T12:00:00Z.
 const NOON: i64 = 1_772_366_400_000;
-/// Machines that a node may be started on after it crashed elsewhere.
-const SPARE_HOSTS: usize = 2;
 
 impl Scenario {
     /// The scenario of a seed: of `nodes` nodes over `seconds`, with the classes that the seed picks from `classes`, or
@@ -246,7 +245,8 @@ impl Scenario {
         let has = |class| picked.contains(&class);
         let until = seconds * SECOND;
         let heal = until / 5 * 4;
-        let hosts = nodes + SPARE_HOSTS;
+        // Its own host for each node, and one to be started on elsewhere.
+        let hosts = 2 * nodes;
         let mut clocks: Vec<_> =
             (0..hosts).map(|_| (signed(&mut random, 20), signed(&mut random, 40))).collect();
         if has(Class::Skew) {

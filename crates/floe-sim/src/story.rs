@@ -1,5 +1,6 @@
 //! What went wrong, for people: the smallest scenario that shows it, the events that led to it, and a picture.
 
+mod brief;
 mod lanes;
 mod scene;
 mod shrink;
@@ -14,6 +15,7 @@ pub use shrink::shrink;
 use crate::history::{Event, Happened, History, Violation};
 use crate::model::Micros;
 use crate::picture::Picture;
+use crate::rules;
 use crate::run::{Entrant, Mode};
 use crate::scenario::Scenario;
 use scene::Scene;
@@ -21,6 +23,8 @@ use scene::Scene;
 /// How a history came to its first violation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Story {
+    /// How an ID came to be handed out twice, in one sentence; empty where something else is wrong.
+    pub brief: String,
     /// The verdict in one sentence, then the events that led to it, then what the two IDs have in common.
     pub words: String,
     /// The same as a drawing.
@@ -36,7 +40,20 @@ pub fn tell(entrant: &Entrant, scenario: &Scenario) -> Option<Story> {
     let history = noted(entrant, scenario);
     let violation = history.violations.first()?.clone();
     let scene = Scene::of(&history, &violation, scenario);
-    Some(Story { words: words::tell(&scene), picture: lanes::collision(&scene, entrant), violation })
+    let store = rules::of(entrant).map_or("the store", |rule| rule.store);
+    let brief = brief::tell(&scene, store).unwrap_or_default();
+    Some(Story { brief, words: words::tell(&scene), picture: lanes::collision(&scene, entrant), violation })
+}
+
+/// The shortest story of that one of several scenarios in which an ID is handed out twice the soonest, and its seed.
+pub fn soonest(entrant: &Entrant, scenarios: impl IntoIterator<Item = Scenario>) -> Option<(u64, Story)> {
+    let mut history = History::default();
+    let twice = scenarios.into_iter().filter_map(|scenario| {
+        entrant.worst(&scenario, &mut history)?;
+        Some((history.violations.first()?.at, scenario))
+    });
+    let (_, scenario) = twice.min_by_key(|(at, scenario)| (*at, scenario.seed))?;
+    Some((scenario.seed, tell(entrant, &shrink(entrant, &scenario))?))
 }
 
 /// Draws a history up to its end or its first violation, without what led to that.

@@ -1,6 +1,7 @@
 //! The comparison: every algorithm under every mix of faults, the same seeds for all of them.
 
 use std::fmt::{self, Write as _};
+use std::str::FromStr;
 
 use crate::history::Wrong;
 use crate::run::{ENTRANTS, Entrant, Outcome, Plan, seeds};
@@ -28,7 +29,7 @@ const fn column(label: &'static str, classes: &'static [Class], also: &'static s
     Column { label, classes, also, times: 1 }
 }
 
-/// The mixes: each is one thing that an operator has seen, and only the last one is outside of floe's contract.
+/// The mixes: each is one thing that an operator has seen, and only the last two are outside of floe's contract.
 pub const COLUMNS: &[Column] = &[
     column("calm", &[], ""),
     column("crash", &[Class::Crash], ""),
@@ -53,10 +54,11 @@ pub const COLUMNS: &[Column] = &[
     column("snapshot", &[Class::Snapshot], ""),
     // A registry that is asked only at a start shows nothing where none starts.
     column("store forgets", &[Class::Crash, Class::Failover, Class::Restore], ""),
+    column("clone", &[Class::Clone], ""),
 ];
 
 /// Those that promise no order that a caller could hold them to: several ranges or servers are in use at once.
-const UNORDERED: &[&str] = &["leaf-segment", "tinyid", "flickr"];
+const UNORDERED: &[&str] = &["leaf-segment", "tinyid", "flickr", "postgres-cache"];
 
 /// What came of it.
 #[derive(Clone)]
@@ -91,6 +93,86 @@ impl Column {
         let seconds = plan.seconds.saturating_mul(self.times);
         Plan { classes: self.classes.to_vec(), every: true, seconds, ..plan.clone() }
     }
+
+    /// Its heading as one word of a command line: `crash+rollback`, `store-forgets`.
+    pub fn word(&self) -> String {
+        self.label.replace(" + ", "+").replace(' ', "-")
+    }
+
+    fn mix(&self) -> Mix {
+        let Self { label, classes, also, times } = *self;
+        Mix { label: label.to_owned(), classes: classes.to_vec(), also, times }
+    }
+}
+
+/// Faults as somebody names them: those of a column, by its heading, or any others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mix {
+    /// The heading.
+    pub label: String,
+    /// What goes wrong in each history.
+    pub classes: Vec<Class>,
+    /// What a reader has to know besides; empty for nothing.
+    pub also: &'static str,
+    /// How many times as long as the others' its histories are.
+    pub times: u64,
+}
+
+impl Mix {
+    /// What goes wrong, in words.
+    pub fn meaning(&self) -> String {
+        meaning(&self.classes, self.also)
+    }
+
+    /// Whether floe's contract covers all of it.
+    pub fn is_in_contract(&self) -> bool {
+        self.classes.iter().all(|class| Class::CONTRACT.contains(class))
+    }
+}
+
+impl FromStr for Mix {
+    type Err = String;
+
+    /// A column's heading, in any case and with or without its spaces; or classes with `+` or commas between them.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = |text: &str| text.to_lowercase().replace([' ', '-', '_'], "");
+        if let Some(column) = COLUMNS.iter().find(|column| plain(column.label) == plain(text)) {
+            return Ok(column.mix());
+        }
+        let words = text.split(['+', ',']).map(|word| word.trim().to_lowercase());
+        let classes: Result<Vec<Class>, _> = words.map(|word| word.parse()).collect();
+        let mut classes = classes.map_err(|_| {
+            let columns: Vec<_> = COLUMNS.iter().map(Column::word).collect();
+            let classes: Vec<_> = Class::ALL.iter().map(|class| class.word()).collect();
+            format!(
+                "there are no faults {text:?}: the table's columns are {}; any of {} can be joined by +",
+                columns.join(", "),
+                classes.join(", ")
+            )
+        })?;
+        classes.sort_unstable();
+        classes.dedup();
+        if let Some(column) = COLUMNS.iter().find(|column| sorted(column.classes) == classes) {
+            return Ok(column.mix());
+        }
+        let words: Vec<_> = classes.iter().map(|class| class.word()).collect();
+        Ok(Self { label: words.join(" + "), classes, also: "", times: 1 })
+    }
+}
+
+fn sorted(classes: &[Class]) -> Vec<Class> {
+    let mut sorted = classes.to_vec();
+    sorted.sort_unstable();
+    sorted
+}
+
+fn meaning(classes: &[Class], also: &'static str) -> String {
+    let meanings: Vec<_> =
+        classes.iter().map(|class| class.meaning()).chain((!also.is_empty()).then_some(also)).collect();
+    match meanings.as_slice() {
+        [] => "nothing: clocks differ by up to 40 ms".to_owned(),
+        some => some.join("; "),
+    }
 }
 
 impl Table {
@@ -122,20 +204,15 @@ impl Table {
         writeln!(
             text,
             "Seeds {first} to {last} in each cell, {nodes} nodes, {seconds} virtual seconds each: {} histories, {} calls, \
-             {} IDs. A cell says what all its seeds show together, and the smallest seed that shows it.\n",
+             {} IDs. A cell says what all its seeds show together, and the smallest seed that shows it: 12/M in 8% is 12 \
+             of a million IDs that had been handed out before, and 8 of a hundred histories in which any was.\n",
             grouped(histories(seeds)),
             grouped(asked),
             grouped(ids),
         )?;
         writeln!(text, "| column | what goes wrong in each of its histories |\n|---|---|")?;
         for Column { label, classes, also, .. } in COLUMNS {
-            let meanings = classes.iter().map(|class| class.meaning());
-            let meanings: Vec<_> = meanings.chain((!also.is_empty()).then_some(*also)).collect();
-            let meaning = match meanings.as_slice() {
-                [] => "nothing: clocks differ by up to 40 ms".to_owned(),
-                some => some.join("; "),
-            };
-            writeln!(text, "| {label} | {meaning} |")?;
+            writeln!(text, "| {label} | {} |", meaning(classes, also))?;
         }
         writeln!(text, "\n| row | its configuration | read from |\n|---|---|---|")?;
         for (Entrant { name, setting, source, .. }, _) in &self.rows {
@@ -198,9 +275,13 @@ fn is_predicted(entrant: &Entrant, outcome: &Outcome) -> bool {
 }
 
 fn duplicates(entrant: &Entrant, outcome: &Outcome) -> String {
-    match outcome.first(Wrong::Twice) {
-        None if is_predicted(entrant, outcome) => format!("{} predicted", grouped(outcome.counts.twice)),
-        first => seen(outcome.counts.twice, first),
+    let rate = per_million(outcome.counts.twice, outcome.counts.minted);
+    let share = percent(outcome.repeating, outcome.seeds);
+    match (outcome.counts.twice, outcome.first(Wrong::Twice)) {
+        (0, _) => "none".to_owned(),
+        (_, None) if is_predicted(entrant, outcome) => format!("{rate}/M in {share}, predicted"),
+        (_, None) => format!("{rate}/M in {share}"),
+        (_, Some((seed, _))) => format!("**{rate}/M in {share}** (seed {seed})"),
     }
 }
 
@@ -234,6 +315,28 @@ fn per_mille(part: u64, whole: u64) -> String {
     }
 }
 
+/// How many of a million, with two digits at the least; less than a hundredth is not nothing.
+pub fn per_million(part: u64, whole: u64) -> String {
+    let hundredths = u128::from(part) * 100_000_000 / u128::from(whole.max(1));
+    match (part, hundredths) {
+        (0, _) => "0".to_owned(),
+        (_, 0) => "<0.01".to_owned(),
+        (_, 1..100) => format!("0.{hundredths:02}"),
+        (_, 100..1_000) => format!("{}.{}", hundredths / 100, hundredths / 10 % 10),
+        _ => grouped(u64::try_from(hundredths / 100).unwrap_or(u64::MAX)),
+    }
+}
+
+/// A share in percent; less than one is not nothing, and all but some are not all.
+pub fn percent(part: u64, whole: u64) -> String {
+    let percent = u128::from(part) * 100 / u128::from(whole.max(1));
+    match (part, percent) {
+        (0, _) => "0%".to_owned(),
+        (_, 0) => "<1%".to_owned(),
+        (_, percent) => format!("{percent}%"),
+    }
+}
+
 /// `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -249,16 +352,16 @@ pub fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{COLUMNS, Entrant, Outcome, Plan, UNORDERED, Wrong};
-    use super::{disorder, duplicates, grouped, measure, per_mille, unserved};
+    use super::{COLUMNS, Entrant, Mix, Outcome, Plan, UNORDERED, Wrong};
+    use super::{disorder, duplicates, grouped, measure, per_mille, per_million, percent, seeds, unserved};
     use crate::history::Counts;
     use crate::scenario::Class;
 
     #[test]
-    fn only_the_last_column_is_outside_of_the_contract() {
+    fn only_the_last_two_columns_are_outside_of_the_contract() {
         for (place, column) in COLUMNS.iter().enumerate() {
             let inside = column.classes.iter().all(|class| Class::CONTRACT.contains(class));
-            assert_eq!(inside, place + 1 < COLUMNS.len(), "{}", column.label);
+            assert_eq!(inside, place + 2 < COLUMNS.len(), "{}", column.label);
         }
     }
 
@@ -273,9 +376,11 @@ mod tests {
         assert_eq!([disorder(flickr, &calm), unserved(floe, &calm)], ["not promised", "12.3 + 0"]);
 
         let mut twice = Outcome { counts: Counts { twice: 4_321, ..counts }, ..Outcome::default() };
-        assert_eq!(duplicates(floe, &twice), "4,321 predicted");
+        (twice.seeds, twice.repeating) = (40, 3);
+        assert_eq!(duplicates(floe, &twice), "480,111/M in 7%, predicted");
         twice.first[Wrong::Twice as usize] = Some((7, String::new()));
-        assert_eq!([duplicates(floe, &twice), duplicates(twitter, &twice)], ["**4,321** (seed 7)"; 2]);
+        let told = "**480,111/M in 7%** (seed 7)";
+        assert_eq!([duplicates(floe, &twice), duplicates(twitter, &twice)], [told; 2]);
     }
 
     #[test]
@@ -283,6 +388,46 @@ mod tests {
         let numbers = [0, 12, 123, 1_234, 123_456, 1_234_567];
         assert_eq!(numbers.map(grouped), ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
         assert_eq!([per_mille(0, 0), per_mille(1, 100_000), per_mille(5, 1_000)], ["0", "<0.1", "5.0"]);
+        let rates = [(0, 0), (1, 1_000_000_000), (1, 3_000_000), (5, 3_000_000), (31, 3_000_000), (1, 2)];
+        let told = ["0", "<0.01", "0.33", "1.6", "10", "500,000"];
+        assert_eq!(rates.map(|(part, whole)| per_million(part, whole)), told);
+        let shares = [(0, 100), (1, 1_000), (8, 100), (999, 1_000), (5, 5)];
+        assert_eq!(shares.map(|(part, whole)| percent(part, whole)), ["0%", "<1%", "8%", "99%", "100%"]);
+    }
+
+    #[test]
+    fn a_share_counts_histories_and_a_rate_ids() {
+        let twins =
+            Plan { first: 1, seeds: 6, nodes: 3, seconds: 30, classes: vec![Class::Twins], every: true };
+        let outcome = seeds(Entrant::named("twitter").unwrap(), &twins, 2, &|_| {});
+        let one = |seed| {
+            seeds(
+                Entrant::named("twitter").unwrap(),
+                &Plan { first: seed, seeds: 1, ..twins.clone() },
+                1,
+                &|_| {},
+            )
+        };
+        let repeating: Vec<_> = (1..=6).filter(|&seed| one(seed).counts.twice > 0).collect();
+        assert!(!repeating.is_empty());
+        assert_eq!(outcome.repeating, u64::try_from(repeating.len()).unwrap());
+        assert_eq!(outcome.repeats, repeating[..repeating.len().min(5)]);
+    }
+
+    #[test]
+    fn faults_are_named_by_their_column_or_their_classes() {
+        let of = |text: &str| text.parse::<Mix>().map(|mix| (mix.label, mix.classes, mix.times));
+        let both = vec![Class::Rollback, Class::Crash];
+        assert_eq!(of("crash+rollback"), Ok(("crash + rollback".to_owned(), both.clone(), 1)));
+        assert_eq!(of("rollback,crash"), of("Crash + Rollback"));
+        assert_eq!(of("store-forgets").unwrap().1, [Class::Crash, Class::Failover, Class::Restore]);
+        assert_eq!(of("pause").unwrap(), ("pause".to_owned(), vec![Class::Pause, Class::Restart], 8));
+        assert_eq!(of("eaten+odd"), Ok(("odd + eaten".to_owned(), vec![Class::Odd, Class::Eaten], 1)));
+        let error = of("crash+moon").unwrap_err();
+        assert!(
+            ["moon", "store-forgets", "calm", "eaten"].iter().all(|word| error.contains(word)),
+            "{error}"
+        );
     }
 
     #[test]

@@ -456,10 +456,12 @@ impl<'a, M: Model> World<'a, M> {
 
     fn start_again(&mut self, node: usize, after: Micros, elsewhere: bool) {
         let after = after.max(self.model.pace().start);
-        let spare = self.scenario.fleet.nodes..self.scenario.clocks.len();
-        let host = match elsewhere {
-            true => spare.start + place(self.network.below(number(spare.len()))),
-            false => self.nodes[node].life.host,
+        let (here, nodes) = (self.nodes[node].life.host, self.scenario.fleet.nodes);
+        // From its own host to its other one, and back. A clone has one alone.
+        let host = match elsewhere && node < nodes {
+            true if here == node => nodes + node,
+            true => node,
+            false => here,
         };
         self.schedule(self.now + after, Event::Start { node, host });
     }

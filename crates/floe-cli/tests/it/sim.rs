@@ -100,3 +100,55 @@ fn the_table_is_the_same_on_any_number_of_threads() {
     assert!(one.contains("| floe | none |"), "{one}");
     assert!(one.contains("| flickr | not promised |"), "{one}");
 }
+
+#[test]
+fn a_cell_is_explained_with_its_rule_its_figures_and_a_story_that_replays() {
+    let said = run(&mut floe(["sim", "--explain", "twitter", "crash+rollback", "--seconds", "120"]));
+    assert_eq!(said.code, Some(0), "{said:#?}");
+    let expected = [
+        "twitter under crash + rollback\n",
+        "the class, copied; worker ids by hand",
+        "refuses while its clock is behind its last ID",
+        "twitter-archive/snowflake a8cb075: IdWorker.scala (nextId, tilNextMillis)",
+        "of 100 histories (",
+        "; floe promises none here.",
+        "its clock set back by ",
+        "hands out the same ID.\n",
+    ];
+    for words in expected {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    let line = said.out.lines().last().expect("the command that replays it").trim();
+    assert!(line.starts_with("floe sim --seed ") && line.ends_with("--seconds 120 --trace"), "{line}");
+    let again = run(&mut floe(line.split(' ').skip(1)));
+    again.refuses(1, &["twitter broke a promise in seed "]);
+    assert!(again.out.contains(" WRONG: id handed out "), "{again:#?}");
+}
+
+#[test]
+fn a_cell_in_which_nothing_is_repeated_says_so() {
+    for (model, faults, expected) in [
+        ("baidu", "twins", "none twice, which is what floe promises here."),
+        ("floe", "crash", "none twice."),
+        ("twitter", "restore", "none twice, where floe may repeat what docs/guarantees.md names."),
+    ] {
+        let said = run(&mut floe(["sim", "--explain", model, faults, "--seeds", "2", "--seconds", "30"]));
+        assert_eq!(said.code, Some(0), "{said:#?}");
+        assert!(said.out.contains(expected) && !said.out.contains("story"), "{said:#?}");
+    }
+}
+
+#[test]
+fn a_cell_that_there_is_not_is_refused_with_those_there_are() {
+    let refused = |model, faults, words: &[&str]| {
+        run(&mut floe(["sim", "--explain", model, faults])).refuses(2, words);
+    };
+    refused("twiter", "crash", &["there is no model \"twiter\"", "leaf-snowflake", "redis-incr-aof"]);
+    refused(
+        "twitter",
+        "crahs",
+        &["there are no faults \"crahs\"", "crash+rollback, ", "store-forgets", "eaten"],
+    );
+    run(&mut floe(["sim", "--explain", "twitter"])).refuses(2, &["--explain"]);
+    run(&mut floe(["sim", "--explain", "twitter", "crash", "--trace"])).refuses(2, &["--trace"]);
+}

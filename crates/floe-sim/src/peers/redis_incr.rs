@@ -9,9 +9,10 @@
 //! its memory to disk after an hour with one change, five minutes with 100, or a minute with 10,000: what came since is
 //! gone. With `appendonly yes` and `appendfsync always` each change is on disk before its reply leaves.
 //!
-//! Read in: redis/redis, `src/t_string.c` (`incrDecrCommand`), `src/server.c` (`serverCron`, `initServerConfig`, whose
-//! `save` is "3600 1 300 100 60 10000"), `src/aof.c` (`flushAppendOnlyFile`), `redis.conf`; Redis documentation,
-//! `docs/management/replication.md`.
+//! Read in: redis/redis 74b289a (7.4.1), `src/t_string.c` (`incrDecrCommand`), `src/server.c` (`initServerConfig`, whose calls of
+//! `appendServerSaveParams` are 3600 1, 300 100 and 60 10000, and `serverCron`, which compares them), `src/config.c`
+//! (`appendonly`, off; `appendfsync`), `src/aof.c` (`flushAppendOnlyFile`), `redis.conf`, which says the same. A Redis that is told
+//! to stop writes its dump first: here it is killed.
 
 use std::collections::BTreeMap;
 
@@ -201,7 +202,8 @@ mod tests {
         assert_eq!(hand.minted(0), 2);
     }
 
-    /// redis.conf: appendonly no, and server.c, initServerConfig: save 3600 1 300 100 60 10000.
+    /// Redis 74b289a, config.c: appendonly is 0; server.c, initServerConfig: save 3600 1 300 100 60 10000, and serverCron:
+    /// later than so many seconds, with at least so many changes.
     #[test]
     fn a_crash_loses_what_came_since_the_last_dump_unless_each_change_is_appended() {
         for append_only in [false, true] {

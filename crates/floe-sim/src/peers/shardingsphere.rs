@@ -44,6 +44,8 @@ const CLOSE_MS: u64 = 500;
 pub struct ShardingSphere {
     /// Whether worker ids come from the cluster's ZooKeeper.
     cluster: bool,
+    /// Whether there is a `worker-id` in each node's configuration, which is used outside of cluster mode alone.
+    configured: bool,
     most_worker: u64,
 }
 
@@ -173,12 +175,17 @@ impl Instance {
 impl ShardingSphere {
     /// Compute nodes of a cluster.
     pub fn cluster() -> Self {
-        Self { cluster: true, most_worker: 0 }
+        Self { cluster: true, configured: false, most_worker: 0 }
     }
 
     /// Nodes outside of cluster mode.
     pub fn standalone() -> Self {
         Self { cluster: false, ..Self::cluster() }
+    }
+
+    /// The same, with a `worker-id` in each one's configuration.
+    pub fn configured() -> Self {
+        Self { configured: true, ..Self::standalone() }
     }
 }
 
@@ -200,7 +207,7 @@ impl Model for ShardingSphere {
 
     fn start(
         &mut self,
-        _: &Setup,
+        setup: &Setup,
         store: Option<&mut Registry>,
         machine: &mut Machine<'_, Self>,
     ) -> Instance {
@@ -225,7 +232,7 @@ impl Model for ShardingSphere {
             sleeping: None,
         };
         if !self.cluster {
-            instance.took(0, machine);
+            instance.took(if self.configured { setup.worker } else { 0 }, machine);
         } else if store.is_some() {
             instance.go(Step::Connect, machine);
         } else {
@@ -450,5 +457,14 @@ mod tests {
         let mut second = hand.start_alone();
         assert_eq!((first.worker, second.worker), (Some(0), Some(0)));
         assert_eq!(hand.id(&mut first), hand.id(&mut second));
+    }
+
+    /// ShardingSphere 4a454a0, StandaloneWorkerIdGenerator.generate: WORKER_ID_KEY.
+    #[test]
+    fn outside_of_cluster_mode_a_node_is_the_worker_that_is_configured() {
+        let mut hand = Hand::new(ShardingSphere::configured());
+        let first = hand.start_alone();
+        hand.become_node(1);
+        assert_eq!((first.worker, hand.start_alone().worker), (Some(0), Some(1)));
     }
 }

@@ -8,8 +8,8 @@
 //! It keeps nothing over a restart.
 //!
 //! Read from: yitter/IdGenerator 942ba6a, `Go/source/idgen/SnowWorkerM1.go` (`NextNormalId`, `NextOverCostId`), with the defaults of
-//! `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. Its separate tool that takes worker ids from Redis
-//! for 15 s at a time (`regworkerid/reghelper.go`) is not modelled.
+//! `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. With its tool that takes worker ids from Redis it is
+//! [`yitter_redis`](super::yitter_redis).
 
 use super::{field, signed, spin, time};
 use crate::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
@@ -40,6 +40,60 @@ pub struct SnowWorker {
 }
 
 impl SnowWorker {
+    pub(super) fn new<M: Model>(worker: u64, machine: &mut Machine<'_, M>) -> Self {
+        if worker > MOST_WORKER {
+            machine.die("WorkerId error. (range:[0, 63]");
+        } else if machine.wall() < EPOCH {
+            machine.die("BaseTime error.");
+        }
+        let now = machine.now.wall;
+        machine.holds(|| format!("worker {worker}"), now, None);
+        SnowWorker {
+            worker,
+            last: 0,
+            sequence: FIRST,
+            turn_back: 0,
+            turn: 0,
+            drifting: false,
+            drifted: 0,
+            waiting: false,
+        }
+    }
+
+    /// `Next`.
+    pub(super) fn next<M: Model>(&mut self, machine: &Machine<'_, M>) -> Verdict {
+        let now = machine.wall() - EPOCH;
+        if self.waiting || self.drifting {
+            if now > self.last {
+                self.waiting = false;
+                return self.settle(now);
+            } else if self.waiting || self.drifted >= MOST_DRIFT {
+                self.waiting = true;
+                return spin(machine, self.last + EPOCH);
+            } else if self.sequence > MOST {
+                self.drift();
+            }
+            return self.id();
+        }
+        if now < self.last {
+            if self.turn_back < 1 {
+                self.turn_back = self.last - 1;
+                self.turn = self.turn % 4 + 1;
+            }
+            let id = signed(self.turn_back, 12, (self.worker << 6) + self.turn);
+            self.turn_back -= 1;
+            return Verdict::Minted(vec![id]);
+        }
+        self.turn_back = 0;
+        if now > self.last {
+            return self.settle(now);
+        } else if self.sequence > MOST {
+            self.drifted = 0;
+            self.drift();
+        }
+        self.id()
+    }
+
     fn id(&mut self) -> Verdict {
         let id = signed(self.last, 12, (self.worker << 6) + self.sequence);
         self.sequence += 1;
@@ -69,24 +123,7 @@ impl Model for Yitter {
     }
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> SnowWorker {
-        let worker = setup.worker;
-        if worker > MOST_WORKER {
-            machine.die("WorkerId error. (range:[0, 63]");
-        } else if machine.wall() < EPOCH {
-            machine.die("BaseTime error.");
-        }
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {worker}"), now, None);
-        SnowWorker {
-            worker,
-            last: 0,
-            sequence: FIRST,
-            turn_back: 0,
-            turn: 0,
-            drifting: false,
-            drifted: 0,
-            waiting: false,
-        }
+        SnowWorker::new(setup.worker, machine)
     }
 
     fn wake(&mut self, _process: &mut SnowWorker, _machine: &mut Machine<'_, Self>) {}
@@ -94,47 +131,19 @@ impl Model for Yitter {
     fn answer(&mut self, _: &mut SnowWorker, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
 
     fn mint(&mut self, process: &mut SnowWorker, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
-        let now = machine.wall() - EPOCH;
-        if process.waiting || process.drifting {
-            if now > process.last {
-                process.waiting = false;
-                return process.settle(now);
-            } else if process.waiting || process.drifted >= MOST_DRIFT {
-                process.waiting = true;
-                return spin(machine, process.last + EPOCH);
-            } else if process.sequence > MOST {
-                process.drift();
-            }
-            return process.id();
-        }
-        if now < process.last {
-            if process.turn_back < 1 {
-                process.turn_back = process.last - 1;
-                process.turn = process.turn % 4 + 1;
-            }
-            let id = signed(process.turn_back, 12, (process.worker << 6) + process.turn);
-            process.turn_back -= 1;
-            return Verdict::Minted(vec![id]);
-        }
-        process.turn_back = 0;
-        if now > process.last {
-            return process.settle(now);
-        } else if process.sequence > MOST {
-            process.drifted = 0;
-            process.drift();
-        }
-        process.id()
+        process.next(machine)
     }
 
     fn stop(&mut self, _process: &mut SnowWorker, _machine: &mut Machine<'_, Self>) {}
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
-        Some(Parts {
-            worker: field(id, 6, 6),
-            time: UnixMillis::new(time(id, 12) + EPOCH),
-            sequence: field(id, 0, 6),
-        })
+        Some(read(id))
     }
+}
+
+/// What an ID says.
+pub(super) fn read(id: u128) -> Parts {
+    Parts { worker: field(id, 6, 6), time: UnixMillis::new(time(id, 12) + EPOCH), sequence: field(id, 0, 6) }
 }
 
 #[cfg(test)]

@@ -138,6 +138,43 @@ fn a_good_run_is_drawn_within_bounds() {
 }
 
 #[test]
+fn a_story_is_told_in_one_sentence_in_its_users_words() {
+    let brief = |name: &str, classes: &[Class]| {
+        let entrant = entrant(name);
+        let scenario = wrong(entrant, Wrong::Twice, classes, 60);
+        tell(entrant, &shrink(entrant, &scenario)).unwrap().brief
+    };
+    let twitter = brief("twitter", ROLLBACK_AND_CRASH);
+    let in_order =
+        ["hands out an ID; ", "has its clock set back by ", "it starts again", "hands out the same ID."];
+    let places: Vec<_> = in_order.iter().map(|words| twitter.find(words)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{twitter}");
+    assert!(twitter.starts_with("Node ") && !twitter.contains("the store"), "{twitter}");
+    let segment = brief("leaf-segment", &[Class::Restore]);
+    assert!(segment.contains("later the database is restored from the backup; "), "{segment}");
+    for words in [twitter, segment] {
+        assert!(words.split("; ").count() <= 12, "{words}");
+    }
+}
+
+#[test]
+fn the_soonest_of_several_is_told() {
+    let twitter = entrant("twitter");
+    let scenarios: Vec<_> = (1..8).map(|seed| Scenario::new(seed, 5, 60, &[Class::Twins], true)).collect();
+    let first = |scenario: &Scenario| {
+        let mut history = History::default();
+        let mode = Mode { noting: false, until_wrong: true, only: Some(Wrong::Twice) };
+        twitter.run(scenario, &mut history, mode);
+        history.violations.first().map(|violation| violation.at)
+    };
+    let (seed, story) = super::soonest(twitter, scenarios.clone()).unwrap();
+    let soonest = scenarios.iter().filter_map(|scenario| Some((first(scenario)?, scenario.seed))).min();
+    assert_eq!(soonest.map(|(_, seed)| seed), Some(seed));
+    assert_eq!(story.violation.wrong, Wrong::Twice);
+    assert!(super::soonest(entrant("floe"), scenarios).is_none());
+}
+
+#[test]
 fn snowflakes_are_read_as_they_were_made() {
     let scenario = Scenario::new(1, 3, 30, &[], true);
     let mut read = BTreeSet::new();
@@ -168,15 +205,18 @@ fn snowflakes_are_read_as_they_were_made() {
         "cosid",
         "cosid-unstable",
         "floe",
+        "katsubushi-redis",
         "leaf-snowflake",
         "notfound9",
         "shardingsphere",
         "shardingsphere-standalone",
+        "shardingsphere-worker-id",
         "sonyflake",
         "sonyflake-checked",
         "twitter",
         "twitter-service",
         "yitter",
+        "yitter-redis",
     ];
     assert_eq!(read, snowflakes.into());
 }
