@@ -52,7 +52,8 @@ fn shortest_downtime(model: &str) -> u64 {
 
 #[test]
 fn no_jvm_is_back_within_a_second_and_no_other_peer_within_fifty_milliseconds() {
-    let native = ["yitter", "sonyflake", "sonyflake-checked", "flickr", "redis-incr", "redis-incr-aof"];
+    let native =
+        ["yitter", "sonyflake", "sonyflake-checked", "bwmarrin", "flickr", "redis-incr", "redis-incr-aof"];
     for entrant in floe_sim::run::ENTRANTS.iter().filter(|entrant| !entrant.is_floe()) {
         let least = if native.contains(&entrant.name) { 50_000 } else { 1_000_000 };
         let shortest = shortest_downtime(entrant.name);
