@@ -72,7 +72,7 @@ func main() {
 				if id, err := next(); err != nil {
 					fmt.Fprintf(out, "!%v\t", err)
 				} else {
-					fmt.Fprintf(out, "%d\t", id)
+					fmt.Fprintf(out, "%d\t", int64(id))
 				}
 			}
 			fmt.Fprintf(out, "%d\n", told.Wall())

@@ -100,7 +100,7 @@ fn script(original: &Original, seed: u64) -> Vec<Op> {
         _ => NOON + millis(&mut random, 1_000_000),
     };
     let worker = match random.below(50) {
-        0 => random.between(0, original.most_worker),
+        0 => random.between(original.workers.min(original.most_worker), original.most_worker),
         _ => random.below(original.workers),
     };
     let mut ops = vec![Op::At(begin), Op::Start(worker, random.number())];
