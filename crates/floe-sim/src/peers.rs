@@ -56,11 +56,15 @@ macro_rules! keeps_a_registry {
     };
 }
 
-/// What the models that share nothing between nodes have in common, inside their `impl Model`.
+/// What the models that share nothing between nodes have in common, inside their `impl Model`; with what a host keeps, if it
+/// keeps something.
 macro_rules! keeps_nothing {
     () => {
+        keeps_nothing!(());
+    };
+    ($disk:ty) => {
         type Store = ();
-        type Disk = ();
+        type Disk = $disk;
         type Request = ();
         type Reply = ();
 
@@ -97,20 +101,27 @@ mod registry;
 mod by_hand;
 #[cfg(test)]
 mod hand;
+#[cfg(test)]
+mod originals;
 
 pub mod baidu;
+pub mod bwmarrin;
 pub mod cosid;
 pub mod flickr;
+pub mod hutool;
 pub mod katsubushi;
 pub mod leaf_segment;
 pub mod leaf_snowflake;
+pub mod mybatis_plus;
 pub mod notfound9;
 pub mod random_ids;
 pub mod redis_incr;
+pub mod seata;
 pub mod sequence;
 pub mod shardingsphere;
 pub mod sonyflake;
 pub mod tinyid;
+pub mod tsid;
 pub mod twitter;
 pub mod twitter_service;
 pub mod yitter;

@@ -159,6 +159,81 @@ pub const RULES: &[Rule] = &[
                66192d4 (v0.1.0): raus.go (subscribe, publish, holdLock)",
     },
     Rule {
+        model: "mybatis-plus",
+        store: "",
+        words: "Five bits of the network card's address and five of a hash of that and the process id are the worker \
+                id: nobody sees to it that two processes differ. A clock that is up to 5 ms behind is waited for; \
+                further behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "com.baomidou:mybatis-plus-core 3.5.7: Sequence.java (nextId, tilNextMillis, getDatacenterId, \
+               getMaxWorkerId)",
+    },
+    Rule {
+        model: "mybatis-plus-configured",
+        store: "",
+        words: "The operator gives each process its worker id. A clock that is up to 5 ms behind is waited for; \
+                further behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "com.baomidou:mybatis-plus-core 3.5.7: Sequence.java (nextId, tilNextMillis)",
+    },
+    Rule {
+        model: "hutool",
+        store: "",
+        words: "As in `mybatis-plus`, the network card's address and the process id make the worker id. A generator \
+                whose clock is less than 2 s behind counts on in the last ID's millisecond, up to 4,096 IDs, and \
+                refuses after that and further behind. It writes nothing down: a new process knows nothing of the last \
+                ID.",
+        read: "cn.hutool:hutool-core 5.8.29: Snowflake.java (nextId, tilNextMillis), IdUtil.java (getSnowflake, \
+               getDataCenterId, getWorkerId)",
+    },
+    Rule {
+        model: "hutool-configured",
+        store: "",
+        words: "The operator gives each process its worker id. A generator whose clock is less than 2 s behind counts \
+                on in the last ID's millisecond, up to 4,096 IDs, and refuses after that and further behind. It writes \
+                nothing down: a new process knows nothing of the last ID.",
+        read: "cn.hutool:hutool-core 5.8.29: Snowflake.java (nextId, tilNextMillis)",
+    },
+    Rule {
+        model: "seata",
+        store: "",
+        words: "The lower ten bits of the network card's address are the worker id. Time and sequence are one counter \
+                that begins at the clock's time when the process starts and then only counts; the clock only slows it \
+                down. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "io.seata:seata-common 2.0.0: IdWorker.java (nextId, waitIfNecessary, generateWorkerIdBaseOnMac)",
+    },
+    Rule {
+        model: "seata-configured",
+        store: "",
+        words: "The operator gives each process its worker id. Time and sequence are one counter that begins at the \
+                clock's time when the process starts and then only counts; the clock only slows it down. It writes \
+                nothing down: a new process knows nothing of the last ID.",
+        read: "io.seata:seata-common 2.0.0: IdWorker.java (nextId, waitIfNecessary)",
+    },
+    Rule {
+        model: "bwmarrin",
+        store: "",
+        words: "The operator's code gives each process its node number. The wall clock is read at the start alone, and \
+                the monotonic clock is counted from there. Nothing is refused. It writes nothing down: a new process \
+                knows nothing of the last ID.",
+        read: "github.com/bwmarrin/snowflake v0.3.0: snowflake.go (NewNode, Generate)",
+    },
+    Rule {
+        model: "tsid",
+        store: "",
+        words: "A random number of ten bits is the node at each start. The counter begins at random in each \
+                millisecond; while the clock is not past the last ID it counts on, past its end into the next \
+                millisecond. Nothing is refused. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "com.github.f4b6a3:tsid-creator 5.2.6: TsidFactory.java (create, getTime, getRandomCounter, \
+               Builder.getNode)",
+    },
+    Rule {
+        model: "tsid-configured",
+        store: "",
+        words: "The operator gives each process its node. The counter begins at random in each millisecond; while the \
+                clock is not past the last ID it counts on, past its end into the next millisecond. Nothing is \
+                refused. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "com.github.f4b6a3:tsid-creator 5.2.6: TsidFactory.java (create, getTime, getRandomCounter)",
+    },
+    Rule {
         model: "leaf-segment",
         store: "the database",
         words: "A transaction raises `max_id` of a row by a step: what lies between is the server's, in its memory, and the next \

@@ -17,7 +17,7 @@ pub(crate) struct Hand<M: Model> {
     pub(crate) life: Life,
     pub(crate) setup: Setup,
     pub(crate) outbox: Outbox<M::Request>,
-    random: Random,
+    pub(crate) random: Random,
     true_time: Micros,
     asks: u64,
 }

@@ -58,6 +58,7 @@ fn no_jvm_is_back_within_a_second_and_no_other_peer_within_fifty_milliseconds() 
         "sonyflake",
         "sonyflake-checked",
         "katsubushi-redis",
+        "bwmarrin",
         "flickr",
         "redis-incr",
         "redis-incr-aof",
