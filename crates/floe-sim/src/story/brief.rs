@@ -7,7 +7,7 @@ use crate::model::{Micros, Note};
 /// More clauses than this are no short story.
 const MOST_CLAUSES: usize = 12;
 /// So many of them come before the first hand-over.
-const MOST_BEFORE: usize = 3;
+const MOST_BEFORE: usize = 5;
 
 /// Who does it (`None` for the store), when, and what, as a clause without its subject or a whole one.
 struct Clause {
