@@ -11,6 +11,7 @@ import java.io.InputStreamReader;
 import java.io.Writer;
 import java.util.Map;
 import java.util.Properties;
+import org.apache.ibatis.logging.LogFactory;
 import org.apache.shardingsphere.infra.algorithm.keygen.snowflake.SnowflakeKeyGenerateAlgorithm;
 
 /** Plays clock scripts to an original of Java. README.md describes the script. */
@@ -75,6 +76,11 @@ public final class Play {
         // Unlike System.out, this ends the program where nobody listens any more.
         Writer out = new BufferedWriter(new FileWriter(FileDescriptor.out), 1 << 16);
         Original original = ORIGINALS.get(arguments[1]);
+        // What a class does when it is first used (it looks for a logger, say) waits for other threads, in real time.
+        LogFactory.useNoLogging();
+        original.start(0).next();
+        new Told(0, 0).worker(0);
+        cn.hutool.core.util.IdUtil.getWorkerId(0, 31);
         if (!tell()) {
             throw new IllegalStateException("the clocks of this Java cannot be told the time");
         }
@@ -114,6 +120,8 @@ public final class Play {
             }
         }
         out.flush();
+        // An orderly end waits for other threads, in real time.
+        Runtime.getRuntime().halt(0);
     }
 
     /** What an original sleeps at its start is no part of the script. */
