@@ -332,3 +332,22 @@ impl Iterator for DatedBatch {
 }
 
 impl ExactSizeIterator for DatedBatch {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_answered_once_and_not_where_its_caller_has_gone() {
+        let stopped = || Err(MintError::Stopped("late".to_owned()));
+        let ticket = Ticket::new(1);
+        ticket.answer(Ok(7));
+        ticket.answer(stopped());
+        ticket.answer(Ok(8));
+        assert_eq!(ticket.answered(), Some(Ok(7)));
+        let ticket = Ticket::new(1);
+        ticket.abandon();
+        ticket.answer(Ok(7));
+        assert!(ticket.answered().is_none() && !ticket.is_open());
+    }
+}

@@ -81,6 +81,9 @@ struct Writer {
     /// Above every value that the cursor has had since it was last closed.
     floor: u64,
     open: bool,
+    /// What the version is. It is counted here and never loaded: loom keeps the last access of a word alone, so a load right
+    /// before the store would hide the loads of other threads that the store has to be tried before.
+    version: u64,
 }
 
 impl Cursor {
@@ -90,7 +93,7 @@ impl Cursor {
             next: Line(AtomicU64::new(CLOSED)),
             version: Line(AtomicU64::new(0)),
             copies: [Copy::default(), Copy::default()],
-            writer: Mutex::new(Writer { owned: Owned::default(), floor, open: false }),
+            writer: Mutex::new(Writer { owned: Owned::default(), floor, open: false, version: 0 }),
         }
     }
 
@@ -243,7 +246,7 @@ impl Cursor {
             owned.spare.is_empty() || owned.current.end <= owned.spare.start,
             "the spare lies above the current range (I2): {owned:?}"
         );
-        let version = load(&self.version.0);
+        let version = writer.version;
         let copy = &self.copies[usize::from(version.is_multiple_of(2))];
         // Pairs with the reader's fence: who sees any store below also sees that the version has moved on before.
         fence(Ordering::Release);
@@ -254,7 +257,8 @@ impl Cursor {
         store(&copy.spare[1], owned.spare.end);
         store(&copy.tag, owned.tag);
         store(&copy.era, owned.era);
-        self.version.0.store(version + 1, Ordering::Release);
+        writer.version = version + 1;
+        self.version.0.store(writer.version, Ordering::Release);
         writer.owned = owned.clone();
     }
 }

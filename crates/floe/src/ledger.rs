@@ -257,8 +257,8 @@ pub trait Ledger: Send + Sync {
     /// fresh token and wants no record made, and no range is given back.
     ///
     /// A ledger may keep the mark ahead, on stable storage, of what it hands out below it, and so answer without a
-    /// write to stable storage of its own. After a crash it goes on at the mark. What `reserve` hands out of the same
-    /// key is disjoint from it and stands in no order to it.
+    /// write to stable storage of its own; not past the last position that the caller may have. After a
+    /// crash it goes on at the mark. What `reserve` hands out of the same key is disjoint from it and stands in no order to it.
     ///
     /// # Errors
     /// Those of `reserve`; after `Unavailable` the caller asks with a fresh token.

@@ -97,6 +97,11 @@ impl Line {
         wanted.then(|| self.demand.swap(0, Ordering::Relaxed))
     }
 
+    /// Whether somebody has asked for numbers, and the node has not looked since.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.demand.load(Ordering::Relaxed) > 0
+    }
+
     pub(crate) fn trouble(&self) -> Option<Trouble> {
         lock(&self.trouble).clone()
     }

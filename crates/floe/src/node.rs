@@ -243,7 +243,8 @@ impl Node {
     /// ever has to stay.
     pub(crate) fn unload_refill(&mut self, line: &Line, clock: &Clock) -> bool {
         let Some(number) = line.number() else { return false };
-        let idle = |refill: &Refill| !refill.waits() && !refill.is_stopped();
+        // A caller may have asked since the node stepped last.
+        let idle = |refill: &Refill| !refill.waits() && !refill.is_stopped() && !line.is_wanted();
         if self.stopped.is_some() || !self.refills.get(&number).is_some_and(idle) {
             return false;
         }

@@ -285,4 +285,33 @@ mod tests {
         assert!(matches!(poll(0), Poll::Ready(Err(MintError::Busy { .. }))));
         assert!(alarms.set.lock().unwrap().is_empty(), "nothing is left of a future that is done");
     }
+
+    #[test]
+    fn who_stops_waiting_is_on_no_list_any_more() {
+        let (alarms, bell) = (Standing::default(), Bell::default());
+        let waker = Waker::from(Arc::new(Nobody));
+        struct On<'a>(&'a Bell);
+        impl Attempt for On<'_> {
+            type Output = ();
+
+            fn attempt(&mut self) -> Result<Step<()>, MintError> {
+                Ok(Step::Wait { millis: None })
+            }
+
+            fn bell(&self) -> &Bell {
+                self.0
+            }
+
+            fn give_up(&mut self) -> MintError {
+                MintError::Busy { retry: Duration::from_millis(1) }
+            }
+        }
+        for round in 0..2 {
+            let mut future = Box::pin(wait(On(&bell), &alarms, 1_000));
+            assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert_eq!((bell.lock().wakers.len(), alarms.set.lock().unwrap().len()), (1, 1), "round {round}");
+            drop(future);
+            assert_eq!((bell.lock().wakers.len(), alarms.set.lock().unwrap().len()), (0, 0), "round {round}");
+        }
+    }
 }

@@ -572,3 +572,6 @@ fn find_held(connection: &Connection, key: &str) -> Result<Held, FileTrouble> {
     };
     Ok(connection.prepare_cached(sql)?.query_row([key], read).optional()?.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests;

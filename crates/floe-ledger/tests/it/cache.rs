@@ -11,7 +11,7 @@ mod slots;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use floe::ledger::{Key, Ledger, LedgerError, Memory, Record, Reply, Reserve, Token};
@@ -31,6 +31,12 @@ struct Behind {
     gone: Arc<AtomicBool>,
     /// So many of the next answers are lost after they took effect.
     lose: Arc<AtomicU64>,
+    /// So many of the next openings of caches are counted, and not answered.
+    lose_openings: Arc<AtomicU64>,
+    /// Openings are answered once so many have been counted.
+    openings_meet: Arc<Mutex<Option<Arc<Barrier>>>>,
+    /// What every reservation of a range is answered with, where that is not what becomes of it.
+    answers: Arc<Mutex<Option<Reply>>>,
     /// How many questions were put to it.
     asked: Arc<AtomicU64>,
     /// How often it was asked to count.
@@ -62,6 +68,16 @@ impl Behind {
         reserves.into_iter().filter(|request| !request.key.as_str().starts_with(Key::CACHES)).collect()
     }
 
+    fn opening(&self, reply: Result<Reply, LedgerError>) -> Result<Reply, LedgerError> {
+        let others = self.openings_meet.lock().unwrap().clone();
+        others.map(|others| others.wait());
+        let left = |left: u64| left.checked_sub(1);
+        match self.lose_openings.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left) {
+            Ok(_) => Err(LedgerError::Unavailable("the answer was lost".to_owned())),
+            Err(_) => reply,
+        }
+    }
+
     fn reach<T>(&self, call: impl FnOnce(&Memory) -> Result<T, LedgerError>) -> Result<T, LedgerError> {
         let gone = || Err(LedgerError::Unavailable("it was cut off".to_owned()));
         self.asked.fetch_add(1, Ordering::SeqCst);
@@ -78,7 +94,11 @@ impl Behind {
 impl Ledger for Behind {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.reserves.lock().unwrap().push(request.clone());
-        self.reach(|store| store.reserve(request))
+        let reply = self.reach(|store| store.reserve(request));
+        if request.key.as_str().starts_with(Key::CACHES) {
+            return self.opening(reply);
+        }
+        self.answers.lock().unwrap().clone().map_or(reply, Ok)
     }
     fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.counts.fetch_add(1, Ordering::SeqCst);

@@ -101,6 +101,18 @@ fn a_wall_clock_that_stands_is_held_through_for_an_hour_and_no_longer() {
 }
 
 #[test]
+fn a_wall_clock_stands_that_is_over_twenty_milliseconds_short_of_the_least_rate() {
+    // In twentieths: 40 * 19 - 18 * 20 = 400, and 59 * 19 - 36 * 20 = 401.
+    for (elapsed, ran, stands) in [(40, 18, false), (59, 36, true)] {
+        let mut desk = Desk::new();
+        (desk.wall, desk.mono) = (desk.wall + ran, desk.mono + elapsed);
+        desk.step(0);
+        assert_eq!(desk.offset() > 0, stands, "{elapsed} ms, of which it showed {ran}");
+        assert_eq!(desk.state() == ClockState::Level, !stands);
+    }
+}
+
+#[test]
 fn a_slewed_wall_clock_is_followed() {
     let mut desk = Desk::new();
     for millis in 1..=20_000 {
@@ -245,6 +257,31 @@ fn thirty_seconds_run_level_begin_anew_with_every_jump() {
     assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
 }
 
+#[test]
+fn thirty_seconds_run_level_are_not_a_millisecond_less() {
+    let mut desk = Desk::new();
+    desk.step(HOUR);
+    desk.idle(29_999);
+    assert!(matches!(desk.state(), ClockState::Doubting(_)), "{:?}", desk.state());
+    desk.idle(1);
+    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+}
+
+#[test]
+fn thirty_seconds_run_level_begin_anew_after_a_rollback() {
+    let mut desk = Desk::new();
+    desk.step(20 * SECOND);
+    desk.run(10 * SECOND);
+    desk.step(-40 * SECOND);
+    desk.run(19 * SECOND);
+    // As far ahead as the first time, but it was elsewhere meanwhile.
+    desk.step(40 * SECOND);
+    desk.run(29_900);
+    assert!(matches!(desk.state(), ClockState::Doubting(_)), "{:?}", desk.state());
+    desk.run(100);
+    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+}
+
 /// The ledger says now that its clock shows this.
 fn hear(desk: &mut Desk, said: i64) {
     let now = MonoMillis::new(desk.mono);
@@ -277,6 +314,33 @@ fn a_jump_that_the_ledgers_clock_disagrees_with_is_not_followed_for_as_long_as_t
         hear(&mut desk, now);
         assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
     }
+}
+
+#[test]
+fn a_jump_that_the_ledgers_clock_disagrees_with_is_followed_up_to_ten_seconds() {
+    for (ahead, expected) in [(10_000, ClockState::Level), (10_001, ClockState::Contradicted(10_001))] {
+        let mut desk = Desk::new();
+        desk.step(ahead);
+        hear(&mut desk, START);
+        assert_eq!(desk.state(), expected);
+        assert_eq!(desk.time() == START, ahead > 10_000, "{ahead}");
+    }
+}
+
+/// A window was reserved by the time with the lead in it, so IDs were minted by it.
+#[test]
+fn it_does_not_go_back_behind_a_time_that_it_had_from_a_predecessor() {
+    let mut desk = Desk::new();
+    hear(&mut desk, START);
+    assert!(desk.steady.start_at(UnixMillis::new(START + 20 * SECOND)));
+    desk.idle(0);
+    let era = desk.era() + 1;
+    // The machine's clock was 15 seconds ahead, and is set right.
+    desk.step(-15 * SECOND);
+    let right = desk.wall;
+    hear(&mut desk, right);
+    assert_eq!((desk.time(), desk.era()), (START + 20 * SECOND, era));
+    assert_eq!(desk.state(), ClockState::Waiting(35_000));
 }
 
 #[test]

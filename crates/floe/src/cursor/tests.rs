@@ -49,3 +49,15 @@ fn a_draw_takes_all_or_what_there_is_and_nothing_at_the_limit_or_past_the_range(
     assert_eq!(draw(&cursor, 28, true, 40), Draw::NeedRange, "27 are left");
     assert_eq!(got(draw(&cursor, 27, true, 40)), Some((13, 27)));
 }
+
+/// By these the node knows when to reserve more: the spare counts, and the gap before it does not.
+#[test]
+fn what_is_left_is_what_can_be_drawn() {
+    let cursor = Cursor::new(0);
+    cursor.publish(&Owned { spare: 12..40, ..owned(0..10) }, 0);
+    assert_eq!(cursor.left(), 38);
+    for (count, left) in [(3, 35), (7, 28), (5, 23)] {
+        let Draw::Got(drawn) = draw(&cursor, count, true, 40) else { panic!("there are {left} and {count}") };
+        assert_eq!((drawn.left, cursor.left()), (left, left), "{drawn:?}");
+    }
+}

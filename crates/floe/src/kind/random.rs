@@ -252,6 +252,14 @@ mod tests {
         }
     }
 
+    /// Also in a process that has none but kinds without a time, for which there is no clock to end an era of.
+    #[test]
+    fn an_invalidation_of_all_kinds_reaches_the_randomness() {
+        let before = Random::System.generation();
+        crate::kind::invalidate();
+        assert_ne!(Random::System.generation(), before);
+    }
+
     #[test]
     fn a_word_that_was_taken_is_wiped() {
         let word = Random::System.word().unwrap();

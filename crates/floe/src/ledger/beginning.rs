@@ -85,6 +85,37 @@ mod tests {
         assert_eq!(mark(&ledger, &name), Some(500));
     }
 
+    /// A ledger on which another process begins the name, binds it and mints while this one asks whether it is bound.
+    struct Meanwhile(Memory);
+
+    #[rustfmt::skip]
+    impl Ledger for Meanwhile {
+        fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.0.reserve(request) }
+        fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.0.give_back(key, token, from) }
+        fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.0.bind(name, definition, marked) }
+        fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
+            let found = self.0.definition(name);
+            self.0.bind(name, "segment", true)?;
+            let request = Reserve { max_mark: 900, count: 5, ..Reserve::beginning(Key::name(name), 0, Token::random().unwrap(), false) };
+            assert!(matches!(self.0.reserve(&request)?, Reply::Got { start: 500, .. }));
+            found
+        }
+        fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> { self.0.names(after, limit) }
+        fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> { self.0.raise(key, at_least) }
+        fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<crate::ledger::Record>, LedgerError> { self.0.list(prefix, after, limit) }
+        fn realm_id(&self) -> Result<String, LedgerError> { self.0.realm_id() }
+        fn describe(&self) -> String { self.0.describe() }
+    }
+
+    #[test]
+    fn a_name_from_which_somebody_minted_between_the_two_calls_is_no_new_one() {
+        let (ledger, name) = (Memory::default(), Name::new("orders").unwrap());
+        assert_eq!(begun(&ledger, &name, 500), Beginning::Here);
+        let found = begin(&Meanwhile(ledger.clone()), &name, 100, Token::random().unwrap());
+        assert_eq!(found, Ok(Beginning::Earlier { mark: 505 }), "what was minted lies below 505");
+        assert_eq!(mark(&ledger, &name), Some(505));
+    }
+
     #[test]
     fn what_was_left_by_who_ended_is_gone_on_with() {
         let (ledger, name) = (Memory::default(), Name::new("orders").unwrap());

@@ -95,6 +95,17 @@ mod tests {
     use super::*;
     use crate::ledger::Memory;
 
+    /// What a name is bound to may be any text, also one that looks like a note.
+    #[test]
+    fn a_last_day_is_read_from_notes_alone() {
+        let (ledger, name) = (Memory::default(), Name::new("orders").unwrap());
+        end_on(&ledger, &name, jiff::civil::date(2026, 11, 22)).unwrap();
+        let (note, text) = ledger.names("", 10).unwrap().pop().unwrap();
+        assert_eq!(last_day_of(&note, &text), Some(jiff::civil::date(2026, 11, 22)));
+        assert_eq!(last_day_of("orders", &text), None, "it is the definition of a name");
+        assert_eq!(last_day_of(&note, "counter"), None);
+    }
+
     #[test]
     fn retired_names_are_listed_by_pages_and_stand_among_no_others() {
         let ledger = Memory::default();

@@ -167,3 +167,25 @@ fn a_chunk_ends_with_its_era_and_with_its_time() {
         assert!(!taken(at(1, millis)), "a copy of the process has it as well");
     }
 }
+
+/// What is discarded of a chunk when it grows old is small, however many IDs there are in a tick.
+#[test]
+fn a_chunk_has_256_positions_at_most_and_a_sixteenth_of_a_tick() {
+    for (layout, most) in [
+        (second(), 256),
+        (Layout::TWITTER, 256),
+        ("time:41 worker:14 sequence:8 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse().unwrap(), 16),
+    ] {
+        let stream = Stream::new(layout, Start::Zero, 10_000, 42, Arc::<Signal>::default());
+        let now = START_MS.unsigned_abs();
+        stream.own(3, now, now + 1_000_000, 0);
+        let stamp = Stamp::new(0, UnixMillis::new(START_MS));
+        let mut chunk = Chunk::new(&stream);
+        let sizes = (0..12).map(|_| {
+            while chunk.take(&stream, stamp).is_some() {}
+            assert_eq!(chunk.refill(&stream, stamp), Ok(None));
+            chunk.end - chunk.next
+        });
+        assert_eq!(sizes.max(), Some(most), "{}", stream.layout);
+    }
+}

@@ -201,3 +201,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_number_has_a_position_in_its_own_period_alone() {
+    let (shape, day) = (shape("UTC", 6), date(2026, 11, 22));
+    let most = 1 << 40;
+    let first = shape.position(day, 1).unwrap();
+    assert_eq!(shape.position(day, most), Some(first + most - 1));
+    assert_eq!(shape.position(date(2026, 11, 23), 1), Some(first + most), "the next day's first");
+    assert_eq!((shape.position(day, 0), shape.position(day, most + 1)), (None, None));
+}
+
+#[test]
+fn a_prefix_has_32_bytes_at_most() {
+    let prefixed = |bytes: usize| DatedShape::new("UTC", 6, &"x".repeat(bytes), Overflow::Refuse);
+    assert!(prefixed(32).is_ok());
+    assert!(matches!(prefixed(33), Err(DefinitionError::Value(text)) if text.contains("at most 32 bytes")));
+}

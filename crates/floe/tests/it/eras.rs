@@ -2,10 +2,11 @@
 //! its hand-over is the test's.
 
 use std::pin::pin;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
-use floe::{Definition, Generator, Handle, Layout, Outcome};
+use floe::{Definition, Generator, Handle, Layout, MintError, Outcome};
 
 use crate::status::{NOW, Rig};
 
@@ -147,4 +148,91 @@ fn a_batch_is_handed_out_when_its_last_id_is_due_and_not_a_tick_before() {
         assert!(waited > 0);
         assert_eq!(time.since(now), 10, "max_ahead, neither more nor less");
     }
+}
+
+/// How many IDs are to be had at once.
+fn mint_all(generator: &Generator) -> usize {
+    std::iter::from_fn(|| match generator.try_mint() {
+        Ok(Outcome::Ready(id)) => Some(id),
+        Ok(Outcome::WaitUntil(_)) => None,
+        other => panic!("{other:?}"),
+    })
+    .count()
+}
+
+/// Unlike a batch, which is drawn ahead of its time so that it can be one run.
+#[test]
+fn a_caller_that_waits_for_one_id_has_drawn_none() {
+    let rig = Rig::at(NOW);
+    let orders = orders(&rig);
+    minted(&rig, &orders);
+    mint_all(&orders);
+    for waiting in [0, 3] {
+        for _ in 0..waiting {
+            let mut future = pin!(orders.mint_async());
+            assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        }
+        pass(&rig, 1);
+        assert_eq!(mint_all(&orders), 4_096, "{waiting} have gone away");
+    }
+}
+
+#[test]
+fn a_caller_whose_window_never_came_hears_of_the_ledger_and_not_of_the_clock() {
+    let rig = Rig::at(NOW);
+    let orders = orders(&rig);
+    let mut future = pin!(orders.mint_async());
+    let mut poll = || future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll().is_pending());
+    assert_eq!(rig.hand.turn().calls.len(), 1, "nobody answers");
+    pass(&rig, 60_000);
+    let Poll::Ready(Err(MintError::Unavailable { cause, .. })) = poll() else { panic!("it waits on") };
+    assert!(cause.contains("no answer"), "{cause}");
+}
+
+#[derive(Default)]
+struct Woken(AtomicU64);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_future_is_woken_when_its_time_has_come_and_not_a_millisecond_before_or_after() {
+    let rig = Rig::at(NOW);
+    let orders = orders(&rig);
+    minted(&rig, &orders);
+    mint_all(&orders);
+    let woken = Arc::new(Woken::default());
+    let mut future = pin!(orders.mint_many_async(BATCH));
+    // The last of 20 milliseconds is due in 20 from the one in which there was none.
+    assert!(future.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(&woken)))).is_pending());
+    for passed in 1..=20 {
+        pass(&rig, 1);
+        rig.hand.turn();
+        assert_eq!(woken.0.load(Ordering::Relaxed), u64::from(passed == 20), "after {passed} ms");
+    }
+    assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+}
+
+#[test]
+fn a_future_that_has_moved_or_gone_away_leaves_no_waker_behind() {
+    let rig = Rig::at(NOW);
+    let orders = orders(&rig);
+    minted(&rig, &orders);
+    let (here, there) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
+    let held = |woken: &Arc<Woken>| Arc::strong_count(woken) > 1;
+    let mut future = Box::pin(orders.mint_many_async(BATCH));
+    let mut poll = |woken: &Arc<Woken>| {
+        let waker = Waker::from(Arc::clone(woken));
+        assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    };
+    poll(&here);
+    assert!(held(&here));
+    poll(&there);
+    assert!(!held(&here) && held(&there), "another task polls it now");
+    drop(future);
+    assert!(!held(&there));
 }

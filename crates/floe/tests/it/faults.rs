@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use floe::ledger::{Key, Ledger, Memory};
+use floe::ledger::{Key, Ledger, MAX_MARK, Memory};
 use floe::{
     Counter, Dated, DatedShape, DefineError, Floe, Generator, Layout, MintError, Name, NameState, OpenError,
     Overflow, Segment, State, UnixMillis, WorkerChoice,
@@ -155,6 +155,36 @@ fn a_ledger_is_asked_for_its_clock_once_however_many_windows_there_are() {
         orders.mint().unwrap();
     }
     assert_eq!(ledger.clock_calls(), 1);
+}
+
+/// Whichever thread it happens on: the one of the node, or one that has an answer of the ledger. In the call of a caller: `status`.
+#[test]
+fn an_error_of_its_own_stops_every_kind() {
+    for asks_for_the_clock in [false, true] {
+        let ledger = Faulty::new(Mode::Fine);
+        let builder = if asks_for_the_clock { hasty(1_000) } else { hasty(1_000).ignore_ledger_clock() };
+        let floe = builder.open(ledger.clone()).unwrap();
+        let names = Names::on(&floe);
+        ledger.set(Mode::PanicsInside);
+        let minted = names.orders.mint();
+        assert!(matches!(minted, Err(MintError::Stopped(_))), "{minted:?}");
+        all_stopped(&names, "on an error of its own, since IDs could repeat: the test broke the node");
+    }
+}
+
+#[test]
+fn a_ledger_that_answers_what_cannot_be_is_minted_from_by_nobody() {
+    // An empty range, one below the mark before it, and one past the last position.
+    for (start, end, previous_mark) in [(7, 7, 0), (8, 7, 0), (7, 20, 8), (MAX_MARK - 9, MAX_MARK + 1, 0)] {
+        let ledger = Faulty::new(Mode::Fine);
+        let floe = hasty(1_000).open(ledger.clone()).unwrap();
+        let names = Names::on(&floe);
+        ledger.set(Mode::Answers(start, end, previous_mark));
+        let minted = names.tickets.mint();
+        assert!(matches!(minted, Err(MintError::Stopped(_))), "{start}..{end}: {minted:?}");
+        ledger.set(Mode::Fine);
+        all_stopped(&names, "it is not fit for use");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use floe::ledger::{Key, Ledger, LedgerError, Memory, Record, Reply, Reserve, Token};
+use floe::ledger::{AtHand, Key, Ledger, LedgerError, Memory, Record, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 
 /// What becomes of a call.
@@ -23,6 +23,10 @@ pub(crate) enum Mode {
     Held,
     /// The adapter's own code panics.
     Panics,
+    /// It panics once, where it names slots at hand, which the node asks for in the middle of its work.
+    PanicsInside,
+    /// It answers every reservation with this.
+    Answers(u64, u64, u64),
 }
 
 /// [`Memory`] with faults. A clone is the same ledger.
@@ -137,6 +141,7 @@ impl Ledger for Faulty {
         let mode = self.heed()?;
         let reply = self.store().reserve(request);
         match mode {
+            Mode::Answers(start, end, previous_mark) => Ok(Reply::Got { start, end, previous_mark }),
             Mode::Losing(one_in) if calls % one_in == one_in - 1 => {
                 Err(LedgerError::Unavailable("the reply was lost".to_owned()))
             }
@@ -188,6 +193,16 @@ impl Ledger for Faulty {
 
     fn describe(&self) -> String {
         "faulty:".to_owned()
+    }
+
+    fn at_hand(&self, _: u32) -> Vec<AtHand> {
+        let mut mode = self.mode.0.lock().unwrap();
+        if *mode == Mode::PanicsInside {
+            *mode = Mode::Fine;
+            drop(mode);
+            std::panic::resume_unwind(Box::new("the test broke the node"));
+        }
+        Vec::new()
     }
 
     /// So that nothing is reserved before somebody mints.

@@ -203,6 +203,14 @@ fn a_batch_as_large_as_they_come_is_minted() {
     }
 }
 
+/// A batch of more might fit no window that is renewed before its end.
+#[test]
+fn a_batch_holds_no_more_than_half_a_window() {
+    let builder = Floe::builder().window(Duration::from_secs(2)).max_wait(Duration::from_secs(10));
+    let floe = builder.open(Memory::default()).unwrap();
+    assert_eq!(floe.snowflake("orders", Layout::TWITTER).unwrap().max_batch(), 1_000 * 4096);
+}
+
 #[test]
 fn a_process_that_mints_one_id_and_ends_does_not_mint_even_ids_alone() {
     let odd = |_: &u32| {

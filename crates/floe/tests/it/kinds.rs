@@ -1,9 +1,11 @@
 //! One face for every kind, with a ledger or without.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use floe::kind::{
-    KsuidGenerator, Mint, NanoIdGenerator, ObjectIdGenerator, UlidGenerator, UuidV4Generator, UuidV7Generator,
+    KsuidGenerator, MAX_MANY, Mint, NanoIdGenerator, ObjectIdGenerator, UlidGenerator, UuidV4Generator,
+    UuidV7Generator, UuidV8Generator,
 };
 use floe::ledger::Memory;
 use floe::{DatedShape, Floe, Layout, MintError, Overflow};
@@ -21,6 +23,23 @@ impl<M: Mint<Id: ToString>> Mint for Text<M> {
     fn mint_many(&self, count: u64) -> Result<Vec<String>, MintError> {
         Ok(self.0.mint_many(count)?.iter().map(ToString::to_string).collect())
     }
+}
+
+/// A face gives a list of IDs, unlike a batch, which holds two numbers however long it is.
+#[test]
+fn no_face_makes_a_list_of_more_than_2_to_the_20() {
+    let floe = Floe::builder().window(Duration::from_secs(60)).open(Memory::default()).unwrap();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let refused = |count| Err(MintError::Count { asked: count, max: MAX_MANY });
+    for count in [0, MAX_MANY + 1] {
+        assert_eq!(
+            UuidV8Generator::new(orders.clone()).mint_many(count),
+            refused(count).map(|()| Vec::new())
+        );
+        assert_eq!(Mint::mint_many(&orders, count), refused(count).map(|()| Vec::new()));
+        assert_eq!(NanoIdGenerator::default().mint_many(count), refused(count).map(|()| Vec::new()));
+    }
+    assert!(orders.max_batch() > MAX_MANY);
 }
 
 #[test]

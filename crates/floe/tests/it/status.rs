@@ -1,7 +1,9 @@
 //! What mints, and what says that it does not, whatever the clock says: by hand, so that the clock is the test's.
 
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use floe::by_hand::{self, Hand, Op, Surroundings};
 use floe::ledger::{Key, Ledger, MAX_MARK, Memory};
@@ -20,6 +22,8 @@ pub(crate) struct Rig {
     ledger: Memory,
     pub(crate) wall: Arc<AtomicI64>,
     pub(crate) mono: Arc<AtomicU64>,
+    /// The next time that the node wants randomness, it panics.
+    breaks: Arc<AtomicBool>,
 }
 
 impl Rig {
@@ -27,13 +31,17 @@ impl Rig {
         let (wall, mono) = (Arc::new(AtomicI64::new(wall)), Arc::new(AtomicU64::new(1)));
         let ledger = Memory::default();
         let clocks = (Arc::clone(&wall), Arc::clone(&mono));
-        let mut drawn = 0_u128;
+        let (mut drawn, breaks) = (0_u128, Arc::new(AtomicBool::new(false)));
+        let is_broken = Arc::clone(&breaks);
         let surroundings = Surroundings {
             clock: Box::new(move || Reading {
                 wall: UnixMillis::new(clocks.0.load(Ordering::Relaxed)),
                 mono: MonoMillis::new(clocks.1.load(Ordering::Relaxed)),
             }),
             entropy: Box::new(move || {
+                if is_broken.swap(false, Ordering::Relaxed) {
+                    std::panic::resume_unwind(Box::new("the test broke the node"));
+                }
                 drawn += 0x9e37_79b9_7f4a_7c15;
                 drawn.wrapping_mul(drawn).to_le_bytes()
             }),
@@ -41,7 +49,7 @@ impl Rig {
             is_gone: Box::new(|_| false),
         };
         let (floe, hand) = by_hand::open(Floe::builder(), ledger.clone(), surroundings).unwrap();
-        Self { floe, hand, ledger, wall, mono }
+        Self { floe, hand, ledger, wall, mono, breaks }
     }
 
     pub(crate) fn define(&self, name: &str, definition: &Definition) -> Handle {
@@ -94,8 +102,7 @@ fn mint(rig: &Rig, handle: &Handle) -> Result<u64, MintError> {
                 if batch.is_none() {
                     // As a future does that finds nothing.
                     let mut future = Box::pin(segment.mint_async());
-                    let _ =
-                        future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+                    let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
                 }
                 batch.and_then(|mut batch| batch.next()).map(|id| id.get())
             }
@@ -199,4 +206,20 @@ fn a_tick_that_begins_below_nothing_is_refused_when_the_name_is_defined() {
     let refused = floe.define(&orders, &snowflake(&Layout::TWITTER), &taste).unwrap_err().to_string();
     assert!(refused.contains("random:0") && refused.contains("take \"zero\""), "{refused}");
     assert_eq!(floe.ledger().definition(&orders), Ok(None), "it was bound");
+}
+
+#[test]
+fn an_error_of_its_own_in_the_call_of_one_caller_stops_all() {
+    let rig = Rig::at(NOW);
+    let Handle::Counter(count, _) = rig.define("count", &Definition::Counter) else {
+        panic!("it is a counter")
+    };
+    rig.breaks.store(true, Ordering::Relaxed);
+    // The second one finds nothing broken any more.
+    for _ in 0..2 {
+        let minted = pin!(count.mint_async()).poll(&mut Context::from_waker(Waker::noop()));
+        let Poll::Ready(Err(MintError::Stopped(text))) = minted else { panic!("{minted:?}") };
+        assert!(text.contains("on an error of its own") && text.contains("the test broke"), "{text}");
+        assert_eq!(rig.hand.stopped(), Some(text));
+    }
 }

@@ -225,6 +225,20 @@ fn numbers_that_a_form_cannot_write_are_left_out() {
 }
 
 #[test]
+fn a_form_that_can_write_no_number_is_used_up_and_does_not_try_for_ever() {
+    let floe = open();
+    let letter = |number: usize, place: u32| ["a", "b", "c"][number / 3_usize.pow(place) % 3];
+    let words: Vec<String> = (0..81).map(|word| (0..4).map(|place| letter(word, place)).collect()).collect();
+    let blocked = format!("sqids alphabet=abc min=4 blocklist={}", words.join(","));
+    let codes = define(&floe, "codes", &formed(Definition::SEGMENT, &blocked)).unwrap();
+    for _ in 0..2 {
+        let minted = codes.mint_many(1).map(drop);
+        let Err(MintError::Exhausted(text)) = minted else { panic!("{minted:?}") };
+        assert!(text.contains("cannot write most numbers"), "{text}");
+    }
+}
+
+#[test]
 fn what_is_sealed_opens_to_each_number_once() {
     let floe = open();
     let definition = sealed("sealed key=1 base62 width=11", &one_key(1, 7));
@@ -332,6 +346,38 @@ impl Mint for Letters {
 
     fn mint(&self) -> Result<String, MintError> {
         Ok(format!("{}{}", self.0, self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed)))
+    }
+}
+
+/// A kind whose IDs have so many bytes, and of which a list has one too few.
+struct Poor(usize);
+
+impl Mint for Poor {
+    type Id = String;
+
+    fn mint(&self) -> Result<String, MintError> {
+        Ok("x".repeat(self.0))
+    }
+
+    fn mint_many(&self, count: u64) -> Result<Vec<String>, MintError> {
+        (1..count.max(2)).map(|_| self.mint()).collect()
+    }
+}
+
+#[test]
+fn a_registered_kind_makes_as_many_as_were_asked_for_of_at_most_1024_bytes() {
+    let kinds = Kinds::new().with("fits", |_, _| Ok(Poor(1024))).with("long", |_, _| Ok(Poor(1025)));
+    let floe = Floe::builder().kinds(kinds).open(Memory::default()).unwrap();
+    let of = |kind: &str| {
+        let registered = Registered::new(kind, Properties::default()).unwrap();
+        define(&floe, kind, &Definition::Registered(registered)).unwrap()
+    };
+    assert_eq!(of("fits").mint().unwrap().len(), 1024);
+    for (minted, part) in
+        [(of("long").mint_many(1), "1 to 1024 bytes"), (of("fits").mint_many(3), "made 2 IDs")]
+    {
+        let Err(MintError::Stopped(why)) = minted.map(drop) else { panic!("it was handed out: {part}") };
+        assert!(why.contains(part), "{why}");
     }
 }
 

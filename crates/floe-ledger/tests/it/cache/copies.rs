@@ -122,3 +122,12 @@ fn the_openings_are_counted_behind_and_shown_to_nobody() {
         assert_eq!(keys, ["n/orders", "s/10/7"][..limit.min(2)]);
     }
 }
+
+#[test]
+fn a_ledger_behind_that_has_forgotten_openings_went_backwards() {
+    let (dir, behind) = used();
+    let backup = behind.store.backup();
+    drop(open(dir.path(), &behind));
+    behind.store.restore(&backup);
+    says(&unfit(try_open(dir.path(), &behind)), &["went backwards", "floe marks raise"]);
+}

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use floe::ledger::{Ledger, LedgerError, Memory};
-use floe_ledger::{Cache, OpenError, Sqlite, cache};
+use floe_ledger::{Cache, OpenError, Opening, Sqlite, cache};
 use tempfile::TempDir;
 
-use super::{Behind, NOW, open, try_open, unfit, window};
+use super::{Behind, NOW, open, try_open, unfit, until, window};
 use crate::{entries, got, says};
 
 #[track_caller]
@@ -35,6 +36,49 @@ fn what_cannot_be_right_is_refused_before_anything_is_made() {
     }
     says(&asked(builder(&dir).realm("two words").before("postgres://db/ids")), &["cannot be a realm"]);
     assert_eq!(entries(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_window_of_a_second_and_one_of_thirty_days_are_allowed() {
+    for window in [Duration::from_secs(1), Duration::from_secs(30 * 24 * 3600)] {
+        let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+        let builder = builder(&dir).window(window);
+        assert!(builder.before_ledger("behind:", move || Ok(Box::new(behind.clone()))).is_ok(), "{window:?}");
+    }
+}
+
+#[test]
+fn a_realm_that_is_pinned_is_looked_for_in_the_directory_too() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    got(&open(dir.path(), &behind), &window(7, NOW));
+    behind.cut();
+    let opened = |id: &str| {
+        let (upstream, opening) = (behind.clone(), Opening::of("default").realm_id(id));
+        Cache::builder(dir.path()).opening(&opening).before_ledger("behind:", move || {
+            upstream.realm_id()?;
+            Ok(Box::new(upstream.clone()))
+        })
+    };
+    says(&unfit(opened("00000000000000000000000000000000")), &["pins 0000"]);
+    let id = behind.store.realm_id().unwrap();
+    got(&opened(&id).unwrap(), &window(7, NOW + 30_000));
+}
+
+#[test]
+fn a_setting_that_turns_out_to_be_wrong_later_ends_everything() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    got(&open(dir.path(), &behind), &window(7, NOW));
+    let calls = AtomicU64::new(0);
+    let opened = Cache::builder(dir.path()).before_ledger("behind:", move || {
+        match calls.fetch_add(1, Ordering::SeqCst) {
+            0 => Err(LedgerError::Unavailable("not yet".to_owned()).into()),
+            _ => Err(OpenError::Asked("no such setting".to_owned())),
+        }
+    });
+    let cache = opened.unwrap();
+    until("it to be found out", || cache.realm_id().is_err());
+    let reserved = cache.reserve(&window(7, NOW + 30_000));
+    assert_eq!(reserved, Err(LedgerError::Unfit("no such setting".to_owned())));
 }
 
 #[test]

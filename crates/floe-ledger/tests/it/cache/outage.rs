@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve};
+use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve, retired};
 use floe::{Definition, Name};
 use floe_ledger::OpenError;
 use tempfile::TempDir;
@@ -29,6 +29,7 @@ fn a_restart_during_an_outage_serves_what_was_held() {
     bind(&cache, "orders");
     let orders = Name::new("orders").unwrap();
     assert_eq!(cache.definition(&orders), Ok(Some(Definition::SEGMENT.to_string())));
+    assert_eq!(retired(&cache, &orders), Ok(None), "that a name was retired is heard with the names");
     assert_eq!(cache.at_hand(10).len(), 1);
     let mut now = NOW + 30_000;
     while now + 30_000 <= NOW + HOUR {
@@ -109,7 +110,7 @@ fn a_lost_answer_to_an_opening_is_no_sign_of_a_copy() {
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
     got(&open(dir.path(), &behind), &window(7, NOW));
     for lost in 1..4 {
-        behind.lose_answers(lost);
+        behind.lose_openings.store(lost, Ordering::SeqCst);
         let cache = open(dir.path(), &behind);
         let now = NOW + lost * 30_000;
         assert_eq!(got(&cache, &window(7, now)), (now, now + 30_000));
@@ -147,8 +148,24 @@ fn a_ledger_behind_that_went_backwards_ends_everything() {
         }
         other => panic!("{other:?}"),
     }
-    // What is held of another slot is nobody's any more either.
-    assert!(matches!(cache.reserve(&window(8, NOW + 30_000)), Err(LedgerError::Unfit(_))));
+    // What is held of another slot is nobody's any more either, and no call gets around it.
+    let (key, request) = (Key::slot(10, 8), window(8, NOW + 30_000));
+    let orders = Name::new("orders").unwrap();
+    let ended = [
+        cache.reserve(&request).map(drop),
+        cache.count(&request).map(drop),
+        cache.give_back(&key, request.token, NOW).map(drop),
+        cache.raise(&key, late).map(drop),
+        cache.bind(&orders, "counter", true).map(drop),
+        cache.definition(&orders).map(drop),
+        cache.names("", 9).map(drop),
+        cache.list("", "", 9).map(drop),
+        cache.in_other_realms(&orders).map(drop),
+        cache.realm_id().map(drop),
+    ];
+    for (call, outcome) in ended.iter().enumerate() {
+        assert!(matches!(outcome, Err(LedgerError::Unfit(_))), "call {call}: {outcome:?}");
+    }
 }
 
 #[test]
@@ -159,4 +176,54 @@ fn a_range_past_the_last_position_is_an_overflow_and_the_last_one_can_be_had() {
     assert_eq!(got(&cache, &window(7, last)), (last, MAX_MARK));
     let more = cache.reserve(&Reserve { max_mark: MAX_MARK, ..window(7, last) });
     assert!(matches!(more, Err(LedgerError::Overflow { mark: MAX_MARK, .. })), "{more:?}");
+}
+
+#[test]
+fn the_clock_is_not_asked_for_while_nobody_answers() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    assert_eq!(cache.clock().map(|clock| clock.is_some()), Ok(true));
+    behind.cut();
+    assert!(cache.names("", 1).is_err());
+    let asked = behind.asked();
+    assert_eq!(cache.clock(), Ok(None));
+    assert_eq!(behind.asked(), asked, "a node would wait for it with every window");
+    behind.heal();
+    assert!(cache.names("", 1).is_ok());
+    assert_eq!(cache.clock().map(|clock| clock.is_some()), Ok(true));
+}
+
+#[test]
+fn a_ledger_behind_that_answers_what_cannot_be_ends_everything() {
+    for (start, end, previous_mark) in
+        [(NOW + 9, NOW + 8, NOW), (NOW, NOW + HOUR, NOW + 1), (NOW, MAX_MARK + 1, 0)]
+    {
+        let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+        let cache = open(dir.path(), &behind);
+        *behind.answers.lock().unwrap() = Some(Reply::Got { start, end, previous_mark });
+        for worker in [7, 8] {
+            match cache.reserve(&window(worker, NOW)) {
+                Err(LedgerError::Unfit(text)) => says(&text, &["it is not fit for use"]),
+                other => panic!("{start}..{end}: {other:?}"),
+            }
+            *behind.answers.lock().unwrap() = None;
+        }
+    }
+}
+
+#[test]
+fn a_mark_behind_that_is_one_below_what_is_held_went_backwards() {
+    for back in [0, 1] {
+        let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+        let cache = open(dir.path(), &behind);
+        got(&cache, &window(7, NOW));
+        let late = NOW + 2 * HOUR;
+        let answer = Reply::Got { start: late, end: late + HOUR, previous_mark: NOW + HOUR - back };
+        *behind.answers.lock().unwrap() = Some(answer);
+        match cache.reserve(&window(7, late)) {
+            Ok(Reply::Got { start, .. }) => assert_eq!((start, back), (late, 0)),
+            Err(LedgerError::Unfit(text)) => assert!(back == 1 && text.contains("went backwards"), "{text}"),
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -141,3 +141,47 @@ fn a_new_segment_has_its_first_number_behind_the_cache_before_it_is_bound() {
     assert_eq!(begin(3_000), Ok(Beginning::Earlier { mark: 2_000 }));
     assert_eq!(got(&cache, &numbers("orders", 100)), (2_000, 2_100));
 }
+
+#[test]
+fn what_the_ledger_behind_has_bound_is_remembered_and_not_what_was_asked_for() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    let name = Name::new("orders").unwrap();
+    behind.store.bind(&name, "counter", true).unwrap();
+    let segment = floe::Definition::SEGMENT.to_string();
+    for gone in [false, true] {
+        if gone {
+            behind.cut();
+        }
+        assert_eq!(cache.bind(&name, &segment, true), Ok("counter".to_owned()));
+        assert_eq!(cache.definition(&name), Ok(Some("counter".to_owned())));
+    }
+}
+
+#[test]
+fn a_tail_that_was_reserved_behind_goes_back_there_also_once_the_segment_is_known_here() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&behind.store, "orders");
+    // The cache has not heard of the definition, so the reservation passes it by.
+    let request = numbers("orders", 100);
+    assert_eq!(got(&cache, &request), (0, 100));
+    assert_eq!(left_behind(&behind), 100);
+    bind(&cache, "orders");
+    assert_eq!(cache.give_back(&request.key, request.token, 40), Ok(true));
+    assert_eq!(left_behind(&behind), 40);
+    assert_eq!(got(&cache, &numbers("orders", 100)), (40, 140));
+}
+
+#[test]
+fn the_last_numbers_are_had_also_where_others_have_all_before_them() {
+    for left in [100, 101] {
+        let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+        let cache = open(dir.path(), &behind);
+        bind(&cache, "orders");
+        let before = 1_000 - left;
+        assert_eq!(got(&behind.store, &numbers("orders", before)), (0, before));
+        let request = Reserve { max_mark: 900, ..numbers("orders", 100) };
+        assert_eq!(got(&cache, &request), (before, before + 100), "there is no room for a portion");
+    }
+}

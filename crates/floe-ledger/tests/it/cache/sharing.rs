@@ -1,6 +1,6 @@
 //! Several caches on one directory, and several directories before one ledger.
 
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use floe::ledger::Ledger;
@@ -81,4 +81,24 @@ fn a_slot_is_one_machines_at_a_time() {
     until("nothing", || b.at_hand(10).len() == 1);
     assert_eq!(a.at_hand(10)[0].worker, 7);
     assert_eq!(b.at_hand(10)[0].worker, 8);
+}
+
+/// Both ask with the token that the first has put on the disk, and get one answer.
+#[test]
+fn two_processes_that_open_a_directory_at_once_are_counted_as_one() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    got(&open(dir.path(), &behind), &window(7, NOW));
+    *behind.openings_meet.lock().unwrap() = Some(Arc::new(Barrier::new(2)));
+    let caches = thread::scope(|scope| {
+        let threads = [(); 2].map(|()| scope.spawn(|| open(dir.path(), &behind)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    *behind.openings_meet.lock().unwrap() = None;
+    for (process, cache) in (1..).zip(&caches) {
+        until("it to be opened", || cache.list("s/", "", 1).is_ok());
+        assert!(!cache.describe().contains("copy"), "{}", cache.describe());
+        let now = NOW + process * 30_000;
+        assert_eq!(got(cache, &window(7, now)), (now, now + 30_000));
+    }
+    assert_eq!(behind.store.list("c/", "", 1).unwrap()[0].mark, 2);
 }

@@ -139,6 +139,7 @@ fn a_raise_goes_through_to_both() {
     let key = request.key.clone();
     got(&cache, &request);
     assert_eq!(cache.raise(&key, NOW + 50_000), Ok(NOW + 30_000), "inside what is held");
+    assert_eq!(cache.at_hand(10), [AtHand { worker: 7, mark: NOW + 50_000, end: NOW + HOUR }]);
     assert_eq!(behind.store.list("s/", "", 1).unwrap()[0].mark, NOW + HOUR);
     assert_eq!(cache.give_back(&key, request.token, NOW), Ok(false));
     let next = Reserve { max_mark: u64::MAX, ..window(7, NOW) };
@@ -151,4 +152,32 @@ fn a_raise_goes_through_to_both() {
     assert!(cache.raise(&key, NOW + 9 * HOUR).is_err());
     let next = Reserve { max_mark: u64::MAX, ..window(7, NOW) };
     assert_eq!(got(&cache, &next).0, NOW + 5 * HOUR + 30_000);
+}
+
+#[test]
+fn every_slot_of_a_width_is_at_hand_and_none_of_another() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    for (bits, worker) in [(9, 511), (10, 0), (10, 1_023), (11, 0)] {
+        got(&cache, &Reserve { key: Key::slot(bits, worker), ..window(7, NOW) });
+    }
+    let workers = |bits| cache.at_hand(bits).iter().map(|slot| slot.worker).collect::<Vec<_>>();
+    assert_eq!([workers(9), workers(10), workers(11)], [vec![511], vec![0, 1_023], vec![0]]);
+}
+
+#[test]
+fn a_slot_that_was_lost_and_is_had_again_is_added_to_again() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    got(&cache, &window(7, NOW));
+    let other = Reserve { max_mark: NOW + HOUR, ..window(7, NOW + HOUR) };
+    got(&behind.store, &other);
+    got(&cache, &window(7, NOW + HOUR / 2 + 30_000));
+    until("it to be asked for in vain", || behind.reserves().len() == 2);
+    // The other one's time has passed.
+    let late = NOW + HOUR + 60_000;
+    got(&cache, &window(7, late));
+    assert_eq!(cache.at_hand(10)[0].end, late + HOUR);
+    got(&cache, &window(7, late + HOUR / 2 + 30_000));
+    until("more time", || cache.at_hand(10)[0].end == late + 2 * HOUR);
 }

@@ -476,3 +476,49 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn uuid_v7_runs_ahead_to_the_end_of_the_tenth_millisecond() {
+    let ids = UuidV7Generator::of(Hands::at(START).origin(constant(0)), false);
+    // A counter of 20 bits, which begins at 0 here, in this millisecond and in ten more.
+    for ahead in 0..=10 {
+        let last = ids.mint_many(1 << 20).unwrap().pop().unwrap();
+        assert_eq!(last.time(), Some(UnixMillis::new(START + ahead)));
+    }
+    assert!(matches!(ids.mint(), Err(MintError::Busy { .. })));
+}
+
+#[test]
+fn a_precise_minter_reads_the_clock_for_every_id() {
+    let hands = Hands::at(START);
+    let mut ids = UuidV7Generator::of(hands.origin(constant(0)), true).minter();
+    for quarter in 0..4 {
+        let part = ids.mint().unwrap().get() >> 64 & 0xfff;
+        assert_eq!(part, quarter * 1024);
+        hands.step_nanos(250_000);
+    }
+}
+
+#[test]
+fn all_forty_bits_of_a_process_are_random() {
+    let ids = ObjectIdGenerator::of(Hands::at(START).origin(constant(u64::MAX)));
+    let id = ids.mint().unwrap();
+    assert_eq!((id.random(), id.counter()), ((1 << 40) - 1, (1 << 24) - 1));
+    let none = ObjectIdGenerator::of(Hands::at(START).origin(constant(0))).mint().unwrap();
+    assert_eq!((none.random(), none.counter()), (0, 0));
+}
+
+/// The process may have been copied: a copy would go on from the same number.
+#[test]
+fn a_ulid_after_the_clock_has_moved_begins_with_other_random_bits() {
+    let hands = Hands::at(START);
+    let ids = UlidGenerator::of(hands.origin(seeded(1)));
+    let before = ids.mint().unwrap();
+    hands.step(-999);
+    let next = ids.mint().unwrap();
+    assert_eq!(next.get(), before.get() + 1, "a small step back says nothing");
+    hands.step(-1_001);
+    let after = ids.mint().unwrap();
+    assert_eq!(after.time().since(before.time()), 1);
+    assert!(after.random().abs_diff(next.random()) > 1 << 40, "{after} after {next}");
+}

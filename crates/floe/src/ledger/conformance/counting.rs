@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Range, Realm, ask, done, equal, got, hold, name, refused_without_reason, together};
+use super::{Range, Realm, ask, done, equal, got, hold, mark, name, refused_without_reason, together};
 use crate::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
 
 /// A fresh request of a counter.
@@ -73,15 +73,29 @@ pub(super) fn counts_keep_their_bounds(fresh: &dyn Fn() -> Realm) {
         "a count past max_mark is refused with the end of the last one",
     );
     equal(counted(&*ledger, &day(1)).end, 1_100, "the last number of a day is somebody's");
+    equal(mark(&*ledger, &key), Some(1_100), "no mark is kept ahead of a caller's last number");
     let next = counted(&*ledger, &wanted(&key, 2));
     equal((next.start, next.previous_mark), (1_100, 1_100), "a count knows the end of the last one");
     done(ledger.raise(&key, 1_105));
     equal(counted(&*ledger, &wanted(&key, 1)).start, 1_105, "a raised mark is where the next count begins");
-    let reserved = got(&*ledger, &wanted(&key, 10));
-    let (before, after) = (1_106, counted(&*ledger, &wanted(&key, 5)));
-    hold(
-        reserved.start >= before && (after.start >= reserved.end || after.end <= reserved.start),
-        "reservations and counts of one key are disjoint (I2)",
-        &(reserved, after),
+    let last = counted(&*ledger, &wanted(&key, 1)).end;
+    equal(
+        done(ledger.count(&Reserve { max_mark: last - 1, ..wanted(&key, 1) })),
+        Reply::Refused { mark: last, note: None },
+        "whoever may not see a mark is refused, also where more was reserved ahead for others",
     );
+    // More counts than a ledger may keep the mark ahead of, with reservations before, among and behind them.
+    let mut ranges = Vec::new();
+    for call in 0..90 {
+        ranges.push(counted(&*ledger, &wanted(&key, 5)));
+        if call % 40 == 0 {
+            ranges.push(got(&*ledger, &wanted(&key, 10)));
+        }
+    }
+    ranges.sort_by_key(|range| range.start);
+    let mut end = last;
+    for range in ranges {
+        hold(range.start >= end, "reservations and counts of one key are disjoint (I2)", &(range, end));
+        end = range.end;
+    }
 }

@@ -272,6 +272,56 @@ fn what_was_asked_before_the_clock_moved_is_asked_again() {
     assert_eq!(time_of(&rig.mint(&stream)), UnixMillis::new(BEGIN + HOUR));
 }
 
+/// The answer comes before the node has looked at the clock, and so before it has asked anew.
+#[test]
+fn an_answer_counts_in_the_era_in_which_it_was_asked_for() {
+    for news in [|rig: &mut Rig| rig.clock.invalidate(), |rig: &mut Rig| rig.hands.set(HOUR)] {
+        let (mut rig, stream) = by_hand();
+        rig.mint(&stream);
+        let before = question(&mut rig);
+        news(&mut rig);
+        let now = rig.clock.look().wall;
+        say(&mut rig, before, now.get());
+        let after = question(&mut rig);
+        assert!(rig.calls.is_empty(), "nothing is reserved by what was said before");
+        say(&mut rig, after, now.get());
+        rig.settle();
+        assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+    }
+}
+
+/// The steady clock is right, so windows are reserved; but the machine's may be set right at any time.
+#[test]
+fn while_the_machines_clock_is_contradicted_the_ledgers_is_asked_every_five_seconds() {
+    for (passed, asks) in [(4_900, false), (5_000, true)] {
+        let (mut rig, stream) = by_hand();
+        rig.hands.set(HOUR);
+        rig.mint(&stream);
+        let asked = question(&mut rig);
+        say(&mut rig, asked, BEGIN);
+        rig.settle();
+        assert!(matches!(rig.clock.look().state, ClockState::Contradicted(_)), "{:?}", rig.clock.look());
+        rig.mint_in(&stream);
+        rig.hands.pass(passed);
+        rig.mint(&stream);
+        rig.step();
+        assert_eq!(rig.calls.iter().any(|call| call.op == Op::Clock), asks, "{passed} ms later");
+    }
+}
+
+#[test]
+fn nobody_asks_for_the_clock_again_who_reserves_nothing() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    say(&mut rig, asked, BEGIN);
+    rig.settle();
+    // The window passes without a mint.
+    rig.hands.pass(24 * HOUR.unsigned_abs());
+    rig.step();
+    assert!(rig.calls.is_empty(), "{:?}", rig.calls);
+}
+
 #[test]
 fn a_node_whose_clock_drifts_off_mints_to_the_end_of_its_window() {
     let (mut rig, stream) = rig(0);

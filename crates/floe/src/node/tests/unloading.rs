@@ -93,3 +93,20 @@ fn a_segment_that_comes_back_takes_no_other_ones_place() {
     assert!(matches!(rig.number(&first, 1), Err(Some(MintError::Stopped(_)))));
     assert_eq!((rig.number(&second, 1), rig.number(&third, 1)), (Ok(1), Ok(1)));
 }
+
+#[test]
+fn a_name_that_was_just_asked_for_stays_before_the_node_has_looked() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    for number in [0, 1] {
+        if number == 0 {
+            assert_eq!(rig.number(&numbers, 1), Err(None), "somebody waits");
+        } else {
+            assert_eq!(rig.number(&numbers, 1_000), Err(None), "and for more than is left");
+        }
+        assert!(!rig.node.unload_refill(&numbers.line, &rig.clock));
+        rig.settle();
+        assert_eq!(rig.number(&numbers, 1), Ok(number));
+    }
+    assert!(rig.node.unload_refill(&numbers.line, &rig.clock));
+}

@@ -1,0 +1,228 @@
+//! What becomes of the ranges that are held, step by step: what `cache::model` comes to by chance alone.
+
+use tempfile::TempDir;
+
+use super::*;
+
+fn token(byte: u8) -> Token {
+    Token::from_bytes([byte; 16]).unwrap()
+}
+
+fn slot() -> Key {
+    Key::slot(10, 7)
+}
+
+/// `count` positions above a mark of at most `max_mark`.
+fn ask(count: u64, max_mark: u64) -> Reserve {
+    let (key, token) = (slot(), Token::random().unwrap());
+    Reserve { key, floor: 0, count, max_mark, token, create: true, note: Some("ours".to_owned()) }
+}
+
+struct Held {
+    store: Store,
+    _dir: TempDir,
+}
+
+impl Held {
+    fn nothing() -> Self {
+        let dir = TempDir::new().unwrap();
+        let store = Store::open(dir.path(), Duration::from_secs(10)).unwrap();
+        let here = Origin::of(&dir.path().join(FILE)).unwrap();
+        store.enter("shop", "behind:", &here, token(99)).unwrap();
+        Self { store, _dir: dir }
+    }
+
+    /// [0, 100), of which 40 have been handed out.
+    fn first() -> Self {
+        let held = Self::nothing();
+        held.add(1, 0..100, 0);
+        assert_eq!(held.got(40), (0, 40, 0));
+        held
+    }
+
+    /// And [200, 300), since others have reserved up to 150.
+    fn two_pieces() -> Self {
+        let held = Self::first();
+        held.add(2, 200..300, 150);
+        held
+    }
+
+    /// Asks the ledger behind with a token, and takes its answer in.
+    fn add(&self, byte: u8, range: std::ops::Range<u64>, previous_mark: u64) {
+        let level = self.level();
+        self.store.begin_top_up(&slot(), u64::MAX, token(byte)).unwrap();
+        if level.has_spare {
+            // Where there are two pieces, a request asks.
+            assert_eq!(self.pending(byte), Some(token(byte)));
+        }
+        let got = Got { start: range.start, end: range.end, previous_mark };
+        assert!(self.store.add(&slot(), token(byte), got, None).unwrap().is_none());
+    }
+
+    /// The token with which a request that finds too little asks.
+    fn pending(&self, fresh: u8) -> Option<Token> {
+        match self.store.reserve(&ask(1 << 40, MAX_MARK), Some(token(fresh))).unwrap() {
+            Local::Short(short) => short.token,
+            served @ Local::Served(..) => panic!("{served:?}"),
+        }
+    }
+
+    fn reserve(&self, request: &Reserve) -> Option<Reply> {
+        match self.store.reserve(request, None).unwrap() {
+            Local::Served(reply, _) => Some(reply),
+            Local::Short(_) => None,
+        }
+    }
+
+    /// Start, end, and the mark before.
+    fn got(&self, count: u64) -> (u64, u64, u64) {
+        match self.reserve(&ask(count, MAX_MARK)) {
+            Some(Reply::Got { start, end, previous_mark }) => (start, end, previous_mark),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn level(&self) -> Level {
+        self.store.level(&slot()).unwrap()
+    }
+}
+
+#[test]
+fn what_is_held_is_handed_out_to_its_last_position_and_no_further() {
+    let held = Held::first();
+    assert_eq!(held.reserve(&ask(61, MAX_MARK)), None);
+    assert_eq!(held.got(60), (40, 100, 40));
+    assert_eq!(held.level(), Level { mark: 100, end: 100, left: 0, has_spare: false });
+    assert_eq!(held.reserve(&ask(1, MAX_MARK)), None);
+}
+
+#[test]
+fn a_range_that_continues_another_is_one_with_it_and_one_behind_a_gap_of_one_is_not() {
+    for gap in [0, 1] {
+        let held = Held::first();
+        held.add(2, 100 + gap..200, 100);
+        let expected = if gap == 0 { (40, 110, 40) } else { (101, 171, 40) };
+        assert_eq!(held.got(70), expected, "the position between may be another's");
+        let held = Held::two_pieces();
+        held.add(3, 300 + gap..400, 300);
+        let expected = if gap == 0 { (200, 310, 150) } else { (301, 400, 300) };
+        assert_eq!(held.got(if gap == 0 { 110 } else { 99 }), expected);
+    }
+}
+
+#[test]
+fn a_spare_piece_comes_into_use_with_the_mark_before_it_and_is_none_any_more() {
+    let held = Held::two_pieces();
+    assert_eq!(held.level(), Level { mark: 40, end: 300, left: 160, has_spare: true });
+    assert_eq!(held.reserve(&ask(101, MAX_MARK)), None, "it is too long for either");
+    let request = ask(100, MAX_MARK);
+    let reply = Some(Reply::Got { start: 200, end: 300, previous_mark: 150 });
+    assert_eq!(held.reserve(&request), reply);
+    assert_eq!(held.level(), Level { mark: 300, end: 300, left: 0, has_spare: false });
+    assert_eq!(held.reserve(&request), reply, "the same token, the same answer");
+    assert_eq!(held.reserve(&ask(1, MAX_MARK)), None);
+}
+
+#[test]
+fn whoever_may_not_see_a_mark_of_others_is_refused_before_a_spare_piece() {
+    let held = Held::two_pieces();
+    assert_eq!(held.got(60), (40, 100, 40));
+    let refused = Reply::Refused { mark: 150, note: Some("ours".to_owned()) };
+    assert_eq!(held.reserve(&ask(10, 149)), Some(refused));
+    let request = ask(10, 150);
+    assert_eq!(held.reserve(&request), Some(Reply::Got { start: 200, end: 210, previous_mark: 150 }));
+}
+
+#[test]
+fn an_answer_is_taken_in_once_and_under_its_own_token() {
+    let held = Held::nothing();
+    assert_eq!(held.pending(1), Some(token(1)));
+    assert_eq!(held.pending(2), Some(token(1)), "what was asked is asked again");
+    let got = Got { start: 0, end: 100, previous_mark: 0 };
+    let add = |byte| held.store.add(&slot(), token(byte), got, None).map(drop);
+    assert_eq!(add(2), Ok(()));
+    assert_eq!(held.level().end, 0, "nobody asked with that token");
+    assert_eq!(add(1), Ok(()));
+    assert_eq!(held.got(40), (0, 40, 0));
+    // Another process asks anew, and the first hears of its answer late.
+    assert_eq!(held.pending(3), Some(token(3)));
+    assert_eq!(add(1), Ok(()));
+    assert_eq!(held.level(), Level { mark: 40, end: 100, left: 60, has_spare: false });
+    assert_eq!(held.pending(4), Some(token(3)), "its own question waits on");
+}
+
+#[test]
+fn a_mark_behind_that_is_one_below_what_is_held_went_backwards() {
+    for pieces in [Held::first(), Held::two_pieces()] {
+        let (end, token) = (pieces.level().end, pieces.pending(7).unwrap());
+        let add = |previous_mark| {
+            let got = Got { start: end, end: end + 10, previous_mark };
+            pieces.store.add(&slot(), token, got, None).map(drop)
+        };
+        assert!(matches!(add(end - 1), Err(LedgerError::Unfit(text)) if text.contains("went backwards")));
+        assert_eq!(add(end), Ok(()));
+    }
+}
+
+#[test]
+fn a_raise_drops_what_is_below_it_and_the_question_that_waits() {
+    for (at_least, level) in [
+        (90, Level { mark: 90, end: 300, left: 110, has_spare: true }),
+        (150, Level { mark: 150, end: 300, left: 100, has_spare: true }),
+        (200, Level { mark: 200, end: 300, left: 100, has_spare: false }),
+        (250, Level { mark: 250, end: 300, left: 50, has_spare: false }),
+        (500, Level { mark: 500, end: 500, left: 0, has_spare: false }),
+    ] {
+        let held = Held::two_pieces();
+        assert_eq!(held.pending(7), Some(token(7)));
+        assert_eq!(held.store.raise(&slot(), at_least, 300), Ok(40), "the mark before is the one here");
+        assert_eq!(held.level(), level, "raised to {at_least}");
+        assert_eq!(held.pending(8), Some(token(8)), "the answer may be a range below the new mark");
+    }
+    // Where others have reserved beyond what is held, the mark before is theirs.
+    let held = Held::two_pieces();
+    assert_eq!(held.store.raise(&slot(), 500, 310), Ok(310));
+}
+
+#[test]
+fn a_raise_before_the_first_answer_drops_the_question() {
+    let held = Held::nothing();
+    assert_eq!(held.pending(1), Some(token(1)));
+    assert_eq!(held.store.raise(&slot(), 500, 0), Ok(0));
+    assert_eq!(held.pending(2), Some(token(2)), "the answer may be a range below the new mark");
+    // Where nothing is held and nothing asked, nothing is kept here either.
+    let held = Held::nothing();
+    assert_eq!(held.store.raise(&slot(), 500, 30), Ok(30));
+    assert_eq!(held.store.knows(&slot()), Ok(false));
+}
+
+#[test]
+fn a_mark_is_seen_from_here_where_nobody_has_reserved_beyond() {
+    let held = Held::two_pieces();
+    let seen = |mark| {
+        let behind = Record { key: slot().as_str().to_owned(), mark, note: Some("behind".to_owned()) };
+        let mut seen = held.store.seen_from_here(&[behind]).unwrap();
+        seen.pop().map(|record| (record.mark, record.note.unwrap()))
+    };
+    assert_eq!(seen(300), Some((40, "ours".to_owned())));
+    for mark in [299, 301] {
+        assert_eq!(seen(mark), Some((mark, "behind".to_owned())));
+    }
+}
+
+#[test]
+fn what_is_in_two_pieces_or_enough_is_not_added_to() {
+    let begin = |held: &Held, below| held.store.begin_top_up(&slot(), below, token(7)).unwrap().is_some();
+    assert!(begin(&Held::first(), 61) && !begin(&Held::first(), 60), "60 are left");
+    assert!(!begin(&Held::two_pieces(), u64::MAX));
+}
+
+#[test]
+fn a_slot_whose_first_range_was_not_begun_is_one_of_which_something_is_held() {
+    let held = Held::nothing();
+    assert_eq!(held.pending(1), Some(token(1)));
+    let got = Got { start: 1_000, end: 2_000, previous_mark: 0 };
+    held.store.add(&slot(), token(1), got, None).unwrap();
+    let level = Level { mark: 0, end: 2_000, left: 1_000, has_spare: true };
+    assert_eq!(held.store.slots().unwrap(), [(slot().as_str().to_owned(), level)]);
+}
