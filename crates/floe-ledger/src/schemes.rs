@@ -14,9 +14,11 @@ struct Store {
     calls: Option<Calls>,
 }
 
+type Opened = Result<Box<dyn Ledger>, OpenError>;
+
 struct Calls {
     check: fn(&str) -> Result<(), OpenError>,
-    open: fn(&str, &Opening) -> Result<Box<dyn Ledger>, OpenError>,
+    open: fn(&str, &Opening) -> Opened,
 }
 
 macro_rules! store {
@@ -106,7 +108,7 @@ fn check_memory(url: &str) -> Result<(), OpenError> {
     }
 }
 
-fn open_memory(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+fn open_memory(url: &str, opening: &Opening) -> Opened {
     check_memory(url)?;
     realm_name(opening.realm())?;
     if opening.missing == Missing::Refuse || opening.pinned.is_some() {
