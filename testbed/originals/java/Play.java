@@ -70,7 +70,19 @@ public final class Play {
             return () -> factory.create().toLong();
         });
 
-    public static void main(final String[] arguments) throws Exception {
+    /** An orderly end waits for other threads, in real time: this one ends at once, also where nobody listens any more. */
+    public static void main(final String[] arguments) {
+        int status = 1;
+        try {
+            play(arguments);
+            status = 0;
+        } catch (Throwable failure) {
+            failure.printStackTrace();
+        }
+        Runtime.getRuntime().halt(status);
+    }
+
+    private static void play(final String[] arguments) throws Exception {
         System.load(arguments[0]);
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         // Unlike System.out, this ends the program where nobody listens any more.
@@ -120,8 +132,6 @@ public final class Play {
             }
         }
         out.flush();
-        // An orderly end waits for other threads, in real time.
-        Runtime.getRuntime().halt(0);
     }
 
     /** What an original sleeps at its start is no part of the script. */
