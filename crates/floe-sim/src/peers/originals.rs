@@ -89,6 +89,9 @@ fn millis(random: &mut Random, most: u64) -> i64 {
     i64::try_from(random.spread(1, most)).unwrap()
 }
 
+/// What MyBatis-Plus, ShardingSphere and Hutool bear of a step back, and a millisecond on both sides of that.
+const BORNE: [i64; 9] = [4, 5, 6, 9, 10, 11, 1_999, 2_000, 2_001];
+
 /// The script of a seed.
 fn script(original: &Original, seed: u64) -> Vec<Op> {
     let mut random = Random::new(seed);
@@ -114,7 +117,9 @@ fn script(original: &Original, seed: u64) -> Vec<Op> {
         ops.push(match random.below(100) {
             0..45 => Op::Ids(random.spread(1, 100), random.number()),
             45..65 => Op::Pass(random.spread(1, 3_000)),
-            65..80 => Op::Step(-millis(&mut random, 5_000)),
+            65..73 => Op::Step(-millis(&mut random, 5_000)),
+            // By as much as some of them bear, and a millisecond more and less.
+            73..80 => Op::Step(-BORNE[usize::try_from(random.below(9)).unwrap()]),
             80..85 => Op::Step(millis(&mut random, 5_000)),
             85..93 => Op::During(-millis(&mut random, 30)),
             _ => Op::Start(worker, random.number()),
