@@ -59,7 +59,7 @@ impl Opening {
         Self { missing: Missing::Look, ..self }
     }
 
-    /// The random id that the realm has to have ([`Ledger::realm_id`]). A realm that is missing is not made, and one with
+    /// The random id that the realm has to have ([`Ledger::realm_id`](floe::ledger::Ledger::realm_id)). A realm that is missing is not made, and one with
     /// another id is an error: the store was emptied, or it is another one.
     #[must_use]
     pub fn realm_id(self, id: &str) -> Self {
