@@ -1,8 +1,8 @@
 //! Many IDs as one run of positions.
 
 use crate::cursor::Drawn;
-use crate::id::{Id, IdRepr};
 use crate::layout::{Layout, Placer};
+use crate::{Id, IdRepr};
 
 /// IDs that were minted in one step: an iterator that holds a run of positions and makes each ID when it is asked.
 ///

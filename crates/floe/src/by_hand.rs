@@ -6,12 +6,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::IdRepr;
 use crate::clock::{Clock, Stamp, TimeSource};
 use crate::driver::{Shared, sound};
 use crate::error::{MintError, OpenError};
 use crate::floe::{Builder, Floe};
 use crate::generator::{Generator, Outcome};
-use crate::id::IdRepr;
 use crate::ledger::{Ledger, LedgerError, Reply};
 use crate::owner::Owner;
 use crate::time::{MonoMillis, Reading, UnixMillis};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use crate::Id;
 use crate::batch::Batch;
 use crate::definition::DatedShape;
 use crate::driver::Shared;
 use crate::error::MintError;
-use crate::id::Id;
 use crate::name::Name;
 use crate::segment::{MAX_BATCH, check_count};
 use crate::sync::{Mutex, lock};

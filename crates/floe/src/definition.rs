@@ -7,8 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::Id;
 use crate::form::{Buffer, Form, FormDefinitionError, FormError};
-use crate::id::Id;
 use crate::kind::{NanoIdFormat, NanoIdFormatError, Ulid, Uuid};
 use crate::layout::{Layout, LayoutError};
 use crate::ledger::MAX_MARK;

@@ -16,7 +16,6 @@ use crate::error::{DefineError, OpenError};
 use crate::form::Form;
 use crate::generator::Generator;
 use crate::handle::Handle;
-use crate::id::{Id, IdRepr, WideId};
 use crate::kind::Origin;
 use crate::layout::{Layout, Width, Workers};
 use crate::ledger::{self, Beginning, Key, Ledger, LedgerError, Memory, Reply, Reserve};
@@ -32,6 +31,7 @@ use crate::stream::{Start, Stream};
 use crate::sync::lock_std as lock;
 use crate::text::{Kinds, TextMinter};
 use crate::time::{UnixMillis, millis};
+use crate::{Id, IdRepr, WideId};
 
 /// A ledger, a clock, and the names that are minted from them.
 ///

@@ -8,13 +8,13 @@ use crate::clock::{Clock, Stamp};
 use crate::cursor::{Draw, Drawn};
 use crate::driver::Shared;
 use crate::error::MintError;
-use crate::id::{Id, IdRepr};
 use crate::layout::{Layout, LayoutError, Parts, Placer};
 use crate::mutation::mutate;
 use crate::name::Name;
 use crate::stream::{Chunk, Stream};
 use crate::time::UnixMillis;
 use crate::wait::{self, Attempt, Bell, Step};
+use crate::{Id, IdRepr};
 
 /// Mints snowflake IDs under one name, from any number of threads.
 ///

@@ -8,11 +8,11 @@ use crate::counter::{Counter, Dated, DatedBatch, DatedId};
 use crate::definition::Definition;
 use crate::error::MintError;
 use crate::generator::Generator;
-use crate::id::{Id, WideId};
 use crate::name::Name;
 use crate::segment::{MAX_BATCH, Segment};
 use crate::stream::Stream;
 use crate::text::{TextMinter, Texts};
+use crate::{Id, WideId};
 
 /// A served name with its definition.
 #[derive(Clone, Debug)]

@@ -40,38 +40,36 @@
 //! # Ok::<(), floe::MintError>(())
 //! ```
 
-mod convert;
 mod ksuid;
 mod nano_id;
 mod object_id;
 mod origin;
 mod random;
-mod read;
 mod run;
 #[cfg(test)]
 mod tests;
 mod ulid;
-mod uuid;
 mod uuid4;
 mod uuid7;
 mod uuid8;
 
-pub use ksuid::{Ksuid, KsuidGenerator};
-pub use nano_id::{NanoId, NanoIdFormat, NanoIdFormatError, NanoIdGenerator};
-pub use object_id::{ObjectId, ObjectIdGenerator};
+pub use floe_id::kind::{
+    Ksuid, NanoId, NanoIdFormat, NanoIdFormatError, ObjectId, ReadError, Ulid, Uuid, UuidV8Error,
+};
+pub use ksuid::KsuidGenerator;
+pub use nano_id::NanoIdGenerator;
+pub use object_id::ObjectIdGenerator;
 pub(crate) use origin::Origin;
-pub use read::ReadError;
-pub use ulid::{Ulid, UlidGenerator, UlidMinter};
-pub use uuid::Uuid;
+pub use ulid::{UlidGenerator, UlidMinter};
 pub use uuid4::UuidV4Generator;
 pub use uuid7::{UuidV7Generator, UuidV7Minter};
-pub use uuid8::{UuidV8Error, UuidV8Generator};
+pub use uuid8::UuidV8Generator;
 
 use crate::counter::{Counter, Dated, DatedId};
 use crate::error::MintError;
 use crate::generator::Generator;
-use crate::id::{Id, IdRepr};
 use crate::segment::Segment;
+use crate::{Id, IdRepr};
 
 /// The most IDs that one [`Mint::mint_many`] of the kinds in this module makes: 2^20.
 pub const MAX_MANY: u64 = 1 << 20;

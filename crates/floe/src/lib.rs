@@ -44,20 +44,15 @@ mod batch;
 #[cfg(feature = "by-hand")]
 pub mod by_hand;
 mod clock;
-#[cfg(any(feature = "postgres-types", feature = "sqlx"))]
-pub mod columns;
 mod counter;
 mod cursor;
 mod definition;
 mod driver;
 mod error;
 mod floe;
-pub mod form;
 mod generator;
 mod handle;
-mod id;
 pub mod kind;
-pub mod layout;
 pub mod ledger;
 mod line;
 #[cfg(not(feature = "mutations"))]
@@ -86,10 +81,11 @@ pub use definition::{
 };
 pub use error::{DefineError, MintError, OpenError};
 pub use floe::{Builder, Floe};
+#[cfg(any(feature = "postgres-types", feature = "sqlx"))]
+pub use floe_id::columns;
+pub use floe_id::{Id, IdError, IdRepr, Layout, LayoutError, WideId, form, layout};
 pub use generator::{Generator, Minter, Outcome};
 pub use handle::{AnyId, Handle, Minted};
-pub use id::{Id, IdError, IdRepr, WideId};
-pub use layout::{Layout, LayoutError};
 pub use ledger::{Ledger, LedgerError};
 pub use name::{Name, NameError};
 pub use owner::{Owner, OwnerError};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::Id;
 use crate::batch::Batch;
 use crate::cursor::{Draw, Drawn};
 use crate::driver::Shared;
 use crate::error::MintError;
-use crate::id::Id;
 use crate::ledger::MAX_MARK;
 use crate::line::Line;
 use crate::name::Name;

@@ -126,6 +126,10 @@ impl Stream {
     pub(crate) fn own(&self, worker: u64, start: u64, end: u64, era: u64) {
         let cursor = &self.line.cursor;
         let span = UnixMillis::from_position(start)..UnixMillis::from_position(end);
+        let span = mutate!(span, TicksRoundedOutward => {
+            let outward = self.layout.tick_millis().cast_signed() - 1;
+            span.start.plus(-outward)..span.end.plus(outward)
+        });
         let ticks = self.layout.ticks_inside(span.start, span.end);
         let owned = Owned { current: self.layout.positions(&ticks), tag: worker, era, ..Owned::default() };
         if cursor.owned().tag != worker || cursor.next().is_none() {

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 /// Which crates of the workspace each one may use. One that is not listed fails the test: give it its line here.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("floe", &[]),
+    ("floe-id", &[]),
+    ("floe", &["floe-id"]),
     ("floe-ledger", &["floe", TESTS]),
     ("floe-wire", &["floe"]),
     ("floe-sim", &["floe"]),
@@ -123,7 +124,34 @@ fn the_library_has_no_runtime_no_socket_and_no_sibling() {
     let found: Vec<_> = without.iter().filter(|name| NOT_IN_THE_LIBRARY.contains(&name.as_str())).collect();
     assert!(found.is_empty(), "floe must not depend on {found:?}");
     let siblings: Vec<_> = tree.iter().filter(|name| name.starts_with("floe-")).collect();
-    assert!(siblings.is_empty(), "floe must not depend on {siblings:?}");
+    assert_eq!(siblings, ["floe-id"], "floe must not depend on another crate of floe's");
+}
+
+/// Who adds `floe-id` to read and write IDs gets two crates with it, and no operating system.
+#[test]
+fn what_an_id_is_needs_next_to_nothing() {
+    let run_time = |features: &[&str]| {
+        let arguments = [
+            "tree",
+            "-p",
+            "floe-id",
+            "--edges",
+            "normal,no-proc-macro",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+        ];
+        let text = cargo(&[&arguments, features].concat());
+        let names = text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned);
+        names.collect::<BTreeSet<_>>()
+    };
+    for features in [&["--no-default-features"][..], &[]] {
+        let found: Vec<_> = run_time(features).into_iter().collect();
+        assert_eq!(found, ["floe-id", "jiff", "jiff-core", "thiserror"], "{features:?}");
+    }
+    let source = include_str!("../../../floe-id/src/lib.rs");
+    assert!(source.contains("\n#![cfg_attr(not(test), no_std)]\n"), "floe-id needs no operating system");
 }
 
 #[test]
@@ -133,7 +161,8 @@ fn ledgers_know_no_server_and_no_wire() {
     let found: Vec<_> = tree
         .iter()
         .filter(|name| {
-            NOT_IN_LEDGERS.contains(&name.as_str()) || (name.starts_with("floe-") && *name != "floe-ledger")
+            NOT_IN_LEDGERS.contains(&name.as_str())
+                || (name.starts_with("floe-") && !["floe-id", "floe-ledger"].contains(&name.as_str()))
         })
         .collect();
     assert!(found.is_empty(), "floe-ledger must not depend on {found:?}");
@@ -147,7 +176,6 @@ const CIRCLES: &[&[&str]] = &[
         "definition",
         "driver",
         "error",
-        "form",
         "generator",
         "kind",
         "ledger",
@@ -159,7 +187,6 @@ const CIRCLES: &[&[&str]] = &[
         "wait",
     ],
     &["floe", "handle", "text"],
-    &["id", "layout"],
 ];
 
 /// The top-level modules that a file of a crate mentions. `depth` is how many folders below `src` it lies.

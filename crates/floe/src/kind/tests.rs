@@ -3,7 +3,6 @@
 mod clocks;
 mod oracles;
 mod published;
-mod refused;
 mod threads;
 
 use std::sync::Arc;

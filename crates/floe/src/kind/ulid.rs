@@ -1,125 +1,20 @@
-//! ULIDs: a time and a number that begins at random and is counted up within a millisecond.
+//! Minting ULIDs, each one more than the one before within a millisecond.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::convert::{ascii, conversions, number};
+use floe_id::kind::Ulid;
+
 use super::origin::Origin;
-use super::read::{ReadError, Rule};
-use super::{Mint, MintError, Uuid, check_count};
+use super::{Mint, MintError, check_count};
 use crate::clock::Stamp;
 use crate::sync::lock_std;
-use crate::time::UnixMillis;
 
-const RULE: Rule = Rule {
-    kind: "ULID",
-    text: "a ULID is 26 characters of Crockford's base32, digits and letters without I, L, O and U",
-    bytes: "a ULID has 16 bytes",
-};
-
-/// Crockford's digits (ulid/spec, "Encoding").
-const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// The value of each byte as a digit of either case, and `NONE` of those that are none.
-const VALUES: [u8; 256] = values();
-const NONE: u8 = u8::MAX;
 /// The bits of the random part.
 const RANDOM_BITS: u32 = 80;
 const LARGEST_RANDOM: u128 = (1 << RANDOM_BITS) - 1;
 /// How far IDs may run ahead of the clock, where randomness is dropped several times within a millisecond.
 const AHEAD_MS: u64 = 10;
-
-/// A ULID (github.com/ulid/spec): milliseconds since 1970 in 48 bits, and 80 bits that are random or one more than the
-/// last one's.
-///
-/// Its text is 26 digits of Crockford's base32 in upper case. Lower case is read as well, as the specification says.
-/// `I`, `L`, `O` and `U` are refused, as the specification's own implementation does: Crockford reads the first three as
-/// 1, 1 and 0, but a ULID has no such letter, and hyphens neither. What is past `7ZZZZZZZZZZZZZZZZZZZZZZZZZ`, the largest
-/// number of 128 bits, is refused too. Order is that of the bytes, of the numbers and of the texts, which are the same.
-///
-/// ```
-/// use floe::kind::Ulid;
-/// let id: Ulid = "01arz3ndektsv4rrffq69g5fav".parse()?;
-/// assert_eq!(id.to_string(), "01ARZ3NDEKTSV4RRFFQ69G5FAV");
-/// assert_eq!(id.time().to_string(), "2016-07-30T23:54:10.259Z");
-/// assert!("8ZZZZZZZZZZZZZZZZZZZZZZZZZ".parse::<Ulid>().is_err());
-/// # Ok::<(), floe::kind::ReadError>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ulid(u128);
-
-impl Ulid {
-    /// The largest.
-    pub const MAX: Self = Self(u128::MAX);
-
-    /// When it was minted, by the clock of whoever did.
-    pub fn time(self) -> UnixMillis {
-        UnixMillis::from_position(self.millis())
-    }
-
-    /// The 80 bits that are not the time.
-    pub const fn random(self) -> u128 {
-        self.0 & LARGEST_RANDOM
-    }
-
-    fn millis(self) -> u64 {
-        let [a, b, c, d, e, f, ..] = self.to_bytes();
-        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
-    }
-
-    fn words(self) -> [u64; 2] {
-        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.to_bytes();
-        [u64::from_be_bytes([a, b, c, d, e, f, g, h]), u64::from_be_bytes([i, j, k, l, m, n, o, p])]
-    }
-
-    /// The text, written into `buffer`.
-    pub fn encode(self, buffer: &mut [u8; 26]) -> &str {
-        // In words, since 128 bits are shifted slowly: 10 digits of the time, and twice 8 of 40 random bits.
-        let [.., a, b, c, d, e, f, g, h, i, j] = self.to_bytes();
-        let high = u64::from_be_bytes([0, 0, 0, a, b, c, d, e]);
-        let low = u64::from_be_bytes([0, 0, 0, f, g, h, i, j]);
-        let mut places = buffer.iter_mut().rev();
-        for (mut bits, digits) in [(low, 8), (high, 8), (self.millis(), 10)] {
-            for place in places.by_ref().take(digits) {
-                *place = digit(bits);
-                bits >>= 5;
-            }
-        }
-        ascii(buffer)
-    }
-
-    fn read(text: &str) -> Result<Self, ReadError> {
-        let digits: [u8; 26] = RULE
-            .digits(text, |_, byte| VALUES.get(usize::from(byte)).copied().filter(|value| *value != NONE))?;
-        match digits {
-            // 26 digits have 130 bits.
-            [8..=u8::MAX, ..] => {
-                Err(ReadError::TooLarge { kind: RULE.kind, largest: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ" })
-            }
-            _ => Ok(Self(digits.iter().fold(0, |number, digit| number << 5 | u128::from(*digit)))),
-        }
-    }
-}
-
-/// The digit of the lowest five bits.
-fn digit(bits: u64) -> u8 {
-    let [.., lowest] = bits.to_be_bytes();
-    ALPHABET.get(usize::from(lowest & 31)).copied().unwrap_or_default()
-}
-
-const fn values() -> [u8; 256] {
-    let mut values = [NONE; 256];
-    let mut value = 0;
-    while value < 32 {
-        let byte = ALPHABET[value as usize];
-        values[byte as usize] = value;
-        values[byte.to_ascii_lowercase() as usize] = value;
-        value += 1;
-    }
-    values
-}
-
-conversions!(Ulid, 16, 26);
-number!(Ulid, Uuid);
 
 /// Mints ULIDs, each larger than the one before (ulid/spec, "Monotonicity").
 ///
@@ -161,7 +56,7 @@ impl UlidGenerator {
     }
 
     pub(super) fn of(origin: Arc<Origin>) -> Self {
-        let state = State { last: Ulid(0), generation: origin.random.generation() };
+        let state = State { last: Ulid::from_u128(0), generation: origin.random.generation() };
         Self { origin, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -175,17 +70,14 @@ impl UlidGenerator {
         if LARGEST_RANDOM - first.random() < u128::from(count - 1) {
             return Err(overflow());
         }
-        *state = State {
-            last: Ulid(first.0 + u128::from(count - 1)),
-            generation: self.origin.random.generation(),
-        };
+        *state = State { last: after(first, count - 1), generation: self.origin.random.generation() };
         Ok(first)
     }
 
     #[inline]
     fn next(&self, state: &State, now: u64) -> Result<Ulid, MintError> {
         let last = state.last;
-        if now > last.millis() {
+        if now > millis(last) {
             return self.begin(now);
         }
         if state.generation != self.origin.random.generation() {
@@ -194,13 +86,13 @@ impl UlidGenerator {
         }
         match last.random() {
             LARGEST_RANDOM => Err(overflow()),
-            _ => Ok(Ulid(last.0 + 1)),
+            _ => Ok(after(last, 1)),
         }
     }
 
     #[cold]
     fn begin_after(&self, last: Ulid) -> Result<Ulid, MintError> {
-        let next = last.millis() + 1;
+        let next = millis(last) + 1;
         let ahead = next.saturating_sub(self.origin.look()?);
         match ahead <= AHEAD_MS {
             true => self.begin(next),
@@ -217,7 +109,7 @@ impl UlidGenerator {
         }
         let [high, low] = self.origin.random.words()?;
         let random = u128::from(high >> 48) << 64 | u128::from(low);
-        Ok(Ulid(u128::from(millis) << RANDOM_BITS | random))
+        Ok(Ulid::from_u128(u128::from(millis) << RANDOM_BITS | random))
     }
 }
 
@@ -268,7 +160,7 @@ impl UlidMinter {
         self.low = low;
         // The last of a draw is at most the largest of its millisecond.
         self.high += u64::from(carry);
-        Ulid(u128::from(self.high) << 64 | u128::from(low))
+        Ulid::from_u128(u128::from(self.high) << 64 | u128::from(low))
     }
 
     #[inline(never)]
@@ -282,13 +174,32 @@ impl UlidMinter {
             Ok(first) => (first, CHUNK),
             Err(_) => (self.generator.draw(1)?, 1),
         };
-        let [high, low] = first.words();
+        let [high, low] = words(first);
         self.high = high;
         self.low = low;
         self.left = count - 1;
         self.stamp = stamp;
         Ok(first)
     }
+}
+
+/// Its milliseconds since 1970.
+#[inline]
+fn millis(id: Ulid) -> u64 {
+    let [high, _] = words(id);
+    high >> (RANDOM_BITS - u64::BITS)
+}
+
+#[inline]
+fn words(id: Ulid) -> [u64; 2] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = id.to_bytes();
+    [u64::from_be_bytes([a, b, c, d, e, f, g, h]), u64::from_be_bytes([i, j, k, l, m, n, o, p])]
+}
+
+/// The ID that is `more` larger.
+#[inline]
+fn after(id: Ulid, more: u64) -> Ulid {
+    Ulid::from_u128(id.get() + u128::from(more))
 }
 
 #[cold]
@@ -312,6 +223,6 @@ impl Mint for UlidGenerator {
 
     fn mint_many(&self, count: u64) -> Result<Vec<Ulid>, MintError> {
         let first = self.draw(check_count(count)?)?;
-        Ok((0..count).map(|more| Ulid(first.0 + u128::from(more))).collect())
+        Ok((0..count).map(|more| after(first, more)).collect())
     }
 }

@@ -41,6 +41,6 @@ impl Mint for UuidV4Generator {
 
     #[inline]
     fn mint(&self) -> Result<Uuid, MintError> {
-        Ok(Uuid::over(4, self.random.words()?))
+        Ok(Uuid::v4(self.random.words()?))
     }
 }

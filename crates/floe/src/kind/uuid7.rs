@@ -175,12 +175,9 @@ impl UuidV7Minter {
 fn place(position: u64, random: u64) -> Uuid {
     let counter = position & ((1 << (ORDER_BITS - PART_BITS)) - 1);
     let middle = position >> (ORDER_BITS - PART_BITS) & ((1 << PART_BITS) - 1);
-    Uuid::compose(
-        7,
-        position >> ORDER_BITS,
-        middle,
-        counter << RANDOM_BITS | random >> (u64::BITS - RANDOM_BITS),
-    )
+    let millis = position >> ORDER_BITS;
+    assert!(millis >> 48 == 0, "the time does not fit a UUID");
+    Uuid::v7([millis << 16 | middle, counter << RANDOM_BITS | random >> (u64::BITS - RANDOM_BITS)])
 }
 
 impl Default for UuidV7Generator {

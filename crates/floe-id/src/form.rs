@@ -1,0 +1,482 @@
+//! Forms: how the number that is an ID is written. A form knows nothing of what made the number.
+//!
+//! # What a form guarantees
+//! A number has one text in a form, and a text means one number or none: [`Form::decode`] refuses what
+//! [`Form::encode`] does not write, except the aliases that a form lists in its documentation (Crockford's, in
+//! [`Radix::Base32`]). What does not fit is refused in both directions, never cut. A text's length is checked before
+//! anything of it is read.
+//!
+//! # The forms, and the text that names each
+//! ```text
+//! decimal | hex | base32 | base36 | base58 | base62     as few digits as the number needs
+//!   width=11            so many and no other: the order of texts is the order of numbers
+//!   pad=8               so many or more, with zeros on the left
+//!   upper | lower       the case of the letters, where the base has one
+//! typeid type=user      a type and 128 bits (version 0.3.0 of its specification)
+//! uuid8                 a UUID of version 8, of up to 122 bits
+//! hashids salt=pepper   Hashids, of up to 64 bits; min=8 symbols or more, alphabet=…
+//! sqids min=8           Sqids, of up to 64 bits; alphabet=…, blocklist=word,word (none: the default list; empty: no word)
+//! sealed key=1 base62   permuted with a key and then written in the form that follows; see below
+//!   keyid=2bits         the key's id in so many bits above the number's, and so keys can be replaced
+//!   keyid=prefix        the key's id in front of the number, with a hyphen
+//!   check=1a2b3c        what the key enciphers, where there is one for ever, so that another is noticed
+//! prefix=ord_           a text in front of the ID, in any form but TypeID, which has its type
+//! bits=64               the numbers it is for: 63, as an Id has, unless it says so (TypeID: 128)
+//! ```
+//! [`Form`]'s `Display` and `FromStr` write and read it. In a value every byte that is not printable ASCII, `%` and `,` are
+//! escaped as in a URL (`%20`).
+//!
+//! # What sealing protects, and what not
+//! A sealed number is another number of the same width, by a permutation that 128 bits of key choose: 64 bits by the block
+//! cipher Speck64/128, every other width by a Feistel network of eight rounds whose function is floe's own. Who sees sealed
+//! numbers cannot tell which was minted first, how many there were between two of them, when, or on which machine.
+//!
+//! It hides order and volume. It is no encryption of a secret, and no proof of anything: every text of the form opens as
+//! some number, so who guesses gets one, and a service still has to check what it was asked for. The network was not studied
+//! by others. Of a small width everything can be enumerated: of 20 bits there are a million numbers, and who sees most of
+//! them knows about how many there are. Equal numbers are equal texts. When one bit of a number changes, each bit of 32 or
+//! more changes in half of the cases (0.50 on average, 0.46 to 0.54 for any single pair of bits in 8,192 samples;
+//! `form::tests::sealed::one_bit_changes_half_of_all_bits` measures it); small widths have fewer permutations than keys,
+//! and show more of what is under them.
+//!
+//! A key is never part of a form's text; its id is. [`Form::with_keys`] brings the keys. Two nodes that have different keys
+//! under one id write texts that the other reads as other numbers, so give each key an id of its own, for ever. With
+//! `keyid=` a form reads what was sealed with any key that it has, and writes with the one that it names: texts under other
+//! keys are aliases in this sense, and the only ones. Without it a form has one key for ever.
+//!
+//! ```
+//! use floe_id::form::{Buffer, Form, FormError};
+//!
+//! let form: Form = "base32 width=13".parse()?;
+//! let mut buffer = Buffer::new();
+//! assert_eq!(form.encode(1_212_092_628_029_698_048_u64, &mut buffer)?, "11MHQTB098W00");
+//! assert_eq!(form.decode("11MHQTB098W00")?, 1_212_092_628_029_698_048);
+//! assert_eq!(form.decode("11MHQTB098W0U"), Err(FormError::Symbol { character: 'U', at: 12 }));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::{borrow::ToOwned, boxed::Box, format, string::ToString};
+use core::fmt;
+
+mod alphabet;
+mod buffer;
+mod digits;
+mod error;
+mod hashids;
+mod parse;
+mod permutation;
+mod prefix;
+mod sealed;
+mod sqids;
+mod type_id;
+mod uuid8;
+
+#[cfg(test)]
+mod tests;
+
+pub use buffer::Buffer;
+pub use digits::{Digits, Radix};
+pub use error::{FormDefinitionError, FormError};
+pub use hashids::Hashids;
+pub use parse::{Escaped, unescape};
+pub use sealed::{Key, KeyCheck, KeyId, KeyPlace, Keys};
+pub use sqids::Sqids;
+pub use type_id::read_type_id;
+
+use digits::Checked;
+use prefix::Prefix;
+use sealed::Sealed;
+
+/// How a number of so many bits is written. The [module](self) lists the forms.
+///
+/// Two forms are equal if their texts are.
+#[derive(Clone)]
+pub struct Form {
+    bits: u32,
+    largest: u128,
+    prefix: Prefix,
+    notation: Notation,
+}
+
+/// What stands behind the prefix.
+#[derive(Clone)]
+enum Notation {
+    Digits(Checked),
+    TypeId,
+    Uuid8,
+    Hashids(Box<hashids::Shuffled>),
+    Sqids(Box<sqids::Shuffled>),
+    Sealed(Box<Sealed>),
+}
+
+impl Form {
+    /// How many bits a number has where a form's text does not say so: those of an [`Id`](crate::Id).
+    pub const BITS: u32 = crate::Id::BITS;
+    const TYPE_ID_BITS: u32 = type_id::BITS;
+
+    /// Numbers of up to `bits` bits as digits.
+    ///
+    /// # Errors
+    /// [`FormDefinitionError`] if `bits` lies outside 1 to 128, if the digits' width is too small for them, or if their
+    /// base has no such case.
+    pub fn digits(bits: u32, digits: Digits) -> Result<Self, FormDefinitionError> {
+        check_bits("digits", bits, 1..=128)?;
+        Ok(Self::of(bits, Prefix::default(), Notation::Digits(Checked::new(bits, digits)?)))
+    }
+
+    /// TypeIDs of the type `kind`: at most 63 of `a-z` and `_`, and no `_` first or last; it may be empty.
+    ///
+    /// The specification asks for a UUID of version 7 where an ID is made, and for any 128 bits where one is written.
+    ///
+    /// # Errors
+    /// [`FormDefinitionError`] if `bits` lies outside 1 to 128, or `kind` breaks its rules.
+    pub fn type_id(bits: u32, kind: &str) -> Result<Self, FormDefinitionError> {
+        check_bits("typeid", bits, 1..=128)?;
+        Ok(Self::of(bits, Prefix::new(&type_id::prefix(kind)?)?, Notation::TypeId))
+    }
+
+    /// Numbers of up to `bits` bits, at most 122, as UUIDs of version 8 (RFC 9562, section 5.8): their order is that of the
+    /// numbers. What a prefix stands before is a UUID no more.
+    ///
+    /// ```
+    /// use floe_id::form::{Buffer, Form};
+    /// let form = Form::uuid8(63)?;
+    /// let mut buffer = Buffer::new();
+    /// assert_eq!(form.encode(1_212_092_628_029_698_048_u64, &mut buffer)?, "00000000-0000-8000-90d2-37d2c0947000");
+    /// assert_eq!(form.decode("00000000-0000-8000-90d2-37d2c0947000")?, 1_212_092_628_029_698_048);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FormDefinitionError`] if `bits` lies outside 1 to 122.
+    pub fn uuid8(bits: u32) -> Result<Self, FormDefinitionError> {
+        check_bits("uuid8", bits, 1..=uuid8::BITS)?;
+        Ok(Self::of(bits, Prefix::default(), Notation::Uuid8))
+    }
+
+    /// Numbers of up to `bits` bits, at most 64 since other libraries have no more, as Hashids writes them.
+    ///
+    /// # Errors
+    /// [`FormDefinitionError`] if `bits` lies outside 1 to 64, the salt is not ASCII of at most 256 characters, or the
+    /// alphabet breaks the rules of [`Hashids::alphabet`].
+    pub fn hashids(bits: u32, hashids: Hashids) -> Result<Self, FormDefinitionError> {
+        check_bits("hashids", bits, 1..=u64::BITS)?;
+        let notation = Notation::Hashids(Box::new(hashids::Shuffled::new(bits, hashids)?));
+        Ok(Self::of(bits, Prefix::default(), notation))
+    }
+
+    /// Numbers of up to `bits` bits, at most 64 since other libraries have no more, as Sqids writes them.
+    ///
+    /// # Errors
+    /// [`FormDefinitionError`] if `bits` lies outside 1 to 64, or the alphabet breaks the rules of [`Sqids::alphabet`].
+    pub fn sqids(bits: u32, sqids: Sqids) -> Result<Self, FormDefinitionError> {
+        check_bits("sqids", bits, 1..=u64::BITS)?;
+        let notation = Notation::Sqids(Box::new(sqids::Shuffled::new(bits, sqids)?));
+        Ok(Self::of(bits, Prefix::default(), notation))
+    }
+
+    /// Numbers of up to `bits` bits, 2 to 128, sealed with the key that `key` names, and then written in `inner`, whose
+    /// bits are `bits` and those that `place` takes for the key id.
+    ///
+    /// [`with_keys`](Self::with_keys) has to give it its keys before it writes or reads anything.
+    ///
+    /// ```
+    /// use floe_id::form::{Buffer, Form, Key, KeyId, Keys};
+    ///
+    /// let key: Key = "000102030405060708090a0b0c0d0e0f".parse()?;
+    /// let form = "sealed key=1 base62 width=11".parse::<Form>()?.with_keys(&Keys::new().with(KeyId::new(1), key)?)?;
+    /// let (mut one, mut next) = (Buffer::new(), Buffer::new());
+    /// assert_eq!(form.encode(1000_u64, &mut one)?, "5MIzgllb7ch");
+    /// assert_eq!(form.encode(1001_u64, &mut next)?, "2jLlTHOQBwn");
+    /// assert_eq!(form.decode("2jLlTHOQBwn")?, 1001);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FormDefinitionError`] if `bits` lies outside its range, `inner` is for other bits or sealed itself, the key id
+    /// does not fit its place, or is to stand in front of a TypeID's symbols, which the specification does not allow.
+    pub fn sealed(bits: u32, key: KeyId, place: KeyPlace, inner: Self) -> Result<Self, FormDefinitionError> {
+        Self::seal(bits, Some(key), place, inner)
+    }
+
+    fn seal(
+        bits: u32,
+        key: Option<KeyId>,
+        place: KeyPlace,
+        inner: Self,
+    ) -> Result<Self, FormDefinitionError> {
+        check_bits("sealed", bits, 2..=128)?;
+        let wanted = bits + place.bits();
+        if inner.bits != wanted {
+            return Err(FormDefinitionError::Value(format!(
+                "the form behind the seal is for {} bits, and has to be for {wanted}",
+                inner.bits
+            )));
+        }
+        let prefix = match (&inner.notation, place) {
+            (Notation::Sealed(_), _) => {
+                return Err(FormDefinitionError::value("what is sealed is not sealed again"));
+            }
+            (Notation::TypeId, KeyPlace::Prefix) => {
+                return Err(FormDefinitionError::value(
+                    "a TypeID has no room for a key id in front of its symbols: give the key id bits",
+                ));
+            }
+            (Notation::TypeId, _) => Prefix::default(),
+            // The prefix comes before the key id.
+            _ => inner.prefix.clone(),
+        };
+        let inner = if prefix.len() == 0 { inner } else { inner.with_prefix("")? };
+        let notation = Notation::Sealed(Box::new(Sealed::new(bits, key, place, inner)?));
+        Ok(Self::of(bits, prefix, notation))
+    }
+
+    /// A sealed form with its keys; any other has none, and stays what it is.
+    ///
+    /// It seals with the key that its text names, and opens what was sealed with any of `keys` if its texts say which. Where
+    /// it has one key for ever, its text has that key's check value from now on, six hexadecimal digits from which nobody
+    /// learns the key.
+    ///
+    /// # Errors
+    /// [`FormDefinitionError::MissingKey`] if the key to seal with is not among them, `AnotherKey` if its check value is not
+    /// the one in the form's text.
+    pub fn with_keys(&self, keys: &Keys) -> Result<Self, FormDefinitionError> {
+        match &self.notation {
+            Notation::Sealed(sealed) => {
+                let notation = Notation::Sealed(Box::new(sealed.with_keys(self.bits, keys)?));
+                Ok(Self::of(self.bits, self.prefix.clone(), notation))
+            }
+            _ => Ok(self.clone()),
+        }
+    }
+
+    fn with_check(mut self, check: Option<KeyCheck>) -> Self {
+        if let Notation::Sealed(sealed) = &mut self.notation {
+            sealed.check = check;
+        }
+        self
+    }
+
+    /// The check values of the keys among which its texts tell, and that therefore its own text does not.
+    pub fn key_checks(&self) -> &[(KeyId, KeyCheck)] {
+        match &self.notation {
+            Notation::Sealed(sealed) => &sealed.checks,
+            _ => &[],
+        }
+    }
+
+    /// The key that it seals with.
+    pub fn sealing_key(&self) -> Option<KeyId> {
+        match &self.notation {
+            Notation::Sealed(sealed) => sealed.key,
+            _ => None,
+        }
+    }
+
+    /// Whether it seals.
+    pub fn is_sealed(&self) -> bool {
+        matches!(self.notation, Notation::Sealed(_))
+    }
+
+    /// Whether it can write numbers: any can but a sealed one without its key.
+    pub fn can_encode(&self) -> bool {
+        match &self.notation {
+            Notation::Sealed(sealed) => sealed.can_seal(),
+            _ => true,
+        }
+    }
+
+    /// The same behind a prefix of at most 64 printable ASCII characters, in the place of any that it has.
+    ///
+    /// # Errors
+    /// [`FormDefinitionError`] if it is none, and for a TypeID, whose prefix is its type.
+    pub fn with_prefix(self, prefix: &str) -> Result<Self, FormDefinitionError> {
+        if prefix.is_empty() && self.is_type_id() {
+            return Ok(self);
+        }
+        if self.is_type_id() {
+            let (form, word) = ("typeid".to_owned(), format!("prefix={prefix}"));
+            return Err(FormDefinitionError::Word { form, word });
+        }
+        Ok(Self { prefix: Prefix::new(prefix)?, ..self })
+    }
+
+    /// Whether its texts are TypeIDs, sealed or not.
+    fn is_type_id(&self) -> bool {
+        match &self.notation {
+            Notation::TypeId => true,
+            Notation::Sealed(sealed) => sealed.inner.is_type_id(),
+            Notation::Digits(_) | Notation::Uuid8 | Notation::Hashids(_) | Notation::Sqids(_) => false,
+        }
+    }
+
+    fn of(bits: u32, prefix: Prefix, notation: Notation) -> Self {
+        Self { bits, largest: largest(bits), prefix, notation }
+    }
+
+    /// How many bits a number has at most.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// How long a text is at most.
+    pub fn max_bytes(&self) -> usize {
+        self.length().1
+    }
+
+    /// Writes `number` into `buffer`, in the place of what was there.
+    ///
+    /// # Errors
+    /// [`FormError::DoesNotFit`] if the number has more bits than the form.
+    #[inline]
+    pub fn encode<'b>(&self, number: impl Into<u128>, buffer: &'b mut Buffer) -> Result<&'b str, FormError> {
+        buffer.clear();
+        self.put(number.into(), buffer)?;
+        Ok(buffer.text())
+    }
+
+    /// The number that `text` means.
+    ///
+    /// # Errors
+    /// [`FormError`] names the rule that the text breaks, and where it does the byte.
+    pub fn decode(&self, text: &str) -> Result<u128, FormError> {
+        let (bytes, (least, most)) = (text.len(), self.length());
+        if text.is_empty() {
+            return Err(FormError::Empty);
+        }
+        if !(least..=most).contains(&bytes) {
+            // A text of another prefix has, as a rule, another length too, and that says less.
+            self.prefix.strip(text)?;
+            return Err(FormError::Length { bytes, least, most });
+        }
+        let rest = self.prefix.strip(text)?;
+        self.read(rest).map_err(|error| error.later(self.prefix.len()))
+    }
+
+    /// Writes the prefix and `number` into an empty buffer.
+    #[inline]
+    fn put(&self, number: u128, buffer: &mut Buffer) -> Result<(), FormError> {
+        if number > self.largest {
+            return Err(FormError::DoesNotFit { number, bits: self.bits });
+        }
+        match &self.notation {
+            Notation::Digits(digits) => digits.encode(number, buffer),
+            Notation::Sealed(sealed) => sealed.put(number, buffer)?,
+            _ => self.put_other(number, buffer)?,
+        }
+        self.prefix.put(buffer);
+        Ok(())
+    }
+
+    /// What [`put`](Self::put) does not do in place, so that digits are written without a detour.
+    #[inline(never)]
+    fn put_other(&self, number: u128, buffer: &mut Buffer) -> Result<(), FormError> {
+        match &self.notation {
+            Notation::Digits(digits) => digits.encode(number, buffer),
+            Notation::TypeId => Checked::TYPE_ID.encode(number, buffer),
+            Notation::Uuid8 => uuid8::encode(number, buffer)?,
+            Notation::Hashids(hashids) => hashids.encode(narrow(number), buffer),
+            Notation::Sqids(sqids) => sqids.encode(narrow(number), buffer)?,
+            Notation::Sealed(sealed) => sealed.put(number, buffer)?,
+        }
+        Ok(())
+    }
+
+    /// What `text` means, which is as long as the form writes and has no prefix any more.
+    fn read(&self, text: &str) -> Result<u128, FormError> {
+        match &self.notation {
+            Notation::Digits(digits) => digits.decode(text, self.bits),
+            Notation::TypeId => Checked::TYPE_ID.decode(text, self.bits),
+            Notation::Uuid8 => uuid8::decode(text, self.bits),
+            Notation::Hashids(hashids) => hashids.decode(text, self.bits).map(u128::from),
+            Notation::Sqids(sqids) => sqids.decode(text, self.bits).map(u128::from),
+            Notation::Sealed(sealed) => sealed.read(text, self.bits),
+        }
+    }
+
+    /// How long a text is at least and at most.
+    fn length(&self) -> (usize, usize) {
+        let (least, most) = match &self.notation {
+            Notation::Digits(digits) => (digits.least(), digits.most()),
+            Notation::TypeId => (Checked::TYPE_ID.least(), Checked::TYPE_ID.most()),
+            Notation::Uuid8 => (uuid8::SYMBOLS, uuid8::SYMBOLS),
+            Notation::Hashids(hashids) => (hashids.least(), hashids.most()),
+            Notation::Sqids(sqids) => (sqids.least(), sqids.most()),
+            Notation::Sealed(sealed) => {
+                let (before, inner) = (sealed.place.length(), sealed.inner.length());
+                (before.0 + inner.0, before.1 + inner.1)
+            }
+        };
+        (self.prefix.len() + least, self.prefix.len() + most)
+    }
+}
+
+impl PartialEq for Form {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Form {}
+
+impl fmt::Debug for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Form").field(&self.to_string()).finish()
+    }
+}
+
+/// The largest number of so many bits, which are at least 1 and at most 128.
+#[inline(always)]
+fn largest(bits: u32) -> u128 {
+    u128::MAX >> (u128::BITS - bits)
+}
+
+fn check_bits(
+    form: &str,
+    bits: u32,
+    possible: core::ops::RangeInclusive<u32>,
+) -> Result<(), FormDefinitionError> {
+    if possible.contains(&bits) {
+        return Ok(());
+    }
+    let (least, most) = (possible.start(), possible.end());
+    Err(FormDefinitionError::Value(format!(
+        "{bits} bits are outside {least}..={most}, which the form {form} writes"
+    )))
+}
+
+/// A number of at most 64 bits.
+fn narrow(number: u128) -> u64 {
+    u64::try_from(number).expect("these forms are for at most 64 bits")
+}
+
+/// Whether `text` is what a form wrote for the number that it read from it.
+fn same(text: &str, written: &Buffer) -> Result<(), FormError> {
+    let (text, written) = (text.as_bytes(), written.bytes());
+    if text == written {
+        return Ok(());
+    }
+    Err(FormError::NotCanonical {
+        at: text.iter().zip(written).take_while(|(read, wrote)| read == wrote).count(),
+    })
+}
+
+/// Whether `alphabet` has at least `least` symbols, each once and printable ASCII.
+fn check_symbols(form: &str, alphabet: &str, least: usize) -> Result<(), FormDefinitionError> {
+    let twice = |(at, symbol): (usize, char)| alphabet[..at].contains(symbol).then_some(symbol);
+    if let Some(symbol) = alphabet.chars().find(|symbol| !symbol.is_ascii_graphic()) {
+        return Err(FormDefinitionError::Value(format!(
+            "the alphabet of {form} has {symbol:?}: it has to be printable ASCII"
+        )));
+    }
+    if let Some(symbol) = alphabet.char_indices().find_map(twice) {
+        return Err(FormDefinitionError::Value(format!("the alphabet of {form} has {symbol:?} twice")));
+    }
+    if alphabet.len() < least {
+        return Err(FormDefinitionError::Value(format!(
+            "the alphabet of {form} has {} symbols, and needs at least {least}",
+            alphabet.len()
+        )));
+    }
+    Ok(())
+}

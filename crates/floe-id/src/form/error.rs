@@ -1,0 +1,163 @@
+//! Why a text or a number is refused, and why a form cannot be.
+
+use alloc::string::String;
+
+use super::sealed::KeyId;
+
+/// Why a text is no ID in a form, or a number cannot be written in it. Positions are byte indexes into the text.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormError {
+    /// No text at all.
+    #[error("the text is empty")]
+    Empty,
+    /// The text is longer or shorter than any that the form writes. It is refused before anything else is read.
+    #[error("the text has {bytes} bytes, and this form writes {least} to {most}")]
+    Length {
+        /// How many bytes the text has.
+        bytes: usize,
+        /// The fewest that it may have.
+        least: usize,
+        /// The most that it may have.
+        most: usize,
+    },
+    /// The form's prefix is not where it has to be.
+    #[error("the text has to begin with {prefix:?}, and differs from it at byte {at}")]
+    Prefix {
+        /// Where the text differs first.
+        at: usize,
+        /// What it has to begin with.
+        prefix: String,
+    },
+    /// A character that the form never writes: a separator, a symbol of another alphabet, one that only looks alike.
+    #[error("{character:?} at byte {at} is not among the symbols of this form")]
+    Symbol {
+        /// The character.
+        character: char,
+        /// Where it begins.
+        at: usize,
+    },
+    /// A letter that the form writes in the other case.
+    #[error("{character:?} at byte {at} is in the wrong case: in this form the case of a letter matters")]
+    Case {
+        /// The character.
+        character: char,
+        /// Where it is.
+        at: usize,
+    },
+    /// A second spelling of a number that has one.
+    #[error("the zero at byte {at} is one too many: this form writes numbers without it")]
+    LeadingZero {
+        /// Where the zero is.
+        at: usize,
+    },
+    /// The symbols are right, and the number that they mean is not one of this form.
+    #[error("the number needs more than the {bits} bits of this form")]
+    TooLarge {
+        /// How many bits a number of this form has at most.
+        bits: u32,
+    },
+    /// Other libraries read a number out of this text, but none writes it so.
+    #[error("this form never writes this text: what it writes differs from byte {at} on")]
+    NotCanonical {
+        /// Where the text differs first from what the form writes for the same number.
+        at: usize,
+    },
+    /// The text does not say, in front of its number, which key it was sealed with.
+    #[error("at byte {at} the id of a key and a hyphen have to stand, as in 3-5HrT1zZ")]
+    NoKey {
+        /// Where they have to stand.
+        at: usize,
+    },
+    /// The form has no key to seal with; [`Form::with_keys`](super::Form::with_keys) brings it.
+    #[error("this form has no key to seal with")]
+    NoKeyToSeal,
+    /// The text says that it was sealed with a key that the form does not have.
+    #[error("the key {0} is unknown here: add it to the keys of the form, or the text is of another service")]
+    UnknownKey(KeyId),
+    /// Not a number of this form.
+    #[error("{number} does not fit the {bits} bits of this form")]
+    DoesNotFit {
+        /// The number.
+        number: u128,
+        /// How many bits a number of this form has at most.
+        bits: u32,
+    },
+    /// Sqids only: every text for this number contains a word of the block list.
+    #[error(
+        "every text for {number} contains a word of the block list: take a longer alphabet or a shorter list"
+    )]
+    Blocked {
+        /// The number.
+        number: u128,
+    },
+}
+
+impl FormError {
+    /// The same, of a text that begins `bytes` later than the one that was read.
+    pub(super) fn later(mut self, bytes: usize) -> Self {
+        match &mut self {
+            Self::Prefix { at, .. }
+            | Self::Symbol { at, .. }
+            | Self::Case { at, .. }
+            | Self::LeadingZero { at }
+            | Self::NoKey { at }
+            | Self::NotCanonical { at } => *at += bytes,
+            Self::Length { bytes: length, least, most } => {
+                for count in [length, least, most] {
+                    *count += bytes;
+                }
+            }
+            Self::Empty
+            | Self::TooLarge { .. }
+            | Self::NoKeyToSeal
+            | Self::UnknownKey(_)
+            | Self::DoesNotFit { .. }
+            | Self::Blocked { .. } => {}
+        }
+        self
+    }
+
+    /// For the character of `text` that begins at `at`, which lies behind ASCII alone.
+    #[cold]
+    pub(super) fn symbol(text: &str, at: usize) -> Self {
+        let character = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or('\0');
+        Self::Symbol { character, at }
+    }
+}
+
+/// Why a form cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormDefinitionError {
+    /// None that floe knows.
+    #[error(
+        "unknown form {0:?}: there are decimal, hex, base32, base36, base58, base62, typeid, uuid8, hashids, sqids and sealed"
+    )]
+    UnknownForm(String),
+    /// A word that the form does not have, that is said twice, or that contradicts another.
+    #[error("the form {form} cannot have {word:?} here")]
+    Word {
+        /// The form.
+        form: String,
+        /// The word.
+        word: String,
+    },
+    /// A value out of its range; the text says which and what it may be.
+    #[error("{0}")]
+    Value(String),
+    /// The key that a sealed form seals with is not among those that it was given.
+    #[error("the key {0} is missing: this form seals with it")]
+    MissingKey(KeyId),
+    /// The key has the right id, and is not the one that the form was used with before.
+    #[error(
+        "the key {0} is not the one that this form has sealed with before, by its check value: two keys under one id would write one text for two numbers"
+    )]
+    AnotherKey(KeyId),
+}
+
+impl FormDefinitionError {
+    pub(super) fn value(reason: impl Into<String>) -> Self {
+        Self::Value(reason.into())
+    }
+}

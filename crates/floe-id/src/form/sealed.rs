@@ -1,0 +1,266 @@
+//! Sealed: a number under a keyed permutation of its width, written in another form.
+
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+use core::str::FromStr;
+
+use super::buffer::Buffer;
+use super::error::{FormDefinitionError, FormError};
+use super::permutation::Permutation;
+use super::{Form, Notation};
+
+/// Which key a text was sealed with: what a form's text names in the place of the key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct KeyId(u16);
+
+/// 128 bits that nobody else should know. What shows values, `Debug` included, does not show them.
+///
+/// One name, one key: two names with one key write the same number as the same text.
+#[derive(Clone)]
+pub struct Key([u8; 16]);
+
+/// The keys of a sealed form: the one that it seals with, and those whose texts it still opens.
+#[derive(Clone, Default, Debug)]
+pub struct Keys(BTreeMap<KeyId, Key>);
+
+/// Where a sealed text says which key it was sealed with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KeyPlace {
+    /// Nowhere: the form has one key for ever.
+    Unsaid,
+    /// In so many bits above those of the number, 1 to 16.
+    Bits(u8),
+    /// In front of the number, in decimal and with a hyphen behind it: `3-5HrT1zZ`.
+    Prefix,
+}
+
+/// What tells one key from another with the same id, without showing either: 24 bits that it enciphers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyCheck(u32);
+
+/// The sealed part of a form.
+#[derive(Clone)]
+pub(super) struct Sealed {
+    /// The key to seal with; a form whose texts say their keys can do without, and then only opens.
+    pub(super) key: Option<KeyId>,
+    /// That of the one key that a form has for ever.
+    pub(super) check: Option<KeyCheck>,
+    pub(super) place: KeyPlace,
+    /// What the sealed number is written in.
+    pub(super) inner: Form,
+    /// What is written in front of it.
+    before: String,
+    /// The key id where it stands above the number's bits, and else nothing.
+    above: u128,
+    /// That of the key to seal with, and those of all keys to open with.
+    seal: Option<Permutation>,
+    open: BTreeMap<KeyId, Permutation>,
+    /// The check values of the keys that texts name.
+    pub(super) checks: Vec<(KeyId, KeyCheck)>,
+}
+
+const MAX_KEY_BITS: u8 = 16;
+const HYPHEN: u8 = b'-';
+
+impl KeyPlace {
+    /// How many bits of the text's number say the key.
+    pub(super) fn bits(self) -> u32 {
+        match self {
+            Self::Bits(bits) => bits.into(),
+            Self::Unsaid | Self::Prefix => 0,
+        }
+    }
+
+    /// How long what says the key in front of the number is, at least and at most.
+    pub(super) fn length(self) -> (usize, usize) {
+        match self {
+            Self::Prefix => ("0-".len(), "65535-".len()),
+            Self::Unsaid | Self::Bits(_) => (0, 0),
+        }
+    }
+}
+
+impl Sealed {
+    /// For numbers of `bits` bits.
+    pub(super) fn new(
+        bits: u32,
+        key: Option<KeyId>,
+        place: KeyPlace,
+        inner: Form,
+    ) -> Result<Self, FormDefinitionError> {
+        if let KeyPlace::Bits(bits) = place {
+            if bits == 0 || bits > MAX_KEY_BITS {
+                return Err(FormDefinitionError::Value(format!(
+                    "{bits} bits of key id are outside 1..={MAX_KEY_BITS}"
+                )));
+            }
+            if let Some(key) = key.filter(|key| u32::from(key.0) >> bits != 0) {
+                return Err(FormDefinitionError::Value(format!("the key id {key} does not fit {bits} bits")));
+            }
+        }
+        let before = match (place, key) {
+            (KeyPlace::Prefix, Some(key)) => format!("{key}-"),
+            _ => String::new(),
+        };
+        let above = match (place, key) {
+            (KeyPlace::Bits(_), Some(key)) => u128::from(key.0) << bits,
+            _ => 0,
+        };
+        let (open, checks) = (BTreeMap::new(), Vec::new());
+        Ok(Self { key, check: None, place, inner, before, above, seal: None, open, checks })
+    }
+
+    pub(super) fn with_keys(&self, bits: u32, keys: &Keys) -> Result<Self, FormDefinitionError> {
+        let named = |id| keys.0.get(&id).ok_or(FormDefinitionError::MissingKey(id));
+        let current = self.key.map(named).transpose()?;
+        // Where a text does not say its key there is but one.
+        let one = self.place == KeyPlace::Unsaid;
+        let check_of = |key: &Key| KeyCheck(Permutation::check(key.0));
+        let check = current.filter(|_| one).map(check_of);
+        if let (Some(id), Some(_)) = (self.key, self.check.filter(|known| check != Some(*known))) {
+            return Err(FormDefinitionError::AnotherKey(id));
+        }
+        let seal = current.map(|key| Permutation::new(bits, key.0));
+        let open = keys.0.iter().filter(|(id, _)| !one || Some(**id) == self.key);
+        let open = open.map(|(id, key)| (*id, Permutation::new(bits, key.0))).collect();
+        let checks = keys.0.iter().filter(|_| !one).map(|(id, key)| (*id, check_of(key))).collect();
+        Ok(Self { check, seal, open, checks, ..self.clone() })
+    }
+
+    /// Whether it can write: it was given the key to do so.
+    pub(super) fn can_seal(&self) -> bool {
+        self.seal.is_some()
+    }
+
+    #[inline]
+    pub(super) fn put(&self, number: u128, buffer: &mut Buffer) -> Result<(), FormError> {
+        let Some(permutation) = &self.seal else {
+            return Err(self.key.map_or(FormError::NoKeyToSeal, FormError::UnknownKey));
+        };
+        let sealed = permutation.seal(number) | self.above;
+        match &self.inner.notation {
+            // In place, since it has no prefix, and every number that comes here fits it.
+            Notation::Digits(digits) => digits.encode(sealed, buffer),
+            _ => self.inner.put(sealed, buffer)?,
+        }
+        if !self.before.is_empty() {
+            buffer.put_all(self.before.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// What `text` means.
+    pub(super) fn read(&self, text: &str, bits: u32) -> Result<u128, FormError> {
+        let (key, sealed) = match self.place {
+            KeyPlace::Unsaid => (self.key.ok_or(FormError::NoKeyToSeal)?, self.inner.decode(text)?),
+            KeyPlace::Bits(_) => {
+                let number = self.inner.decode(text)?;
+                let id = u16::try_from(number >> bits).map_err(|_| FormError::TooLarge { bits })?;
+                (KeyId(id), number & super::largest(bits))
+            }
+            KeyPlace::Prefix => {
+                let (id, rest) = key_before(text)?;
+                (id, self.inner.decode(rest).map_err(|error| error.later(text.len() - rest.len()))?)
+            }
+        };
+        let permutation = self.open.get(&key).ok_or(FormError::UnknownKey(key))?;
+        Ok(permutation.open(sealed))
+    }
+}
+
+/// The key id in front of a sealed number, and what comes behind its hyphen.
+fn key_before(text: &str) -> Result<(KeyId, &str), FormError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 || text.as_bytes().get(digits) != Some(&HYPHEN) {
+        return Err(FormError::NoKey { at: 0 });
+    }
+    if digits > 1 && text.starts_with('0') {
+        return Err(FormError::LeadingZero { at: 0 });
+    }
+    let (id, rest) = text.split_at(digits);
+    let id = id.parse().map_err(|_| FormError::TooLarge { bits: MAX_KEY_BITS.into() })?;
+    Ok((KeyId(id), rest.strip_prefix('-').unwrap_or(rest)))
+}
+
+impl KeyId {
+    /// The key of this number.
+    pub const fn new(id: u16) -> Self {
+        Self(id)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl fmt::Display for KeyCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:06x}", self.0)
+    }
+}
+
+impl FromStr for KeyCheck {
+    type Err = ();
+
+    /// Reads what `Display` writes.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let check = u32::from_str_radix(text, 16).map(Self).map_err(|_| ())?;
+        if check.to_string() == text { Ok(check) } else { Err(()) }
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Keys {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// One more.
+    ///
+    /// # Errors
+    /// [`FormDefinitionError::Value`] if there is a key with this id: what is sealed with one cannot be opened with the
+    /// other.
+    pub fn with(mut self, id: KeyId, key: Key) -> Result<Self, FormDefinitionError> {
+        match self.0.insert(id, key) {
+            None => Ok(self),
+            Some(_) => Err(FormDefinitionError::Value(format!("there are two keys with the id {id}"))),
+        }
+    }
+}
+
+impl From<[u8; 16]> for Key {
+    fn from(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl FromStr for Key {
+    type Err = FormDefinitionError;
+
+    /// Reads 32 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Some(text)
+            .filter(|text| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .and_then(|text| u128::from_str_radix(text, 16).ok())
+            .map(|key| Self(key.to_be_bytes()))
+            .ok_or_else(|| FormDefinitionError::value("a key is 32 hexadecimal digits"))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}

@@ -1,0 +1,259 @@
+//! NanoIDs: random characters of an alphabet.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::str::FromStr;
+
+use super::convert::ascii;
+use super::read::ReadError;
+
+const KIND: &str = "NanoID";
+
+/// The most characters of a NanoID.
+const LONGEST: usize = 63;
+
+/// A NanoID: 1 to 63 characters of ASCII that can be seen.
+///
+/// Which of them are an ID is the [`NanoIdFormat`]'s to say: [`NanoIdFormat::read`] takes those of that format alone, while
+/// `FromStr` takes those of any. One text is one ID. It is kept in 64 bytes, without an allocation.
+///
+/// ```
+/// use floe_id::kind::{NanoId, NanoIdFormat};
+/// let id = NanoIdFormat::default().read("V1StGXR8_Z5jdHi6B-myT")?;
+/// assert_eq!(id.as_str(), "V1StGXR8_Z5jdHi6B-myT");
+/// assert_eq!("V1StGXR8_Z5jdHi6B-myT".parse::<NanoId>()?, id);
+/// # Ok::<(), floe_id::kind::ReadError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NanoId {
+    /// 0 behind the last one, so that order is that of the texts.
+    characters: [u8; LONGEST],
+    length: u8,
+}
+
+impl NanoId {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        ascii(self.characters.get(..usize::from(self.length)).unwrap_or_default())
+    }
+
+    /// The text's bytes, which are ASCII.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.as_str().as_bytes()
+    }
+}
+
+impl fmt::Display for NanoId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for NanoId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for NanoId {
+    type Err = ReadError;
+
+    fn from_str(text: &str) -> Result<Self, ReadError> {
+        read(text, 1..=LONGEST, "a NanoID is 1 to 63 characters of ASCII that can be seen", |byte| {
+            byte.is_ascii_graphic()
+        })
+    }
+}
+
+impl AsRef<str> for NanoId {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+/// Its text, in every format.
+#[cfg(feature = "serde")]
+impl serde::Serialize for NanoId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for NanoId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = NanoId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a NanoID")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<NanoId, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+fn read(
+    text: &str,
+    lengths: core::ops::RangeInclusive<usize>,
+    rule: &'static str,
+    fits: impl Fn(u8) -> bool,
+) -> Result<NanoId, ReadError> {
+    if text.is_empty() {
+        return Err(ReadError::Empty { kind: KIND, rule });
+    }
+    let mut id = NanoId { characters: [0; LONGEST], length: 0 };
+    for (at, (place, byte)) in id.characters.iter_mut().zip(text.bytes()).enumerate() {
+        if !fits(byte) {
+            // What comes before is ASCII, so a character begins here.
+            let character = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or_default();
+            return Err(ReadError::Character { kind: KIND, rule, character, at });
+        }
+        *place = byte;
+        id.length += 1;
+    }
+    match lengths.contains(&text.len()) {
+        true => Ok(id),
+        false => Err(ReadError::Length { kind: KIND, rule, found: text.len() }),
+    }
+}
+
+/// An alphabet and a length.
+///
+/// The default is that of the `nanoid` packages: 21 of the 64 characters `A-Za-z0-9_-`, 126 random bits.
+///
+/// ```
+/// use floe_id::kind::NanoIdFormat;
+/// let codes = NanoIdFormat::new("23456789ABCDEFGHJKLMNPQRSTUVWXYZ", 10)?;
+/// assert_eq!(codes.bits(), 50.0);
+/// // A million of them, and two are the same with this probability:
+/// assert!((0.000_443..0.000_445).contains(&codes.collision(1_000_000)));
+/// # Ok::<(), floe_id::kind::NanoIdFormatError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct NanoIdFormat {
+    alphabet: Box<[u8]>,
+    length: u8,
+}
+
+/// Why an alphabet and a length are no format.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NanoIdFormatError {
+    /// One character, or none.
+    #[error("an alphabet of {0} characters makes no IDs: it needs at least 2")]
+    Few(usize),
+    /// Not ASCII, or a space or control character.
+    #[error("{character:?} at byte {at} of the alphabet is not ASCII that can be seen")]
+    Character {
+        /// What is there.
+        character: char,
+        /// Where it begins, in bytes.
+        at: usize,
+    },
+    /// It would be as likely as two others together.
+    #[error("{0:?} is in the alphabet twice")]
+    Twice(char),
+    /// No characters, or too many.
+    #[error("a NanoID cannot have {0} characters: 1 to 63")]
+    Length(usize),
+}
+
+impl NanoIdFormat {
+    /// IDs of `length` characters (1 to 63) of `alphabet`, which has at least 2 different ones of ASCII.
+    ///
+    /// # Errors
+    /// [`NanoIdFormatError`].
+    pub fn new(alphabet: &str, length: usize) -> Result<Self, NanoIdFormatError> {
+        if let Some((at, character)) = alphabet.char_indices().find(|(_, c)| !c.is_ascii_graphic()) {
+            return Err(NanoIdFormatError::Character { character, at });
+        }
+        // There are no more than 94, so a longer one is refused at its 95th character.
+        let twice = alphabet
+            .char_indices()
+            .find(|(at, c)| alphabet.get(..*at).is_some_and(|before| before.contains(*c)));
+        if let Some((_, character)) = twice {
+            return Err(NanoIdFormatError::Twice(character));
+        }
+        if alphabet.len() < 2 {
+            return Err(NanoIdFormatError::Few(alphabet.len()));
+        }
+        let fitting = u8::try_from(length).ok().filter(|_| (1..=LONGEST).contains(&length));
+        let length = fitting.ok_or(NanoIdFormatError::Length(length))?;
+        Ok(Self { alphabet: alphabet.as_bytes().into(), length })
+    }
+
+    /// The alphabet.
+    pub fn alphabet(&self) -> &str {
+        ascii(&self.alphabet)
+    }
+
+    /// The characters of an ID.
+    pub fn length(&self) -> usize {
+        self.length.into()
+    }
+
+    /// How many random bits an ID has.
+    #[cfg(feature = "std")]
+    pub fn bits(&self) -> f64 {
+        let size = u32::try_from(self.alphabet.len()).unwrap_or(u32::MAX);
+        f64::from(self.length) * f64::from(size).log2()
+    }
+
+    /// The probability that among `count` IDs two are the same (the birthday bound, `1 - e^(-count^2 / 2^(bits + 1))`).
+    #[cfg(feature = "std")]
+    pub fn collision(&self, count: u64) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a probability is an estimate")]
+        let count = count as f64;
+        // Not `1 - exp`, which is 0 for what is less than 10^-16.
+        -(-(count * (count - 1.0).max(0.0) / (self.bits() + 1.0).exp2())).exp_m1()
+    }
+
+    /// Reads an ID of this format alone.
+    ///
+    /// # Errors
+    /// [`ReadError`] for another length, or a character that is not in the alphabet.
+    pub fn read(&self, text: &str) -> Result<NanoId, ReadError> {
+        let rule = "its characters are of the alphabet, and so many as its length says";
+        read(text, self.length()..=self.length(), rule, |byte| self.alphabet.contains(&byte))
+    }
+
+    /// The ID whose characters stand at `places` in the alphabet, counted from 0. A place behind its end is passed over, so
+    /// that places drawn from a power of two favour no character.
+    ///
+    /// # Errors
+    /// Those of `places`.
+    #[inline]
+    pub fn compose<E>(&self, mut places: impl FnMut() -> Result<u8, E>) -> Result<NanoId, E> {
+        let mut id = NanoId { characters: [0; LONGEST], length: self.length };
+        for character in id.characters.iter_mut().take(self.length()) {
+            *character = loop {
+                if let Some(character) = self.alphabet.get(usize::from(places()?)) {
+                    break *character;
+                }
+            };
+        }
+        Ok(id)
+    }
+}
+
+impl Default for NanoIdFormat {
+    fn default() -> Self {
+        // The packages' own order is another one, which makes no difference to random characters.
+        let alphabet = *b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+        Self { alphabet: alphabet.into(), length: 21 }
+    }
+}
+
+impl fmt::Debug for NanoIdFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NanoIdFormat({} of {:?})", self.length, self.alphabet())
+    }
+}

@@ -1,0 +1,358 @@
+//! What is wrong with a layout, or with a value for one, and what to do about it.
+
+use alloc::{
+    borrow::ToOwned,
+    boxed::Box,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::parse::TickText;
+use super::presets::PRESETS;
+use super::proposals::{TooWide, spec};
+use super::rules::{Flaw, MAX_FIELD_BITS};
+use super::{Field, Layout, Width};
+use crate::time::{Tick, UnixMillis};
+
+/// Why a layout cannot be, or a value does not fit one.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// A word of the text form that is no field and no setting, or that comes twice or out of place.
+    #[error(
+        "`{word}` is out of place in a layout: write its fields first, high to low, each as name:bits, then tick=…, epoch=…, and `wide` for up to 128 bits; or a preset, and behind it tick=… and epoch=… where they are not its own"
+    )]
+    Word {
+        /// The word.
+        word: String,
+    },
+    /// The text form lacks a setting.
+    #[error("the layout `{text}` does not say all: add for example {what}, or name a preset")]
+    Unsaid {
+        /// An example of what is missing.
+        what: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A name of a preset that there is not.
+    #[error(
+        "there is no preset `{name}`{}: write one of {known}, or fields such as `time:41 worker:10 sequence:12`",
+        nearest.map(|nearest| format!(" (`{nearest}` is near)")).unwrap_or_default()
+    )]
+    UnknownPreset {
+        /// The name.
+        name: String,
+        /// The preset whose name is nearest, if one is near.
+        nearest: Option<&'static str>,
+        /// All presets.
+        known: String,
+    },
+    /// A name of a field that breaks the rule for names.
+    #[error(
+        "`{field}` cannot name a field: take 1 to {max} characters of a-z, 0-9 and _, a letter first",
+        max = Field::MAX_NAME_BYTES
+    )]
+    FieldName {
+        /// The name.
+        field: String,
+    },
+    /// A number of bits that is none, or 0, or over 128.
+    #[error("the field `{field}` cannot have `{bits}` bits: write a whole number from 1 to {MAX_FIELD_BITS}")]
+    FieldBits {
+        /// The field.
+        field: String,
+        /// What was given for its bits.
+        bits: String,
+    },
+    /// Two fields of one name.
+    #[error("the layout `{spec}` has two fields `{field}`: rename or remove one")]
+    FieldTwice {
+        /// The name.
+        field: String,
+        /// The fields of the layout.
+        spec: String,
+    },
+    /// More fields than a layout has.
+    #[error("a layout has at most {max} fields, and this one has {count}: join some node fields", max = Layout::MAX_FIELDS)]
+    TooManyFields {
+        /// How many there are.
+        count: usize,
+    },
+    /// No field `time` or no field `sequence`.
+    #[error("the layout `{spec}` has no field `{field}`: add one, for example `{field}:{example}`")]
+    FieldMissing {
+        /// `time` or `sequence`.
+        field: &'static str,
+        /// A usual number of bits for it.
+        example: u32,
+        /// The fields of the layout.
+        spec: String,
+    },
+    /// A tick outside 1 ms to one day.
+    #[error("a tick cannot last {millis} ms: take 1 to {max}", max = Layout::MAX_TICK_MILLIS)]
+    Tick {
+        /// The tick.
+        millis: u64,
+    },
+    /// A text that is no tick.
+    #[error(
+        "`{text}` is not a tick: write whole milliseconds or seconds up to a day, such as 1ms, 10ms or 1s"
+    )]
+    TickText {
+        /// The text.
+        text: String,
+    },
+    /// An epoch before 1970 or in the year 9999 and later.
+    #[error(
+        "the epoch {epoch} lies outside the years 1970 to 9998: take the day on which the first ID is minted, or earlier"
+    )]
+    Epoch {
+        /// The epoch.
+        epoch: UnixMillis,
+    },
+    /// A text that is no epoch.
+    #[error("`{text}` is not an epoch ({reason}): write it as RFC 3339, such as 2010-11-04T01:42:54.657Z")]
+    EpochText {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// More bits than the width has. The text proposes the nearest layouts that fit.
+    #[error("{0}")]
+    TooWide(Box<TooWide>),
+    /// Too many bits for the time and the sequence together.
+    #[error(
+        "the time and sequence fields of `{spec}` have {bits} bits together, and at most {max} can be counted through: give one of them fewer",
+        max = Layout::MAX_POSITION_BITS
+    )]
+    PositionBits {
+        /// The fields of the layout.
+        spec: String,
+        /// The bits of the two.
+        bits: u32,
+    },
+    /// Too many bits for the worker id.
+    #[error(
+        "a worker id has at most {max} bits, and here it has {bits}: give the node fields fewer",
+        max = Layout::MAX_WORKER_BITS
+    )]
+    WorkerBits {
+        /// The bits of the node fields together.
+        bits: u32,
+    },
+    /// Time bits that reach past the last instant there is.
+    #[error(
+        "{bits} bits of {tick} ticks from {epoch} outlast every clock (292 million years): give the time field fewer bits"
+    )]
+    Lifetime {
+        /// The bits of the time field.
+        bits: u32,
+        /// The tick.
+        tick: String,
+        /// The epoch.
+        epoch: UnixMillis,
+    },
+    /// A name of a time zone that there is not.
+    #[error("there is no time zone `{zone}`: write an IANA name such as UTC or Asia/Shanghai")]
+    Zone {
+        /// The name.
+        zone: String,
+    },
+    /// An epoch that is still to come.
+    #[error(
+        "the layout's epoch {epoch} is later than now ({now}): IDs cannot be minted before it; take an earlier epoch, or correct the clock"
+    )]
+    EpochAhead {
+        /// The epoch.
+        epoch: UnixMillis,
+        /// What the clock says.
+        now: UnixMillis,
+    },
+    /// A time that lies before the epoch.
+    #[error(
+        "{time} lies before the layout's epoch {epoch}: correct the clock, or take a layout with an earlier epoch"
+    )]
+    BeforeEpoch {
+        /// The epoch.
+        epoch: UnixMillis,
+        /// The time.
+        time: UnixMillis,
+    },
+    /// A time for which the time field has no bits.
+    #[error(
+        "{time} lies past the layout's horizon {horizon}, where its time bits run out: correct the clock, or move to a new name with a later epoch, more time bits or a coarser tick"
+    )]
+    PastHorizon {
+        /// The first instant that no longer fits.
+        horizon: UnixMillis,
+        /// The time.
+        time: UnixMillis,
+    },
+    /// A tick for which the time field has no bits.
+    #[error("the tick {tick} does not fit: it is 0..={max} in `{layout}`")]
+    TickOutOfRange {
+        /// The tick.
+        tick: Tick,
+        /// The last one.
+        max: Tick,
+        /// The layout.
+        layout: String,
+    },
+    /// A sequence number for which the sequence field has no bits.
+    #[error("the sequence number {sequence} does not fit: it is 0..={max} in `{layout}`")]
+    SequenceOutOfRange {
+        /// The sequence number.
+        sequence: u64,
+        /// The largest.
+        max: u64,
+        /// The layout.
+        layout: String,
+    },
+    /// A worker id for which the node fields have no bits.
+    #[error("the worker id {worker} does not fit: it is 0..={max} in {of}")]
+    WorkerOutOfRange {
+        /// The worker id.
+        worker: u64,
+        /// The largest.
+        max: u64,
+        /// The layout, or what is known of it.
+        of: String,
+    },
+    /// A range of worker ids that holds none.
+    #[error("no worker id lies in {first}..={last}: write the smaller one first")]
+    NoWorkers {
+        /// The first of the range.
+        first: u64,
+        /// The last of the range.
+        last: u64,
+    },
+    /// A value for which a node field has no bits.
+    #[error("the value {value} does not fit the field `{field}`: it is 0..={max} in `{layout}`")]
+    FieldOutOfRange {
+        /// The field.
+        field: String,
+        /// The value.
+        value: u64,
+        /// The largest.
+        max: u64,
+        /// The layout.
+        layout: String,
+    },
+    /// A value for a node field that the layout does not have.
+    #[error("there is no node field `{field}` in `{layout}`: {}", node_fields(known))]
+    UnknownField {
+        /// The field.
+        field: String,
+        /// The node fields that there are.
+        known: Vec<String>,
+        /// The layout.
+        layout: String,
+    },
+    /// The values for a worker id are not exactly one for each node field.
+    #[error("the node field `{field}` {problem}: give every node field of `{layout}` exactly one value")]
+    NodeFields {
+        /// The field.
+        field: String,
+        /// What is wrong with it.
+        problem: &'static str,
+        /// The layout.
+        layout: String,
+    },
+    /// An ID with more bits than the layout.
+    #[error(
+        "{id} is not an ID of `{layout}`: it has bits set above the lowest {bits}, which is all that the layout has"
+    )]
+    ForeignBits {
+        /// The ID.
+        id: u128,
+        /// The bits of the layout.
+        bits: u32,
+        /// The layout.
+        layout: String,
+    },
+    /// A wide layout where IDs of 63 bits were asked for.
+    #[error(
+        "the IDs of `{layout}` need more than 63 bits: ask for wide IDs, or take a layout that is not wide"
+    )]
+    NeedsWide {
+        /// The layout.
+        layout: String,
+    },
+}
+
+impl LayoutError {
+    /// The error that says what `flaw` is in this layout.
+    pub(super) fn of(
+        flaw: Flaw,
+        fields: &[(&str, u32)],
+        tick_millis: u64,
+        epoch: UnixMillis,
+        width: Width,
+    ) -> Self {
+        let spec = || spec(fields);
+        let name = |at: usize| fields.get(at).map(|field| field.0.to_owned()).unwrap_or_default();
+        let bits_of =
+            |named: fn(&str) -> bool| fields.iter().filter(|f| named(f.0)).map(|f| f.1).sum::<u32>();
+        match flaw {
+            Flaw::TooManyFields => Self::TooManyFields { count: fields.len() },
+            Flaw::Name(at) => Self::FieldName { field: name(at) },
+            Flaw::Bits(at) => {
+                let bits = fields.get(at).map(|field| field.1.to_string()).unwrap_or_default();
+                Self::FieldBits { field: name(at), bits }
+            }
+            Flaw::Twice(at) => Self::FieldTwice { field: name(at), spec: spec() },
+            Flaw::NoTime => Self::FieldMissing { field: "time", example: 41, spec: spec() },
+            Flaw::NoSequence => Self::FieldMissing { field: "sequence", example: 12, spec: spec() },
+            Flaw::Tick => Self::Tick { millis: tick_millis },
+            Flaw::Epoch => Self::Epoch { epoch },
+            Flaw::Total => Self::TooWide(Box::new(TooWide::new(fields, tick_millis, epoch, width))),
+            Flaw::Position => {
+                Self::PositionBits { spec: spec(), bits: bits_of(|name| matches!(name, "time" | "sequence")) }
+            }
+            Flaw::Worker => Self::WorkerBits { bits: bits_of(|name| !matches!(name, "time" | "sequence")) },
+            Flaw::Lifetime => {
+                let tick = TickText(tick_millis).to_string();
+                Self::Lifetime { bits: bits_of(|name| name == "time"), tick, epoch }
+            }
+        }
+    }
+
+    pub(super) fn unknown_preset(name: &str) -> Self {
+        let nearest = PRESETS
+            .iter()
+            .map(|preset| (distance(name, preset.name), preset.name))
+            .filter(|&(distance, known)| distance * 2 < known.len())
+            .min()
+            .map(|(_, known)| known);
+        let known: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+        Self::UnknownPreset { name: name.to_owned(), nearest, known: known.join(", ") }
+    }
+}
+
+fn node_fields(known: &[String]) -> String {
+    if known.is_empty() {
+        "it has none, and so one worker id, 0".to_owned()
+    } else {
+        format!("it has {}", known.join(", "))
+    }
+}
+
+/// How many letters to add, drop or change to make `one` into `other` (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    // A name is short; what is not cannot be near.
+    if one.len() > 64 {
+        return usize::MAX / 2;
+    }
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, from) in one.bytes().enumerate() {
+        let mut diagonal = core::mem::replace(&mut row[0], line + 1);
+        for (at, to) in other.bytes().enumerate() {
+            let change = diagonal + usize::from(from != to);
+            diagonal = row[at + 1];
+            row[at + 1] = change.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row[other.len()]
+}
