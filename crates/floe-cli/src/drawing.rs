@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use floe::layout::{Field, Part};
+use floe::inspect::BitField;
+use floe::layout::Field;
 
 /// A run of bits with a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,19 +37,9 @@ const COLOURS: [AnsiColor; 6] = [
     AnsiColor::Red,
 ];
 
-/// The cells of consecutive fields, high to low: `(name, bits, value)`.
-pub(crate) fn cells<const N: usize>(fields: [(&str, u32, u128); N]) -> Vec<Cell> {
-    let mut below: u32 = fields.iter().map(|(_, bits, _)| bits).sum();
-    let cell = |(name, bits, value): (&str, u32, u128)| {
-        below -= bits;
-        Cell { name: name.to_owned(), bits, shift: below, value: Some(value) }
-    };
-    fields.into_iter().map(cell).collect()
-}
-
-impl From<&Part> for Cell {
-    fn from(part: &Part) -> Self {
-        Self { value: Some(part.value.into()), ..Self::from(&part.field) }
+impl From<&BitField> for Cell {
+    fn from(field: &BitField) -> Self {
+        Self { name: field.name.clone(), bits: field.bits, shift: field.shift, value: Some(field.value) }
     }
 }
 
@@ -183,7 +174,9 @@ mod tests {
 
     #[test]
     fn a_field_too_wide_for_a_row_is_drawn_in_pieces() {
-        let drawing = plain(&cells([("time", 32, 5), ("payload", 128, u128::MAX - 1)]));
+        let cell =
+            |name: &str, bits, shift, value| Cell { name: name.to_owned(), bits, shift, value: Some(value) };
+        let drawing = plain(&[cell("time", 32, 128, 5), cell("payload", 128, 0, u128::MAX - 1)]);
         let digits = digits(&drawing);
         assert_eq!(digits.len(), 160, "{drawing}");
         assert!(digits.starts_with(&format!("{:032b}1111", 5)) && digits.ends_with("1110"), "{drawing}");

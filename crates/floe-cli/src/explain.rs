@@ -3,21 +3,16 @@
 
 use std::fmt::Write as _;
 
-use floe::layout::{FieldKind, Part, Parts};
-use floe::{DatedShape, Definition, Kind, Layout, WideId};
+use floe::inspect::{LONGEST, Reading};
+use floe::{DatedShape, Definition, Kind, WideId};
 use jiff::civil::Date;
 
-use crate::drawing::Cell;
 use crate::failure::{Failure, Outcome};
-use crate::reading::{Reading, equations, taken};
-
-/// The longest text that is looked at. A TypeID, the longest of all kinds, has 90 bytes.
-pub(crate) const LONGEST: usize = 256;
 
 /// An ID read by one definition.
 pub(crate) enum Inspected {
     /// Bit fields.
-    Snowflake { id: WideId, layout: Layout, parts: Parts },
+    Snowflake(Box<Reading>),
     /// The `nth` number, from 0, of a segment.
     Segment { id: u64, nth: u64, increment: u64, offset: u64 },
     /// The number itself.
@@ -30,7 +25,9 @@ impl Inspected {
     /// Reads `text` as an ID of `definition`.
     pub(crate) fn read(text: &str, definition: &Definition) -> Outcome<Self> {
         match definition {
-            Definition::Snowflake { layout, .. } => Self::by_layout(number(text)?, layout),
+            Definition::Snowflake { layout, .. } => Ok(Self::Snowflake(Box::new(
+                Reading::by_layout(number(text)?, layout).map_err(Failure::new)?,
+            ))),
             Definition::Segment { increment, offset } => {
                 let id = narrow(text)?;
                 let past = id.checked_sub(*offset).filter(|past| past.is_multiple_of((*increment).max(1)));
@@ -50,12 +47,6 @@ impl Inspected {
             ))
             .hint("leave the name out: floe inspect ID")),
         }
-    }
-
-    /// Reads `id` by the bit fields of `layout`.
-    pub(crate) fn by_layout(id: WideId, layout: &Layout) -> Outcome<Self> {
-        let parts = layout.split(id.get()).map_err(Failure::new)?;
-        Ok(Self::Snowflake { id, layout: layout.clone(), parts })
     }
 
     fn dated(text: &str, shape: &DatedShape) -> Outcome<Self> {
@@ -94,7 +85,7 @@ impl Inspected {
     /// The kind of name that it was read as.
     pub(crate) fn kind(&self) -> Kind {
         match self {
-            Self::Snowflake { .. } => Kind::Snowflake,
+            Self::Snowflake(_) => Kind::Snowflake,
             Self::Segment { .. } => Kind::Segment,
             Self::Counter { .. } => Kind::Counter,
             Self::Dated { .. } => Kind::Dated,
@@ -105,23 +96,7 @@ impl Inspected {
     pub(crate) fn reading(&self) -> Reading {
         let kind = self.kind().as_str();
         match self {
-            Self::Snowflake { id, layout, parts } => {
-                let mut reading = Reading::new(kind, kind, "decimal", id.to_string())
-                    .fact("layout", layout.to_string())
-                    .at(parts.time)
-                    .with("layout", layout.to_string())
-                    .with("worker", parts.worker)
-                    .with("sequence", parts.sequence);
-                for part in parts.fields.iter().filter(|part| part.field.kind() != FieldKind::Time) {
-                    reading = reading.fact(part.field.name(), part.value.to_string());
-                }
-                if parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node).count() > 1 {
-                    reading = reading.fact("worker id", format!("{} (the node fields together)", parts.worker));
-                }
-                reading
-                    .bits(parts.fields.iter().map(Cell::from).collect(), &[])
-                    .explained(arithmetic(*id, layout, parts))
-            }
+            Self::Snowflake(reading) => (**reading).clone(),
             Self::Segment { id, nth, increment, offset } => Reading::new(kind, kind, "decimal", id.to_string())
                 .fact("numbers", format!("{offset} + {increment} * n"))
                 .fact("n", nth.to_string())
@@ -184,11 +159,7 @@ pub(crate) fn number(text: &str) -> Outcome<WideId> {
             "a text of over {LONGEST} bytes is no ID: a number of 128 bits has at most 39 digits"
         )));
     }
-    match text.parse::<i64>() {
-        // Its own text says where a negative ID comes from.
-        Ok(negative) if negative < 0 => Err(floe::IdError::Negative(negative).into()),
-        _ => Ok(text.parse::<WideId>()?),
-    }
+    Ok(floe::inspect::number(text)?)
 }
 
 fn narrow(text: &str) -> Outcome<u64> {
@@ -196,86 +167,9 @@ fn narrow(text: &str) -> Outcome<u64> {
     Ok(floe::Id::try_from(wide)?.get())
 }
 
-/// A line of shifts and masks for each field, and where a piece of the worker id goes.
-fn arithmetic(id: WideId, layout: &Layout, parts: &Parts) -> String {
-    let total = layout.total_bits();
-    let mut lines: Vec<(String, String)> = vec![("id".to_owned(), id.to_string())];
-    for part in &parts.fields {
-        let (field, value) = (part.field, part.value);
-        let taken = taken(field.shift(), field.bits(), total);
-        if field.kind() != FieldKind::Time {
-            lines.push((taken, format!("{value}  {}", field.name())));
-            continue;
-        }
-        lines.push((taken.clone(), format!("{value}  ticks of {} since {}", tick(layout), layout.epoch())));
-        let ticks = if taken == "id" { taken } else { format!("({taken})") };
-        let scaled = match layout.tick_millis() {
-            1 => ticks,
-            millis => format!("{ticks} * {millis}"),
-        };
-        let epoch = layout.epoch().get();
-        lines.push((
-            format!("{scaled} + {epoch}"),
-            format!("{}  ms since 1970: {}", parts.time.get(), parts.time),
-        ));
-    }
-    let nodes: Vec<&Part> = parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node).collect();
-    if nodes.len() > 1 {
-        // High to low: each piece is shifted by the bits of those after it.
-        let mut below: u32 = nodes.iter().map(|part| part.field.bits()).sum();
-        let pieces = nodes.iter().map(|part| {
-            below -= part.field.bits();
-            match below {
-                0 => part.field.name().to_owned(),
-                shift => format!("{} << {shift}", part.field.name()),
-            }
-        });
-        lines.push((pieces.collect::<Vec<_>>().join(" | "), format!("{}  worker id", parts.worker)));
-    }
-    equations(&lines)
-}
-
-fn tick(layout: &Layout) -> String {
-    match layout.tick_millis() {
-        millis if millis.is_multiple_of(1000) => format!("{} s", millis / 1000),
-        millis => format!("{millis} ms"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn snowflake(id: u64, layout: &str) -> Inspected {
-        let layout = layout.parse().expect("a layout");
-        Inspected::by_layout(number(&id.to_string()).expect("an ID"), &layout).expect("an ID of the layout")
-    }
-
-    #[test]
-    fn shifts_and_masks_as_articles_write_them() {
-        let text = snowflake(1_541_815_603_606_036_480, "twitter").reading().explanation;
-        for line in [
-            "(id >> 22) + 1288834974657 = 1656432460105  ms since 1970: 2022-06-28T16:07:40.105Z\n",
-            "(id >> 17) & 0x1f = 11  datacenter\n",
-            "(id >> 12) & 0x1f = 26  worker\n",
-            "id & 0xfff = 0  sequence\n",
-            "datacenter << 5 | worker = 378  worker id\n",
-        ] {
-            assert!(text.contains(line), "{line:?} is not in\n{text}");
-        }
-    }
-
-    #[test]
-    fn a_coarse_tick_is_multiplied_and_a_low_time_field_is_masked() {
-        let text = snowflake(0x5_0007, "worker:3 time:16 sequence:4 tick=10ms epoch=2020-01-01T00:00:00Z")
-            .reading()
-            .explanation;
-        assert!(
-            text.contains("((id >> 4) & 0xffff) * 10 + 1577836800000 = 1577837004800  ms since 1970"),
-            "{text}"
-        );
-        assert!(text.contains(" id >> 20 = 0  worker\n"), "{text}");
-    }
 
     #[test]
     fn a_segment_knows_its_grid() {
@@ -302,7 +196,7 @@ mod tests {
                 DatedShape::with_date(format, "UTC", 6, "INV", floe::Overflow::Refuse).expect("a shape");
             let dated = Definition::Dated(shape);
             let reading = Inspected::read(text, &dated).expect("an ID").reading();
-            let json = reading.json().to_string();
+            let json = crate::reading::json(&reading).to_string();
             assert!(json.contains("\"position\":123"), "{json}");
             let explained = reading.explanation;
             assert!(explained.contains(&format!("date {date} in UTC")), "{explained}");

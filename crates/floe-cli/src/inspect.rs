@@ -3,16 +3,17 @@
 use std::io::{BufRead, Write as _};
 
 use floe::form::{Form, FormError};
+use floe::inspect::{InspectError, LONGEST, Reading, recognize};
 use floe::{Definition, Name, UnixMillis};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::arguments;
-use crate::explain::{Inspected, LONGEST, number};
+use crate::arguments::LAYOUT_EXAMPLE;
+use crate::explain::{Inspected, number};
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::place::{configured, now};
-use crate::reading::Reading;
-use crate::readings;
+use crate::reading::{json, line, summary};
 use crate::remote::{Remote, path_segment};
 use crate::table::{Table, print_json, print_painted};
 
@@ -65,14 +66,14 @@ impl Reader {
     /// What `text` says, at least one reading and the best first.
     fn read(&self, text: &str) -> Outcome<Vec<Reading>> {
         Ok(match self {
-            Self::Guess => readings::of(text, now())?,
+            Self::Guess => by_its_looks(text)?,
             Self::Layout(layout) => {
                 let id = number(text).map_err(|failure| match text.parse::<i64>() {
                     Ok(_) => failure,
                     Err(_) => failure
                         .hint("a layout reads numbers; without --layout floe says what else the text is"),
                 })?;
-                vec![judged(&Inspected::by_layout(id, layout)?, now())]
+                vec![Reading::by_layout(id, layout).map_err(Failure::new)?.judged(now())]
             }
             Self::Name(named) => vec![named.read(text)?],
         })
@@ -147,6 +148,40 @@ impl Named {
     }
 }
 
+fn by_its_looks(text: &str) -> Outcome<Vec<Reading>> {
+    recognize(text, now()).map_err(not_recognized)
+}
+
+/// What an ID of each kind looks like, for whoever has none.
+const TRIED: &str = "UUID (36 characters with hyphens, or 32 hexadecimal digits), ULID (26 of base32), \
+                     TypeID (type_ and 26), ObjectId (24 hexadecimal digits), KSUID (27 of base62), NanoID (21), xid and push ID (20), CUID (25), \
+                     snowflake (decimal digits, or up to 16 of hex, base32, base36, base58 or base62)";
+
+fn not_recognized(error: InspectError) -> Failure {
+    let otherwise = "--name NAME reads what a name's own form wrote, and so does floe form decode";
+    match &error {
+        InspectError::Empty => Failure::usage(error).hint("give the ID as it was written"),
+        InspectError::Length => {
+            Failure::usage(error).hint("give one ID; of many, one a line, floe inspect - reads each")
+        }
+        InspectError::Character { character, .. } if character.is_ascii() => {
+            Failure::usage(error).hint("give one ID, without what stands around it")
+        }
+        InspectError::Character { .. } => Failure::usage(error)
+            .hint("if it looks like a letter, a digit or a hyphen, it is another character: write that one"),
+        InspectError::Undated { .. } => Failure::new(error).hint(format_args!(
+            "say how to read it: --layout \"{LAYOUT_EXAMPLE}\", or --name with --server or --data-dir"
+        )),
+        InspectError::Unknown { rule: Some(_), .. } => {
+            Failure::usage(error).hint(format_args!("none of the other kinds reads it either; {otherwise}"))
+        }
+        InspectError::Unknown { rule: None, .. } => {
+            Failure::usage(error).hint(format_args!("tried: {TRIED}; {otherwise}"))
+        }
+        _ => Failure::usage(error),
+    }
+}
+
 fn unformed_reading(text: &str, definition: &Definition) -> Outcome<Reading> {
     if definition.kind().is_number() {
         return Ok(judged(&Inspected::read(text, definition)?, now()));
@@ -162,7 +197,7 @@ fn unformed_reading(text: &str, definition: &Definition) -> Outcome<Reading> {
         return Ok(Reading::new("nanoid", "NanoID: random", "nanoid", id.to_string()));
     }
     let kind = definition.kind_name();
-    let found = readings::of(text, now())?.into_iter().find(|reading| reading.kind == kind);
+    let found = by_its_looks(text)?.into_iter().find(|reading| reading.kind == kind);
     found.ok_or_else(|| {
         Failure::usage(format_args!("{text} is no ID of the kind {kind}"))
             .hint(format_args!("floe inspect {text}, without the name, says what it may be"))
@@ -170,13 +205,13 @@ fn unformed_reading(text: &str, definition: &Definition) -> Outcome<Reading> {
 }
 
 fn report(id: &str, found: &[Reading]) -> Value {
-    json!({ "id": id, "readings": found.iter().map(Reading::json).collect::<Vec<_>>() })
+    serde_json::json!({ "id": id, "readings": found.iter().map(json).collect::<Vec<_>>() })
 }
 
 /// The best reading in full, and the others in a line each.
 fn shown(found: &[Reading], explain: bool) -> String {
     let Some((best, others)) = found.split_first() else { return String::new() };
-    let mut text = best.summary();
+    let mut text = summary(best);
     if explain && !best.explanation.is_empty() {
         text.push_str(&format!("\n{}", best.explanation));
     }
@@ -186,7 +221,7 @@ fn shown(found: &[Reading], explain: bool) -> String {
     text.push_str("\nIt does not say what it is, and may also be, the likelier first:\n\n");
     let mut table = Table::new(&["KIND", "TIME", "FIELDS"]);
     for other in others.iter().take(MOST_OTHERS) {
-        table.row(other.line());
+        table.row(line(other));
     }
     text.push_str(&table.render());
     if let Some(more) = others.len().checked_sub(MOST_OTHERS).filter(|more| *more > 0) {
@@ -196,24 +231,26 @@ fn shown(found: &[Reading], explain: bool) -> String {
 }
 
 /// An ID a line, and a line for each: its best reading in columns that tabs divide, or a JSON object.
-fn each_line(reader: &Reader, json: bool, input: &mut impl BufRead) -> Outcome {
+fn each_line(reader: &Reader, as_json: bool, input: &mut impl BufRead) -> Outcome {
     let mut out = std::io::stdout().lock();
     let (mut count, mut unread) = (0_u64, 0_u64);
-    while let Some(line) = next_line(input, LONGEST)? {
-        let id = line.trim();
+    while let Some(text) = next_line(input, LONGEST)? {
+        let id = text.trim();
         if id.is_empty() {
             continue;
         }
         count += 1;
         let found = reader.read(id);
         unread += u64::from(found.is_err());
-        let written = match (found, json) {
+        let written = match (found, as_json) {
             (Ok(found), true) => writeln!(out, "{}", report(id, &found)),
             (Ok(found), false) => {
-                let line = found.first().map(Reading::line).unwrap_or_default();
-                writeln!(out, "{id}\t{}", line.join("\t").trim_end())
+                let columns = found.first().map(line).unwrap_or_default();
+                writeln!(out, "{id}\t{}", columns.join("\t").trim_end())
             }
-            (Err(failure), true) => writeln!(out, "{}", json!({ "id": id, "error": failure.cause() })),
+            (Err(failure), true) => {
+                writeln!(out, "{}", serde_json::json!({ "id": id, "error": failure.cause() }))
+            }
             // What is no ID may hold anything, and a terminal obeys some of it.
             (Err(failure), false) => writeln!(out, "{}\tno ID\t\t{}", id.escape_debug(), failure.cause()),
         };

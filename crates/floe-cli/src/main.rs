@@ -18,7 +18,6 @@ mod mint;
 mod names;
 mod place;
 mod reading;
-mod readings;
 mod realm;
 mod remote;
 mod serve;

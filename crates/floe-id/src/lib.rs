@@ -10,6 +10,7 @@
 //! | [`Id`], [`WideId`] | Which numbers are IDs? |
 //! | [`form`] | How is the number written: decimal, base62, Sqids, sealed with a key? |
 //! | [`kind`] | What is in a UUID, ULID, ObjectId, KSUID or NanoID? |
+//! | [`inspect`] | What may this text be? |
 //!
 //! # The bits of a snowflake ID
 //! ```text
@@ -50,6 +51,7 @@ extern crate std;
 pub mod columns;
 pub mod form;
 mod id;
+pub mod inspect;
 pub mod kind;
 pub mod layout;
 mod time;

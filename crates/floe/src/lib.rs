@@ -83,7 +83,7 @@ pub use error::{DefineError, MintError, OpenError};
 pub use floe::{Builder, Floe};
 #[cfg(any(feature = "postgres-types", feature = "sqlx"))]
 pub use floe_id::columns;
-pub use floe_id::{Id, IdError, IdRepr, Layout, LayoutError, WideId, form, layout};
+pub use floe_id::{Id, IdError, IdRepr, Layout, LayoutError, WideId, form, inspect, layout};
 pub use generator::{Generator, Minter, Outcome};
 pub use handle::{AnyId, Handle, Minted};
 pub use ledger::{Ledger, LedgerError};

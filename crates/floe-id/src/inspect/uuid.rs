@@ -1,13 +1,19 @@
 //! UUIDs of every version, by RFC 9562.
 
-use floe::UnixMillis;
-use floe::kind::Uuid;
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 
-use crate::drawing::{Cell, cells};
-use crate::reading::{Moment, Reading};
+use crate::kind::Uuid;
+use crate::time::UnixMillis;
+
+use super::reading::{BitField, Moment, Reading, fields};
 
 /// What the UUID says, written as `form`.
-pub(crate) fn uuid(id: Uuid, form: &str) -> Reading {
+pub(super) fn uuid(id: Uuid, form: &str) -> Reading {
     let (number, version) = (id.get(), id.version());
     let kind = version.map_or_else(|| "uuid".to_owned(), |version| format!("uuid{version}"));
     let reading = Reading::new(&kind, title(id), form, id.to_string()).with("variant", variant(number));
@@ -39,7 +45,7 @@ pub(crate) fn uuid(id: Uuid, form: &str) -> Reading {
             .note("RFC 9562 defines the versions 1 to 8: it was not minted as a UUID, or is damaged")
             .bits(unequal(number, ["bits_a", "bits_b", "bits_c"]), &[]),
         None => reading.bits(
-            cells([("bits_high", 64, number >> 64), ("bits_low", 64, number & u128::from(u64::MAX))]),
+            fields([("bits_high", 64, number >> 64), ("bits_low", 64, number & u128::from(u64::MAX))]),
             &[],
         ),
     }
@@ -84,8 +90,8 @@ fn narrow(number: u128, shift: u32, bits: u32) -> u64 {
 }
 
 /// 48, 12 and 62 bits between the version and the variant: versions 3, 4, 5, 7 and 8.
-fn unequal(number: u128, [high, middle, low]: [&str; 3]) -> Vec<Cell> {
-    cells([
+fn unequal(number: u128, [high, middle, low]: [&str; 3]) -> Vec<BitField> {
+    fields([
         (high, 48, field(number, 80, 48)),
         ("ver", 4, field(number, 76, 4)),
         (middle, 12, field(number, 64, 12)),
@@ -100,7 +106,7 @@ fn version_1(reading: Reading, number: u128) -> Reading {
     let time = Moment::gregorian(ticks);
     let sums = gregorian("time_high << 48 | time_mid << 32 | time_low", ticks, &time);
     origin(reading.at(time), number).bits(
-        cells([
+        fields([
             ("time_low", 32, low.into()),
             ("time_mid", 16, mid.into()),
             ("ver", 4, 1),
@@ -135,7 +141,7 @@ fn version_2(reading: Reading, number: u128) -> Reading {
         .with("domain", domain)
         .with("node", address(number));
     reading.bits(
-        cells([
+        fields([
             ("local_id", 32, local.into()),
             ("time_mid", 16, mid.into()),
             ("ver", 4, 2),
@@ -155,7 +161,7 @@ fn version_6(reading: Reading, number: u128) -> Reading {
     let time = Moment::gregorian(ticks);
     let sums = gregorian("time_high << 28 | time_mid << 12 | time_low", ticks, &time);
     origin(reading.at(time), number).bits(
-        cells([
+        fields([
             ("time_high", 32, high.into()),
             ("time_mid", 16, mid.into()),
             ("ver", 4, 6),

@@ -1,13 +1,14 @@
 //! The other kinds that tell themselves by their text: ULID, TypeID, ObjectId, KSUID, NanoID.
 
-use floe::form::read_type_id;
-use floe::kind::{Ksuid, NanoIdFormat, ObjectId, Ulid, Uuid};
+use alloc::{borrow::ToOwned, format, string::ToString};
 
+use crate::form::read_type_id;
+use crate::kind::{Ksuid, NanoIdFormat, ObjectId, Ulid, Uuid};
+
+use super::reading::{Likelihood, Reading, fields};
 use super::uuid::uuid;
-use crate::drawing::cells;
-use crate::reading::{Likelihood, Reading};
 
-pub(crate) fn ulid(id: Ulid) -> Reading {
+pub(super) fn ulid(id: Ulid) -> Reading {
     let (time, random) = (id.time(), id.random());
     let same = Uuid::from(id).to_string();
     let sums = [("time".to_owned(), format!("{}  ms since 1970: {time}", time.get()))];
@@ -16,11 +17,11 @@ pub(crate) fn ulid(id: Ulid) -> Reading {
         .fact("random", format!("{random:#022x}"))
         .fact("as UUID", same.clone())
         .with("uuid", same)
-        .bits(cells([("time", 48, id.get() >> 80), ("random", 80, random)]), &sums)
+        .bits(fields([("time", 48, id.get() >> 80), ("random", 80, random)]), &sums)
 }
 
 /// A TypeID of any type, or of none.
-pub(crate) fn type_id(text: &str) -> Option<Reading> {
+pub(super) fn type_id(text: &str) -> Option<Reading> {
     let (kind, number) = read_type_id(text).ok()?;
     let inside = uuid(Uuid::from_u128(number), "base32");
     // The specification asks for version 7, and allows any 128 bits.
@@ -49,7 +50,7 @@ pub(crate) fn type_id(text: &str) -> Option<Reading> {
 }
 
 /// By its format of today, and by that of MongoDB's drivers until 2018.
-pub(crate) fn object_id(id: ObjectId) -> [Reading; 2] {
+pub(super) fn object_id(id: ObjectId) -> [Reading; 2] {
     let (time, counter) = (id.time(), id.counter());
     let seconds = u128::from(time.get().unsigned_abs() / 1_000);
     let sums = [("time * 1000".to_owned(), format!("{}  ms since 1970: {time}", time.get()))];
@@ -60,7 +61,7 @@ pub(crate) fn object_id(id: ObjectId) -> [Reading; 2] {
             .fact("random", format!("{:#012x} (once per process)", id.random()))
             .fact("counter", counter.to_string())
             .bits(
-                cells([
+                fields([
                     ("time", 32, seconds),
                     ("random", 40, id.random().into()),
                     ("counter", 24, counter.into()),
@@ -73,7 +74,7 @@ pub(crate) fn object_id(id: ObjectId) -> [Reading; 2] {
             .fact("counter", counter.to_string())
             .that_is(Likelihood::Possible)
             .bits(
-                cells([
+                fields([
                     ("time", 32, seconds),
                     ("machine", 24, machine.into()),
                     ("process", 16, process.into()),
@@ -84,7 +85,7 @@ pub(crate) fn object_id(id: ObjectId) -> [Reading; 2] {
     ]
 }
 
-pub(crate) fn ksuid(id: Ksuid) -> Reading {
+pub(super) fn ksuid(id: Ksuid) -> Reading {
     const EPOCH_SECONDS: u64 = 1_400_000_000;
     let time = id.time();
     let seconds = (time.get().unsigned_abs() / 1_000).saturating_sub(EPOCH_SECONDS);
@@ -93,12 +94,12 @@ pub(crate) fn ksuid(id: Ksuid) -> Reading {
     Reading::new("ksuid", "KSUID: a time in order, and random bits", "base62", id.to_string())
         .at(time)
         .fact("payload", format!("{:032x}", id.payload()))
-        .bits(cells([("time", 32, seconds.into()), ("payload", 128, id.payload())]), &sums)
+        .bits(fields([("time", 32, seconds.into()), ("payload", 128, id.payload())]), &sums)
         .that_is(Likelihood::Likely)
 }
 
 /// A NanoID as the library makes it unless told otherwise: 21 characters, and nothing in them to be read.
-pub(crate) fn nano_id(text: &str) -> Option<Reading> {
+pub(super) fn nano_id(text: &str) -> Option<Reading> {
     NanoIdFormat::default().read(text).ok()?;
     Some(
         Reading::new("nanoid", "NanoID: random", "nanoid", text)

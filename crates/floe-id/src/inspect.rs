@@ -1,28 +1,103 @@
-//! All that a pasted text may be, best first, or why it is nothing.
+//! What a pasted text may be: all kinds that read it, best first, or why it is nothing.
+//!
+//! A text rarely says what it is. A number may be of any layout, 32 hexadecimal digits may be a UUID or a digest, and any 21
+//! characters read as a NanoID. So each answer says how likely it is, by its form, and by whether its time can be.
+//!
+//! ```
+//! use floe_id::{UnixMillis, inspect::{Likelihood, recognize}};
+//!
+//! let now = UnixMillis::new(1_795_219_200_000);
+//! let found = recognize("01ARZ3NDEKTSV4RRFFQ69G5FAV", now)?;
+//! assert_eq!((found[0].kind.as_str(), found[0].likelihood), ("ulid", Likelihood::Certain));
+//! let found = recognize("1541815603606036480", now)?;
+//! assert_eq!(found[0].title, "snowflake of twitter");
+//! # Ok::<(), floe_id::inspect::InspectError>(())
+//! ```
 
 mod kinds;
 mod others;
+mod reading;
 mod snowflakes;
 #[cfg(test)]
+#[cfg(feature = "serde")]
 mod tests;
 mod uuid;
 
-use floe::kind::{Ksuid, ObjectId, Ulid, Uuid};
-use floe::{UnixMillis, WideId};
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+
 use jiff::civil::Date;
 
-use crate::arguments::LAYOUT_EXAMPLE;
-use crate::explain::{LONGEST, number};
-use crate::failure::{Failure, Outcome};
-use crate::reading::{Likelihood, Moment, Reading};
+pub use reading::{BitField, Datum, Likelihood, Moment, Reading};
 
-/// What an ID of each kind looks like, for whoever has none.
-const TRIED: &str = "UUID (36 characters with hyphens, or 32 hexadecimal digits), ULID (26 of base32), \
-                     TypeID (type_ and 26), ObjectId (24 hexadecimal digits), KSUID (27 of base62), NanoID (21), xid and push ID (20), CUID (25), \
-                     snowflake (decimal digits, or up to 16 of hex, base32, base36, base58 or base62)";
+use crate::id::{IdError, WideId};
+use crate::kind::{Ksuid, ObjectId, Ulid, Uuid};
+use crate::time::UnixMillis;
 
-/// What `text` may be by itself, the best first and at least one.
-pub(crate) fn of(text: &str, now: UnixMillis) -> Outcome<Vec<Reading>> {
+/// The longest text that is looked at, in bytes. A TypeID, the longest of all kinds, has 90.
+pub const LONGEST: usize = 256;
+
+/// Why a text is no ID of any kind.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InspectError {
+    /// No text at all, or nothing but what stands around IDs.
+    #[error("an empty text is no ID")]
+    Empty,
+    /// More than [`LONGEST`] bytes.
+    #[error("a text of over {LONGEST} bytes is no ID of any kind: the longest, a TypeID, has 90")]
+    Length,
+    /// A character that no kind has.
+    #[error("{} at byte {at} cannot be in an ID{}", shown(*character), if character.is_ascii() { "" } else { ": all kinds are written in ASCII" })]
+    Character {
+        /// What is there.
+        character: char,
+        /// Where it begins, in bytes.
+        at: usize,
+    },
+    /// A number that is no ID of any width.
+    #[error(transparent)]
+    Number(#[from] IdError),
+    /// A number to which no preset gives a time that can be.
+    #[error(
+        "no preset gives {id} a date between its epoch and now: it is a number of a segment or a counter, or of a layout of its own{also}"
+    )]
+    Undated {
+        /// The number.
+        id: WideId,
+        /// What it would be as a time of Unix.
+        also: String,
+    },
+    /// No kind reads it.
+    #[error("{text:?} is no ID of any kind that floe knows{}", rule.iter().map(|rule| format!(": {rule}")).collect::<String>())]
+    Unknown {
+        /// The text, without what stood around it.
+        text: String,
+        /// The rule of the kind that it is nearest to, which it breaks.
+        rule: Option<String>,
+    },
+}
+
+fn shown(character: char) -> String {
+    match character.is_ascii() {
+        true => format!("{character:?}"),
+        false => format!("{character:?} (U+{:04X})", u32::from(character)),
+    }
+}
+
+/// What `text` may be by itself, the best first and at least one. `now` is the wall clock's time: what was minted more than a
+/// day after it, or before 1990, is unlikely.
+///
+/// White space, quotes, braces, `urn:uuid:`, `ObjectId()` and the like around the ID are read past, and noted.
+///
+/// # Errors
+/// [`InspectError`], where no kind reads the text.
+pub fn recognize(text: &str, now: UnixMillis) -> Result<Vec<Reading>, InspectError> {
     let Pasted { text, around } = Pasted::new(text);
     check(text)?;
     let found = match after_0x(text) {
@@ -89,28 +164,28 @@ impl<'t> Pasted<'t> {
 }
 
 /// Refuses what no ID of any kind is.
-fn check(text: &str) -> Outcome {
+fn check(text: &str) -> Result<(), InspectError> {
     if text.is_empty() {
-        return Err(Failure::usage("an empty text is no ID").hint("give the ID as it was written"));
+        return Err(InspectError::Empty);
     }
     if text.len() > LONGEST {
-        return Err(Failure::usage(format_args!(
-            "a text of over {LONGEST} bytes is no ID of any kind: the longest, a TypeID, has 90"
-        ))
-        .hint("give one ID; of many, one a line, floe inspect - reads each"));
+        return Err(InspectError::Length);
     }
-    let odd = text.char_indices().find(|(_, character)| !character.is_ascii_graphic());
-    match odd {
+    match text.char_indices().find(|(_, character)| !character.is_ascii_graphic()) {
         None => Ok(()),
-        Some((at, character)) if character.is_ascii() => {
-            Err(Failure::usage(format_args!("{character:?} at byte {at} cannot be in an ID"))
-                .hint("give one ID, without what stands around it"))
-        }
-        Some((at, character)) => Err(Failure::usage(format_args!(
-            "{character:?} (U+{:04X}) at byte {at} cannot be in an ID: all kinds are written in ASCII",
-            u32::from(character)
-        ))
-        .hint("if it looks like a letter, a digit or a hyphen, it is another character: write that one")),
+        Some((at, character)) => Err(InspectError::Character { character, at }),
+    }
+}
+
+/// The number that `text` writes, whatever its width.
+///
+/// # Errors
+/// [`IdError`]; a negative number is told as one.
+pub fn number(text: &str) -> Result<WideId, IdError> {
+    match text.parse::<i64>() {
+        // Its own text says where a negative ID comes from.
+        Ok(negative) if negative < 0 => Err(IdError::Negative(negative)),
+        _ => text.parse(),
     }
 }
 
@@ -240,14 +315,14 @@ fn dated(text: &str, now: UnixMillis) -> Option<Reading> {
 }
 
 /// Why `text`, which no kind reads, is nothing: the rule of the kind that it is nearest to, and what was tried.
-fn nothing(text: &str, now: UnixMillis) -> Failure {
+fn nothing(text: &str, now: UnixMillis) -> InspectError {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let signed = text.strip_prefix(['-', '+']).unwrap_or(text);
     let numeric = !signed.is_empty() && signed.bytes().all(|byte| byte.is_ascii_digit());
     if numeric {
         return match number(text) {
             Ok(id) => no_preset(id, now),
-            Err(failure) => failure,
+            Err(error) => error.into(),
         };
     }
     let hyphens = text.bytes().filter(|byte| *byte == b'-').count();
@@ -267,24 +342,16 @@ fn nothing(text: &str, now: UnixMillis) -> Failure {
         25 | 26 => text.parse::<Ulid>().err().map(|error| error.to_string()),
         23 | 24 => text.parse::<ObjectId>().err().map(|error| error.to_string()),
         27 | 28 => text.parse::<Ksuid>().err().map(|error| error.to_string()),
-        _ if digits * 4 >= text.len() * 3 => {
-            number(text).err().map(|failure| format!("as a number: {}", failure.cause()))
-        }
+        _ if digits * 4 >= text.len() * 3 => number(text).err().map(|error| format!("as a number: {error}")),
         _ => None,
     };
-    let otherwise = "--name NAME reads what a name's own form wrote, and so does floe form decode";
-    match rule {
-        Some(rule) => Failure::usage(format_args!("{text:?} is no ID of any kind that floe knows: {rule}"))
-            .hint(format_args!("none of the other kinds reads it either; {otherwise}")),
-        None => Failure::usage(format_args!("{text:?} is no ID of any kind that floe knows"))
-            .hint(format_args!("tried: {TRIED}; {otherwise}")),
-    }
+    InspectError::Unknown { text: text.to_owned(), rule }
 }
 
 /// Why a text with an underscore is no TypeID.
 fn type_id(text: &str) -> String {
     let symbols = text.rsplit('_').next().unwrap_or_default().len();
-    match floe::form::read_type_id(text) {
+    match crate::form::read_type_id(text) {
         Err(error) if symbols == 26 => format!("as a TypeID: {error}"),
         _ => format!("as a TypeID it has {symbols} symbols behind its last _, and has to have 26"),
     }
@@ -297,7 +364,7 @@ fn hexadecimal_number(text: &str, now: UnixMillis) -> String {
         (Some((at, character)), _) => {
             format!("{character:?} at byte {} is no hexadecimal digit", at + text.len() - digits.len())
         }
-        (None, Ok(number)) => no_preset(WideId::from(number), now).cause().to_owned(),
+        (None, Ok(number)) => no_preset(WideId::from(number), now).to_string(),
         (None, Err(_)) => format!("{} digits are none, or more than the 32 of 128 bits", digits.len()),
     }
 }
@@ -315,12 +382,7 @@ fn unix_time(id: WideId, now: UnixMillis) -> Option<String> {
     })
 }
 
-fn no_preset(id: WideId, now: UnixMillis) -> Failure {
+fn no_preset(id: WideId, now: UnixMillis) -> InspectError {
     let also = unix_time(id, now).map(|time| format!("; {time}")).unwrap_or_default();
-    Failure::new(format_args!(
-        "no preset gives {id} a date between its epoch and now: it is a number of a segment or a counter, or of a layout of its own{also}"
-    ))
-    .hint(format_args!(
-        "say how to read it: --layout \"{LAYOUT_EXAMPLE}\", or --name with --server or --data-dir"
-    ))
+    InspectError::Undated { id, also }
 }

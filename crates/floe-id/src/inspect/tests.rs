@@ -1,26 +1,29 @@
 //! Published IDs, with what their sources say that they hold.
 
-use floe::UnixMillis;
 use serde_json::{Value, json};
 
-use super::of;
-use crate::reading::Reading;
+use super::{Reading, recognize};
+use crate::UnixMillis;
 
 /// 2026-11-21T00:00:00Z.
 const NOW: UnixMillis = UnixMillis::new(1_795_219_200_000);
 
 fn read(text: &str) -> Vec<Reading> {
-    of(text, NOW).unwrap_or_else(|failure| panic!("{text}: {}", failure.cause()))
+    recognize(text, NOW).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 fn best(text: &str) -> Value {
-    read(text).first().map(Reading::json).unwrap_or_default()
+    read(text).first().map(json_of).unwrap_or_default()
+}
+
+fn json_of(reading: &Reading) -> Value {
+    serde_json::to_value(reading).unwrap()
 }
 
 fn cause(text: &str) -> String {
-    match of(text, NOW) {
+    match recognize(text, NOW) {
         Ok(found) => panic!("{text} was read as {}", found.first().map_or("nothing", |best| &best.title)),
-        Err(failure) => failure.cause().to_owned(),
+        Err(error) => error.to_string(),
     }
 }
 
@@ -116,7 +119,10 @@ fn a_uuid_says_its_origin() {
     assert_eq!(reading["node"], "00:c0:4f:d4:30:c8");
     // The lowest bit of the first octet says that it is random; the one above, that somebody else gave the address.
     let node = |text: &str| {
-        read(text).first().map(|reading| reading.summary().contains("(random: ")).unwrap_or_default()
+        read(text)
+            .first()
+            .map(|reading| reading.facts.iter().any(|(_, value)| value.contains("(random: ")))
+            .unwrap_or_default()
     };
     assert!(node("c232ab00-9414-11ec-b3c8-010000000000"));
     assert!(!node("c232ab00-9414-11ec-b3c8-024200000000"));
@@ -162,7 +168,7 @@ fn kinds_that_floe_does_not_mint_are_read_too() {
     let xid = best("9m4e2mr0ui3e8a215n4g");
     assert_eq!((field(&xid, "machine"), field(&xid, "process")), (json!(0x0060_f486), json!(0xe428)));
     // The last four of 100 bits are 0, or it is none.
-    assert!(of("9m4e2mr0ui3e8a215n4h", NOW).is_err());
+    assert!(recognize("9m4e2mr0ui3e8a215n4h", NOW).is_err());
     // github.com/visus-io/cuid.net, README.md.
     let cuid = best("clbvi4441000007ld63liebkf");
     assert_eq!((&cuid["kind"], &cuid["time"]), (&json!("cuid"), &json!("2022-12-20T00:42:08.209Z")));
@@ -182,8 +188,8 @@ fn a_text_that_may_be_several_things_is_ranked() {
     assert_eq!(kinds("01arz3ndektsv4rrffq69g5fav"), ["ulid base32", "typeid base32"]);
     // 24 hexadecimal digits by today's format and the older one.
     let object = read("507c7f79bcf86cd7994f6c0e");
-    assert_eq!(field(&object[1].json(), "machine"), 0x00bc_f86c);
-    assert_eq!(field(&object[1].json(), "process"), 0xd799);
+    assert_eq!(field(&json_of(&object[1]), "machine"), 0x00bc_f86c);
+    assert_eq!(field(&json_of(&object[1]), "process"), 0xd799);
     assert_eq!(object.len(), 2);
     // An MD5 is no UUID of a version, though it reads as 128 bits.
     assert_eq!(kinds("d41d8cd98f00b204e9800998ecf8427e"), ["uuid hex", "ulid hex"]);
@@ -199,19 +205,19 @@ fn a_text_that_may_be_several_things_is_ranked() {
 #[test]
 fn numbers_are_read_by_the_presets_that_give_a_date_between_their_epoch_and_now() {
     let found = read("1541815603606036480");
-    assert_eq!(found[0].json()["preset"], "twitter");
+    assert_eq!(json_of(&found[0])["preset"], "twitter");
     assert!(
         found.len() > 3 && found.iter().all(|reading| reading.time.as_ref().is_some_and(|t| t.millis <= NOW))
     );
     // The day before it was minted it cannot be Twitter's.
-    let before = of("1541815603606036480", UnixMillis::new(1_656_432_460_105 - 2 * 86_400_000));
+    let before = recognize("1541815603606036480", UnixMillis::new(1_656_432_460_105 - 2 * 86_400_000));
     let before = before.unwrap_or_default();
-    assert!(before.iter().all(|reading| reading.json()["preset"] != "twitter"));
+    assert!(before.iter().all(|reading| json_of(reading)["preset"] != "twitter"));
     // instagram-engineering.com, Sharding & IDs at Instagram: 1,387,263,000 ms after the epoch, user 31341 of 2,000 shards,
     // sequence 5001 of 1,024.
     let id = (1_387_263_000_u64 << 23 | (31_341 % 2_000) << 10 | (5_001 % 1_024)).to_string();
     let instagram =
-        read(&id).into_iter().map(|reading| reading.json()).find(|json| json["preset"] == "instagram");
+        read(&id).into_iter().map(|reading| json_of(&reading)).find(|json| json["preset"] == "instagram");
     let instagram = instagram.expect("an ID of the article is read by its preset");
     assert_eq!(instagram["time"], "2011-09-09T22:28:04.721Z");
     assert_eq!((field(&instagram, "shard"), field(&instagram, "sequence")), (json!(1_341), json!(905)));
@@ -222,7 +228,7 @@ fn numbers_are_read_by_the_presets_that_give_a_date_between_their_epoch_and_now(
 #[test]
 fn a_sonyflake_is_read_by_both_versions_the_later_time_first() {
     let presets = |text: &str| -> Vec<String> {
-        let readings = read(text).into_iter().map(|reading| reading.json());
+        let readings = read(text).into_iter().map(|reading| json_of(&reading));
         let of = readings.filter(|json| json["preset"].to_string().contains("sonyflake"));
         of.map(|json| format!("{} {}", json["preset"], json["time"]).replace('"', "")).collect()
     };
@@ -232,7 +238,7 @@ fn a_sonyflake_is_read_by_both_versions_the_later_time_first() {
         ["sonyflake-v2 2026-01-01T00:00:00.000Z", "sonyflake 2015-09-01T00:00:00.000Z"]
     );
     assert_eq!(presets("494152093532623412"), ["sonyflake 2024-01-01T00:00:00.000Z"]);
-    let baidu = read("180363646902239241").into_iter().map(|reading| reading.json());
+    let baidu = read("180363646902239241").into_iter().map(|reading| json_of(&reading));
     let baidu = baidu.filter(|json| json["preset"] == "baidu-readme").collect::<Vec<_>>();
     assert_eq!((&baidu[0]["time"], &baidu[0]["worker"]), (&json!("2017-01-19T04:15:46.000Z"), &json!(4)));
 }
@@ -244,16 +250,17 @@ fn a_snowflake_in_another_base_is_a_guess_and_says_so() {
     assert_eq!((&reading["preset"], &reading["form"]), (&json!("tsid"), &json!("base32 width=13")));
     assert_eq!(reading["number"], "388400145978465528");
     // The aliases that base32 reads are no evidence: small i, l and o among capitals are base62's.
-    assert!(of("dQw4w9WgXcQ", NOW).is_err());
+    assert!(recognize("dQw4w9WgXcQ", NOW).is_err());
     // A layout of 73 bits mints none of 63 but on its first day.
-    assert!(read("AzL8n0Y58m7").iter().all(|reading| reading.json()["preset"] != "game"));
+    assert!(read("AzL8n0Y58m7").iter().all(|reading| json_of(reading)["preset"] != "game"));
     assert_eq!(best("99999999999999999999")["preset"], "game");
     // 1541815603606036480 in hexadecimal.
     let found = read("1565a11f6217a000");
     assert!(
-        found.iter().any(
-            |reading| reading.form == "hex width=16" && reading.json()["number"] == "1541815603606036480"
-        )
+        found
+            .iter()
+            .any(|reading| reading.form == "hex width=16"
+                && json_of(reading)["number"] == "1541815603606036480")
     );
     assert!(found.len() <= 4);
     assert!(found.iter().all(|reading| reading.title.contains("written in")));
@@ -330,18 +337,16 @@ fn no_text_panics() {
     ];
     for text in real {
         for at in 0..=text.len() {
-            of(&text[..at], NOW).ok();
-            of(&text[at..], NOW).ok();
+            recognize(&text[..at], NOW).ok();
+            recognize(&text[at..], NOW).ok();
         }
     }
     for sort in ["0", "9", "f", "F", "Z", "z", "_", "-", "é", "{", "}", "\"", "1é", "20261120"] {
         for length in 0..140 {
             let text = sort.repeat(length);
-            if let Ok(found) = of(&text, NOW) {
+            if let Ok(found) = recognize(&text, NOW) {
                 for reading in found {
-                    // What is read is also shown.
-                    assert!(!reading.summary().is_empty() && reading.json()["kind"] != "", "{text}");
-                    assert!(reading.line()[0].len() > 3);
+                    assert!(reading.title.len() > 3 && json_of(&reading)["kind"] != "", "{text}");
                 }
             }
         }
@@ -351,7 +356,7 @@ fn no_text_panics() {
 /// Sonyflake takes its machine id from the address of its host: any 16 bits, of which no smallness speaks for it.
 #[test]
 fn a_new_id_of_sonyflakes_comes_first_whatever_its_machine() {
-    let layout = &floe::layout::PRESETS.iter().find(|preset| preset.name == "sonyflake-v2").unwrap().layout;
+    let layout = &crate::layout::PRESETS.iter().find(|preset| preset.name == "sonyflake-v2").unwrap().layout;
     for minutes in [0, 1, 60, 23 * 60] {
         let tick = (NOW.since(layout.epoch()) - minutes * 60_000) / 10;
         for machine in [0xffff_u64, 0xc84d, 0xa8b1, 0x8001, 0x1234, 7] {
@@ -359,7 +364,7 @@ fn a_new_id_of_sonyflakes_comes_first_whatever_its_machine() {
                 let id = (u64::try_from(tick).unwrap() << 24) | (sequence << 16) | machine;
                 let presets: Vec<_> = read(&id.to_string())
                     .iter()
-                    .map(|reading| reading.json()["preset"].to_string())
+                    .map(|reading| json_of(reading)["preset"].to_string())
                     .collect();
                 assert_eq!(
                     presets[0], "\"sonyflake-v2\"",
@@ -368,4 +373,33 @@ fn a_new_id_of_sonyflakes_comes_first_whatever_its_machine() {
             }
         }
     }
+}
+
+fn snowflake(id: u64, layout: &str) -> String {
+    let layout = layout.parse().unwrap();
+    Reading::by_layout(u128::from(id).into(), &layout).unwrap().explanation
+}
+
+#[test]
+fn shifts_and_masks_as_articles_write_them() {
+    let text = snowflake(1_541_815_603_606_036_480, "twitter");
+    for line in [
+        "(id >> 22) + 1288834974657 = 1656432460105  ms since 1970: 2022-06-28T16:07:40.105Z\n",
+        "(id >> 17) & 0x1f = 11  datacenter\n",
+        "(id >> 12) & 0x1f = 26  worker\n",
+        "id & 0xfff = 0  sequence\n",
+        "datacenter << 5 | worker = 378  worker id\n",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_coarse_tick_is_multiplied_and_a_low_time_field_is_masked() {
+    let text = snowflake(0x5_0007, "worker:3 time:16 sequence:4 tick=10ms epoch=2020-01-01T00:00:00Z");
+    assert!(
+        text.contains("((id >> 4) & 0xffff) * 10 + 1577836800000 = 1577837004800  ms since 1970"),
+        "{text}"
+    );
+    assert!(text.contains(" id >> 20 = 0  worker\n"), "{text}");
 }

@@ -1,12 +1,13 @@
 //! Kinds that floe does not mint, and that people paste all the same: xid, CUID, and Firebase's push IDs.
 
-use floe::UnixMillis;
+use alloc::{borrow::ToOwned, format, string::ToString};
 
-use crate::drawing::cells;
-use crate::reading::{Likelihood, Reading};
+use crate::time::UnixMillis;
+
+use super::reading::{Likelihood, Reading, fields};
 
 /// An xid: the fields of an ObjectId's older form in 20 digits of `0-9a-v` (github.com/rs/xid).
-pub(crate) fn xid(text: &str) -> Option<Reading> {
+pub(super) fn xid(text: &str) -> Option<Reading> {
     const DIGITS: usize = 20;
     let mut digits = text.bytes().map(|byte| match byte {
         b'0'..=b'9' => Some(u128::from(byte - b'0')),
@@ -31,7 +32,7 @@ pub(crate) fn xid(text: &str) -> Option<Reading> {
             .fact("counter", counter.to_string())
             .that_is(Likelihood::Likely)
             .bits(
-                cells([
+                fields([
                     ("time", 32, seconds),
                     ("machine", 24, machine),
                     ("process", 16, process),
@@ -44,7 +45,7 @@ pub(crate) fn xid(text: &str) -> Option<Reading> {
 
 /// A CUID of the first version: `c`, milliseconds, a counter, a fingerprint of the machine, and randomness, all in base36
 /// (github.com/paralleldrive/cuid).
-pub(crate) fn cuid(text: &str) -> Option<Reading> {
+pub(super) fn cuid(text: &str) -> Option<Reading> {
     const DIGITS: usize = 25;
     if text.len() != DIGITS || !text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase()) {
         return None;
@@ -66,7 +67,7 @@ pub(crate) fn cuid(text: &str) -> Option<Reading> {
 
 /// A push ID of Firebase: milliseconds in 8 characters of 6 bits, and 72 random bits in 12 (firebase.blog, The 2^120 Ways to
 /// Ensure Unique Identifiers).
-pub(crate) fn push_id(text: &str) -> Option<Reading> {
+pub(super) fn push_id(text: &str) -> Option<Reading> {
     const DIGITS: usize = 20;
     // In the order of their bytes, so that texts are in the order of time.
     const ALPHABET: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
@@ -83,6 +84,6 @@ pub(crate) fn push_id(text: &str) -> Option<Reading> {
             .at(time)
             .fact("random", format!("{random:#020x}"))
             .that_is(Likelihood::Possible)
-            .bits(cells([("time", 48, millis), ("random", 72, random)]), &sums),
+            .bits(fields([("time", 48, millis), ("random", 72, random)]), &sums),
     )
 }

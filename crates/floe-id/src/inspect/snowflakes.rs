@@ -1,11 +1,13 @@
 //! Numbers, which do not say what they were minted by: the layouts by which their date can be, best first.
 
-use floe::form::{Buffer, Form};
-use floe::layout::{FieldKind, PRESETS, Parts, Preset, Width};
-use floe::{Id, Layout, UnixMillis, WideId};
+use alloc::{format, string::ToString, vec::Vec};
 
-use crate::explain::Inspected;
-use crate::reading::{Likelihood, Moment, Reading};
+use crate::form::{Buffer, Form};
+use crate::id::{Id, WideId};
+use crate::layout::{FieldKind, Layout, PRESETS, Parts, Preset, Width};
+use crate::time::UnixMillis;
+
+use super::reading::{Likelihood, Moment, Reading};
 
 /// In how many ways a text of digits and letters is read as a number, at the most.
 const MOST_GUESSES: usize = 4;
@@ -32,16 +34,16 @@ const MOST_OF_AGE: u32 = 16;
 /// First come those whose fields look minted: somebody asks about new IDs more often than about old ones, sequences are
 /// mostly at the beginning of a tick, and worker ids small. Then those that are widespread, then those by which it is the
 /// youngest.
-pub(crate) fn by_presets(id: WideId, now: UnixMillis) -> Vec<Reading> {
+pub(super) fn by_presets(id: WideId, now: UnixMillis) -> Vec<Reading> {
     let mut found = candidates(id, now);
-    found.sort_by_key(|candidate| std::cmp::Reverse((candidate.score, candidate.parts.time)));
+    found.sort_by_key(|candidate| core::cmp::Reverse((candidate.score, candidate.parts.time)));
     found.into_iter().map(|candidate| candidate.reading(id)).collect()
 }
 
 /// The numbers below 2^63 that `text` writes in a base other than ten, by the best preset of each.
-pub(crate) fn in_other_bases(text: &str, now: UnixMillis) -> Vec<Reading> {
+pub(super) fn in_other_bases(text: &str, now: UnixMillis) -> Vec<Reading> {
     // A number that fills 63 bits has the most digits, and is written in as many where its texts are to sort.
-    const FORMS: [(&str, std::ops::RangeInclusive<usize>); 12] = [
+    const FORMS: [(&str, core::ops::RangeInclusive<usize>); 12] = [
         ("hex", 14..=15),
         ("hex width=16", 16..=16),
         ("hex upper", 14..=15),
@@ -75,7 +77,7 @@ pub(crate) fn in_other_bases(text: &str, now: UnixMillis) -> Vec<Reading> {
         let likelihood = if tsid { Likelihood::Possible } else { Likelihood::Unlikely };
         found.push((score, reading.that_is(likelihood)));
     }
-    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    found.sort_by_key(|(score, _)| core::cmp::Reverse(*score));
     found.into_iter().map(|(_, reading)| reading).take(MOST_GUESSES).collect()
 }
 
@@ -98,9 +100,10 @@ struct Candidate {
 impl Candidate {
     fn reading(self, id: WideId) -> Reading {
         let name = self.preset.name;
-        let reading =
-            Inspected::Snowflake { id, layout: self.preset.layout.clone(), parts: self.parts }.reading();
-        reading.titled(format!("snowflake of {name}")).with("preset", name).that_is(Likelihood::Likely)
+        Reading::of_parts(id, &self.preset.layout, &self.parts)
+            .titled(format!("snowflake of {name}"))
+            .with("preset", name)
+            .that_is(Likelihood::Likely)
     }
 }
 
