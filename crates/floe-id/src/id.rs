@@ -1,7 +1,7 @@
 //! IDs: the numbers that a layout composes, as types that cannot hold any other number.
 //!
 //! [`Id`] has at most 63 bits, so it is the same number as a `u64`, an `i64`, a Java `long` and a SQL `BIGINT`.
-//! [`WideId`] has up to 128, for the layouts that are [`Width::Wide`].
+//! [`WideId`] has up to 128, for the layouts that are [`Width::Wide`](crate::layout::Width::Wide).
 
 use alloc::{
     borrow::ToOwned,
@@ -26,7 +26,7 @@ use core::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u64);
 
-/// An ID of up to 128 bits, of a layout that is [`Width::Wide`].
+/// An ID of up to 128 bits, of a layout that is [`Width::Wide`](crate::layout::Width::Wide).
 ///
 /// ```
 /// use floe_id::WideId;
