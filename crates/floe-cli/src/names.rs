@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use floe::ledger::{self, Ledger};
-use floe::{DefineError, Definition, Name};
+use floe::{Definition, Name};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, NamesCommand};
@@ -56,7 +56,7 @@ fn retire(name: &str, arguments: &arguments::Ledger) -> Outcome {
         return print(&format!("{name} was retired at {since} already: nothing is changed\n"));
     }
     ledger::retire(&*ledger, &name, place::now()).map_err(|error| match error {
-        DefineError::Name(_) => {
+        ledger::EndError::Name(_) => {
             Failure::new(format_args!("{name} is too long to be retired: a name of 127 bytes can be"))
                 .hint("take its clients' right to it: list it in no configuration, and in no token's names")
         }

@@ -1,6 +1,9 @@
 //! Many IDs as one run of positions.
 
+use std::sync::Arc;
+
 use crate::cursor::Drawn;
+use crate::definition::{DatedId, DatedShape};
 use crate::layout::{Layout, Placer};
 use crate::{Id, IdRepr};
 
@@ -78,3 +81,44 @@ impl<I: IdRepr> Iterator for Batch<I> {
 
 impl<I: IdRepr> ExactSizeIterator for Batch<I> {}
 impl<I: IdRepr> std::iter::FusedIterator for Batch<I> {}
+
+/// IDs of one period that were minted in one step. It cannot be cloned, since a clone would hand out the same IDs:
+///
+/// ```compile_fail,E0599
+/// fn again(batch: floe::DatedBatch) -> floe::DatedBatch {
+///     batch.clone()
+/// }
+/// ```
+#[derive(Debug)]
+pub struct DatedBatch {
+    next: u64,
+    end: u64,
+    shape: Arc<DatedShape>,
+}
+
+impl DatedBatch {
+    /// The `count` positions from `start` on.
+    pub(crate) fn new(start: u64, count: u64, shape: &Arc<DatedShape>) -> Self {
+        Self { next: start, end: start + count, shape: Arc::clone(shape) }
+    }
+}
+
+impl Iterator for DatedBatch {
+    type Item = DatedId;
+
+    fn next(&mut self) -> Option<DatedId> {
+        let position = self.next;
+        if position >= self.end {
+            return None;
+        }
+        self.next += 1;
+        DatedId::at(position, &self.shape)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.end - self.next);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+impl ExactSizeIterator for DatedBatch {}

@@ -7,19 +7,19 @@
 use std::fmt;
 use std::str::FromStr;
 
+use floe_id::kind::{NanoIdFormat, NanoIdFormatError, Ulid, Uuid};
+
 use crate::Id;
 use crate::form::{Buffer, Form, FormDefinitionError, FormError};
-use crate::kind::{NanoIdFormat, NanoIdFormatError, Ulid, Uuid};
 use crate::layout::{Layout, LayoutError};
 use crate::ledger::MAX_MARK;
 
 mod dated;
-mod keys;
 mod registered;
 mod text;
 
-pub use dated::{DateFormat, DatedShape, Overflow};
-pub(crate) use keys::{key_names, same_key, same_keys};
+pub(crate) use dated::PERIOD_BITS;
+pub use dated::{DateFormat, DatedId, DatedShape, Overflow};
 pub(crate) use registered::check_type_name;
 pub use registered::{Properties, Registered};
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use crate::clock::system::Stopwatch;
 use crate::clock::{Clock, Stamp};
-use crate::counter::Ticket;
 use crate::error::MintError;
 use crate::ledger::{Ledger, LedgerError, MAX_MARK, Reply, Reserve};
 use crate::line::Line;
@@ -19,6 +18,7 @@ use crate::node::{Call, Node, Op};
 use crate::signal::Signal;
 use crate::status::{Calls, LedgerCalls};
 use crate::sync::lock_std as lock;
+use crate::ticket::Ticket;
 use crate::time::{MonoMillis, UnixMillis};
 use crate::wait::{Alarm, Alarms};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::definition::DefinitionError;
-use crate::ledger::LedgerError;
+use crate::ledger::{EndError, LedgerError};
 use crate::name::{Name, NameError};
 use crate::time::UnixMillis;
 
@@ -115,6 +115,15 @@ pub enum OpenError {
     /// The operating system gave no thread or no randomness.
     #[error("{0}")]
     System(String),
+}
+
+impl From<EndError> for DefineError {
+    fn from(error: EndError) -> Self {
+        match error {
+            EndError::Name(error) => error.into(),
+            EndError::Ledger(error) => error.into(),
+        }
+    }
 }
 
 impl From<LedgerError> for DefineError {

@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use crate::clock::{Clock, ClockPolicy, Now, system};
 use crate::counter::{Counter, Dated};
-use crate::definition::{
-    DatedShape, Definition, DefinitionError, Kind, NoPosition, key_names, same_key, same_keys,
-};
+use crate::definition::{DatedShape, Definition, DefinitionError, Kind, NoPosition};
 use crate::driver::{Driver, Shared};
 use crate::error::{DefineError, OpenError};
 use crate::form::Form;
 use crate::generator::Generator;
-use crate::handle::Handle;
+use crate::handle::{Handle, TextMinter};
+use crate::keys::{key_names, same_key, same_keys};
 use crate::kind::Origin;
 use crate::layout::{Layout, Width, Workers};
 use crate::ledger::{self, Beginning, Key, Ledger, LedgerError, Memory, Reply, Reserve};
@@ -24,14 +23,18 @@ use crate::mutation::mutate;
 use crate::name::{Name, NameError};
 use crate::node::{Group, Node, NodeSettings, Refill, Steps, Tally};
 use crate::owner::Owner;
-use crate::segment::{Numbers, Segment};
+use crate::segment::Segment;
 use crate::settings::{Taste, WorkerChoice};
 use crate::status::{ClockStatus, NameState, NameStatus, SlotStatus, State, Status};
 use crate::stream::{Start, Stream};
+use crate::supply::SegmentSupply;
 use crate::sync::lock_std as lock;
-use crate::text::{Kinds, TextMinter};
 use crate::time::{UnixMillis, millis};
 use crate::{Id, IdRepr, WideId};
+
+mod kinds;
+
+pub use kinds::Kinds;
 
 /// A ledger, a clock, and the names that are minted from them.
 ///
@@ -663,7 +666,7 @@ impl Floe {
                 let steps =
                     Steps { min: taste.min_step, max: taste.max_step, refill_ms: millis(taste.refill) };
                 let line = Line::new(0, Arc::clone(&shared.signal));
-                let numbers = Arc::new(Numbers::new(*increment, *offset, line));
+                let numbers = Arc::new(SegmentSupply::new(*increment, *offset, line));
                 shared.node().add_refill(Refill::new(Key::name(name), Arc::clone(&numbers), steps));
                 Handle::Segment(Segment::new(name.clone(), numbers, shared), definition.clone())
             }

@@ -3,16 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::batch::Batch;
-use crate::counter::{Counter, Dated, DatedBatch, DatedId};
-use crate::definition::Definition;
+use crate::batch::{Batch, DatedBatch};
+use crate::counter::{Counter, Dated};
+use crate::definition::{DatedId, Definition};
 use crate::error::MintError;
 use crate::generator::Generator;
 use crate::name::Name;
 use crate::segment::{MAX_BATCH, Segment};
 use crate::stream::Stream;
-use crate::text::{TextMinter, Texts};
 use crate::{Id, WideId};
+
+mod text;
+
+pub(crate) use text::MintTexts;
+pub use text::{TextMinter, Texts};
 
 /// A served name with its definition.
 #[derive(Clone, Debug)]

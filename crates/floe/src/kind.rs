@@ -65,7 +65,8 @@ pub use uuid4::UuidV4Generator;
 pub use uuid7::{UuidV7Generator, UuidV7Minter};
 pub use uuid8::UuidV8Generator;
 
-use crate::counter::{Counter, Dated, DatedId};
+use crate::counter::{Counter, Dated};
+use crate::definition::DatedId;
 use crate::error::MintError;
 use crate::generator::Generator;
 use crate::segment::Segment;

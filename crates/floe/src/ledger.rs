@@ -19,7 +19,7 @@ mod mark;
 mod memory;
 
 pub use beginning::{Beginning, begin};
-pub use ending::{all_retired, end_on, ends_on, last_day_of, retire, retired, retirement_of};
+pub use ending::{EndError, all_retired, end_on, ends_on, last_day_of, retire, retired, retirement_of};
 pub use mark::Mark;
 pub use memory::Memory;
 

@@ -52,6 +52,7 @@ mod error;
 mod floe;
 mod generator;
 mod handle;
+mod keys;
 pub mod kind;
 pub mod ledger;
 mod line;
@@ -67,25 +68,26 @@ mod settings;
 mod signal;
 mod status;
 mod stream;
+mod supply;
 mod sync;
-mod text;
+mod ticket;
 mod time;
 mod wait;
 
-pub use batch::Batch;
+pub use batch::{Batch, DatedBatch};
 pub use clock::{ClockPolicy, ClockState};
-pub use counter::{Counter, Dated, DatedBatch, DatedId};
+pub use counter::{Counter, Dated};
 pub use definition::{
-    DateFormat, DatedShape, Definition, DefinitionError, Kind, NoPosition, Overflow, Properties, Registered,
-    reserved_name,
+    DateFormat, DatedId, DatedShape, Definition, DefinitionError, Kind, NoPosition, Overflow, Properties,
+    Registered, reserved_name,
 };
 pub use error::{DefineError, MintError, OpenError};
-pub use floe::{Builder, Floe};
+pub use floe::{Builder, Floe, Kinds};
 #[cfg(any(feature = "postgres-types", feature = "sqlx"))]
 pub use floe_id::columns;
 pub use floe_id::{Id, IdError, IdRepr, Layout, LayoutError, WideId, form, inspect, layout};
 pub use generator::{Generator, Minter, Outcome};
-pub use handle::{AnyId, Handle, Minted};
+pub use handle::{AnyId, Handle, Minted, TextMinter, Texts};
 pub use ledger::{Ledger, LedgerError};
 pub use name::{Name, NameError};
 pub use owner::{Owner, OwnerError};
@@ -95,7 +97,6 @@ pub use status::{
     ClockStatus, LATENCY_BOUNDS_MICROS, LedgerCalls, NameState, NameStatus, SlotStatus, State, Status,
 };
 pub use stream::Start;
-pub use text::{Kinds, TextMinter, Texts};
 pub use time::{MonoMillis, Reading, Span, Tick, UnixMillis};
 
 /// The programs in the pages for users are run with those in the documentation.

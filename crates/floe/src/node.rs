@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::{Clock, Now};
-use crate::counter::Ticket;
 use crate::error::MintError;
 use crate::ledger::{AtHand, Key, LedgerError, Reply, Reserve, Token};
 use crate::line::{Board, Line, Trouble};
 use crate::mutation::mutate;
 use crate::name::Name;
 use crate::owner::Owner;
+use crate::ticket::Ticket;
 use crate::time::{MonoMillis, UnixMillis};
 use ledger_clock::LedgerClock;
 use past::Past;

@@ -7,9 +7,8 @@ use crate::batch::Batch;
 use crate::cursor::{Draw, Drawn};
 use crate::driver::Shared;
 use crate::error::MintError;
-use crate::ledger::MAX_MARK;
-use crate::line::Line;
 use crate::name::Name;
+use crate::supply::SegmentSupply;
 use crate::wait::{self, Attempt, Bell, Step};
 
 /// Mints numbers of a segment from any number of threads: the n-th (from 0) is `offset + increment * n`.
@@ -18,47 +17,15 @@ use crate::wait::{self, Attempt, Bell, Step};
 #[derive(Clone)]
 pub struct Segment {
     name: Name,
-    pub(crate) numbers: Arc<Numbers>,
+    pub(crate) numbers: Arc<SegmentSupply>,
     shared: Arc<Shared>,
-}
-
-/// What the node and the minting side share about a segment.
-pub(crate) struct Numbers {
-    pub(crate) line: Line,
-    pub(crate) increment: u64,
-    pub(crate) offset: u64,
-    /// The first position whose number would pass 2^63 - 1.
-    pub(crate) end: u64,
-    /// The node wants to know when fewer than this many are left.
-    pub(crate) low: crate::sync::AtomicU64,
 }
 
 /// The most numbers that one call mints.
 pub(crate) const MAX_BATCH: u64 = 1 << 32;
 
-impl Numbers {
-    pub(crate) fn new(increment: u64, offset: u64, line: Line) -> Self {
-        let end = ((MAX_MARK - offset) / increment + 1).min(MAX_MARK);
-        Self { line, increment, offset, end, low: crate::sync::AtomicU64::new(0) }
-    }
-
-    /// Draws numbers that follow one another.
-    pub(crate) fn draw(&self, era: u64, count: u64) -> Draw {
-        let draw = self.line.cursor.draw(era, count, true, MAX_MARK, |next| next);
-        match draw {
-            // The spare has come into use: the next one is reserved before it is needed.
-            Draw::Got(drawn) if drawn.left < self.low.load(crate::sync::Ordering::Relaxed) => {
-                self.line.want(0)
-            }
-            Draw::Got(_) => {}
-            Draw::Later(_) | Draw::NeedRange => self.line.want(count),
-        }
-        draw
-    }
-}
-
 impl Segment {
-    pub(crate) fn new(name: Name, numbers: Arc<Numbers>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(name: Name, numbers: Arc<SegmentSupply>, shared: Arc<Shared>) -> Self {
         Self { name, numbers, shared }
     }
 

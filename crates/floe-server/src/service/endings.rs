@@ -54,8 +54,8 @@ impl Service {
     fn note_last_day(&self, name: &Name, day: Date) -> Result<Option<Date>, Refusal> {
         let Ok(last) = day.checked_add(DAYS_AFTER.days()) else { return Ok(None) };
         match ledger::end_on(self.floe.ledger(), name, last) {
-            Err(DefineError::Name(_)) => Ok(None),
-            noted => noted.map_err(|error| self.refuse_to_open(name, error)),
+            Err(ledger::EndError::Name(_)) => Ok(None),
+            noted => noted.map_err(|error| self.refuse_to_open(name, error.into())),
         }
     }
 

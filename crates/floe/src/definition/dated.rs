@@ -8,8 +8,11 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::DefinitionError;
-use crate::counter::{DatedId, PERIOD_BITS};
+use crate::Id;
 use crate::time::UnixMillis;
+
+/// A dated position is `period * 2^40 + counter - 1`; periods are days, months or years from 1970.
+pub(crate) const PERIOD_BITS: u32 = 40;
 
 /// How a dated name counts and how its IDs are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -332,5 +335,62 @@ impl DatedShape {
     /// The ID at a position; `None` where its date cannot be written.
     pub fn id_at(&self, position: u64) -> Option<DatedId> {
         DatedId::at(position, &Arc::new(self.clone()))
+    }
+}
+
+/// A date and its period's counter. Its text is the prefix, the date as [`DatedShape::date`] says, and the counter, padded
+/// with zeros.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DatedId {
+    date: Date,
+    counter: u64,
+    shape: Arc<DatedShape>,
+}
+
+impl DatedId {
+    /// The ID at a position; `None` where its date cannot be written.
+    pub(crate) fn at(position: u64, shape: &Arc<DatedShape>) -> Option<Self> {
+        let date = shape.date().date_of(position >> PERIOD_BITS)?;
+        let counter = (position & ((1 << PERIOD_BITS) - 1)) + 1;
+        Some(Self { date, counter, shape: Arc::clone(shape) })
+    }
+
+    /// The day; of a name that counts months or years, the first of them.
+    pub fn date(&self) -> Date {
+        self.date
+    }
+
+    /// The period's count, from 1.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// What its text begins with.
+    pub fn prefix(&self) -> &str {
+        self.shape.prefix()
+    }
+
+    /// `date * 10^digits + counter` as one number. A counter that outgrew its digits has a power of ten more for
+    /// each; `None` where that passes 63 bits.
+    pub fn number(&self) -> Option<Id> {
+        let digits = self.counter.ilog10() + 1;
+        let scale = 10_u64.checked_pow(digits.max(u32::from(self.shape.digits())))?;
+        let date = self.shape.date().digits_of(self.date);
+        let number = date.checked_mul(scale)?.checked_add(self.counter)?;
+        Id::try_from(number).ok()
+    }
+}
+
+impl fmt::Display for DatedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = usize::from(self.shape.digits());
+        let (format, prefix) = (self.shape.date(), self.shape.prefix());
+        write!(
+            f,
+            "{prefix}{:0width$}{:0digits$}",
+            format.digits_of(self.date),
+            self.counter,
+            width = format.width()
+        )
     }
 }

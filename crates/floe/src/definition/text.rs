@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{DateFormat, DatedShape, Definition, DefinitionError, Kind, Overflow, Registered};
 use crate::form::{Escaped, unescape};
-use crate::kind::NanoIdFormat;
+use floe_id::kind::NanoIdFormat;
 
 /// Stands between a definition and its form. No word of a definition is it: all but the first have a sign in them.
 const FORM: &str = " form ";

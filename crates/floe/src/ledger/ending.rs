@@ -3,12 +3,23 @@
 use jiff::civil::Date;
 
 use super::{Ledger, LedgerError};
-use crate::error::DefineError;
-use crate::name::{NOTE, Name};
+use crate::name::{NOTE, Name, NameError};
 use crate::time::UnixMillis;
 
 const RETIRED: &str = "retired at=";
 const UNTIL: &str = "until=";
+
+/// Why a name's end could not be noted.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndError {
+    /// The name is too long for a note about it.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The ledger did not note it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
 
 /// Closes a name for ever: no floe on this ledger serves it again, and its definition and its mark stay. A process that
 /// serves it now goes on until it asks ([`retired`], [`all_retired`]), as `floe serve` does every few seconds. Returns when
@@ -26,9 +37,9 @@ const UNTIL: &str = "until=";
 /// ```
 ///
 /// # Errors
-/// [`DefineError`]: `Unavailable` or `Stopped` from the ledger; `Name` where the name has 128 bytes, one more than can be
+/// [`EndError`]: `Ledger` from the ledger; `Name` where the name has 128 bytes, one more than can be
 /// retired.
-pub fn retire(ledger: &dyn Ledger, name: &Name, at: UnixMillis) -> Result<String, DefineError> {
+pub fn retire(ledger: &dyn Ledger, name: &Name, at: UnixMillis) -> Result<String, EndError> {
     let stored = ledger.bind(&name.of_retirement()?, &format!("{RETIRED}{at}"), false)?;
     Ok(after(RETIRED, &stored))
 }
@@ -67,7 +78,7 @@ pub fn all_retired(
 ///
 /// # Errors
 /// As of [`retire`]; `Name` where the name has more than 122 bytes.
-pub fn end_on(ledger: &dyn Ledger, name: &Name, day: Date) -> Result<Option<Date>, DefineError> {
+pub fn end_on(ledger: &dyn Ledger, name: &Name, day: Date) -> Result<Option<Date>, EndError> {
     let stored = ledger.bind(&name.of_end()?, &format!("{UNTIL}{day}"), false)?;
     Ok(after(UNTIL, &stored).parse().ok())
 }

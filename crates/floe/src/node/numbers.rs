@@ -8,7 +8,7 @@ use crate::cursor::Owned;
 use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
 use crate::line::Trouble;
 use crate::mutation::mutate;
-use crate::segment::Numbers;
+use crate::supply::SegmentSupply;
 use crate::sync::Ordering;
 use crate::time::MonoMillis;
 
@@ -27,7 +27,7 @@ pub(crate) struct Steps {
 /// One segment's supply.
 pub(crate) struct Refill {
     key: Key,
-    pub(crate) numbers: Arc<Numbers>,
+    pub(crate) numbers: Arc<SegmentSupply>,
     steps: Steps,
     step: u64,
     /// The last end that this process held (I1), less what it gave back.
@@ -46,7 +46,7 @@ pub(crate) struct Refill {
 }
 
 impl Refill {
-    pub(crate) fn new(key: Key, numbers: Arc<Numbers>, steps: Steps) -> Self {
+    pub(crate) fn new(key: Key, numbers: Arc<SegmentSupply>, steps: Steps) -> Self {
         Self {
             key,
             numbers,

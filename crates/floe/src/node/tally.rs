@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use super::{Desk, Op, Pause, Purpose, went_back};
 use crate::clock::Now;
-use crate::counter::{PERIOD_BITS, Ticket};
+use crate::definition::PERIOD_BITS;
 use crate::definition::{DatedShape, Overflow};
 use crate::error::MintError;
 use crate::ledger::{Key, LedgerError, MAX_MARK, Reply, Reserve};
 use crate::mutation::mutate;
 use crate::name::Name;
+use crate::ticket::Ticket;
 use crate::time::MonoMillis;
 
 /// The most callers that wait for one name; the next is told that floe is busy.

@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::clock::{ClockPolicy, TimeSource};
-use crate::counter::Ticket;
 use crate::cursor::{Draw, Drawn};
 use crate::definition::DatedShape;
 use crate::error::MintError;
 use crate::layout::{Layout, Workers};
 use crate::ledger::{Ledger, Memory};
 use crate::line::Line;
-use crate::segment::Numbers;
 use crate::signal::Signal;
 use crate::stream::{Start, Stream};
+use crate::supply::SegmentSupply;
+use crate::ticket::Ticket;
 use crate::time::Reading;
 
 mod at_hand;
@@ -157,15 +157,15 @@ impl Rig {
         self.snowflake(&Layout::TWITTER, Workers::all(10).unwrap())
     }
 
-    fn segment(&mut self, name: &str, steps: Steps) -> Arc<Numbers> {
+    fn segment(&mut self, name: &str, steps: Steps) -> Arc<SegmentSupply> {
         self.segment_of(name, steps, 1, 1)
     }
 
-    fn segment_of(&mut self, name: &str, steps: Steps, increment: u64, offset: u64) -> Arc<Numbers> {
+    fn segment_of(&mut self, name: &str, steps: Steps, increment: u64, offset: u64) -> Arc<SegmentSupply> {
         let name = Name::new(name).unwrap();
         self.ledger.bind(&name, "segment", true).unwrap();
         let line = Line::new(0, Arc::clone(&self.signal));
-        let numbers = Arc::new(Numbers::new(increment, offset, line));
+        let numbers = Arc::new(SegmentSupply::new(increment, offset, line));
         self.node.add_refill(Refill::new(Key::name(&name), Arc::clone(&numbers), steps));
         numbers
     }
@@ -303,14 +303,14 @@ impl Rig {
     }
 
     /// `count` numbers that follow one another, or why not.
-    fn number(&self, numbers: &Numbers, count: u64) -> Result<u64, Option<MintError>> {
+    fn number(&self, numbers: &SegmentSupply, count: u64) -> Result<u64, Option<MintError>> {
         match numbers.draw(self.clock.look().stamp.era(), count) {
             Draw::Got(Drawn { start, .. }) => Ok(start),
             _ => Err(numbers.line.check().err()),
         }
     }
 
-    fn numbers_after_settling(&mut self, numbers: &Numbers, count: u64) -> u64 {
+    fn numbers_after_settling(&mut self, numbers: &SegmentSupply, count: u64) -> u64 {
         self.number(numbers, count).unwrap_or_else(|_| {
             self.settle();
             self.number(numbers, count).unwrap()

@@ -6,7 +6,7 @@ use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 
 use super::*;
-use crate::counter::DatedId;
+use crate::definition::DatedId;
 use crate::definition::{DateFormat, Overflow};
 
 const MINUTE: i64 = 60_000;

@@ -24,7 +24,7 @@ const NODES: usize = 3;
 struct Life {
     rig: Rig,
     streams: Vec<Arc<Stream>>,
-    numbers: Arc<Numbers>,
+    numbers: Arc<SegmentSupply>,
     counter: Name,
     waiting: Vec<(Arc<Ticket>, Option<u64>)>,
     /// What this life may mint from: the ranges that were reserved for it since its last era began.

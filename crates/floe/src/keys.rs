@@ -1,7 +1,7 @@
 //! The keys of a sealed form, and whether they are those that the ledger knows: with two keys under one id, two nodes would
 //! write one text for two numbers, and read one as another.
 
-use super::Definition;
+use crate::definition::Definition;
 use crate::error::DefineError;
 use crate::form::{Form, KeyId};
 use crate::ledger::Ledger;

@@ -1,0 +1,36 @@
+//! The numbers that a segment has in hand: what the node and the minting side share.
+
+use crate::cursor::Draw;
+use crate::ledger::MAX_MARK;
+use crate::line::Line;
+use crate::sync::{AtomicU64, Ordering};
+
+/// What the node and the minting side share about a segment.
+pub(crate) struct SegmentSupply {
+    pub(crate) line: Line,
+    pub(crate) increment: u64,
+    pub(crate) offset: u64,
+    /// The first position whose number would pass 2^63 - 1.
+    pub(crate) end: u64,
+    /// The node wants to know when fewer than this many are left.
+    pub(crate) low: AtomicU64,
+}
+
+impl SegmentSupply {
+    pub(crate) fn new(increment: u64, offset: u64, line: Line) -> Self {
+        let end = ((MAX_MARK - offset) / increment + 1).min(MAX_MARK);
+        Self { line, increment, offset, end, low: AtomicU64::new(0) }
+    }
+
+    /// Draws numbers that follow one another.
+    pub(crate) fn draw(&self, era: u64, count: u64) -> Draw {
+        let draw = self.line.cursor.draw(era, count, true, MAX_MARK, |next| next);
+        match draw {
+            // The spare has come into use: the next one is reserved before it is needed.
+            Draw::Got(drawn) if drawn.left < self.low.load(Ordering::Relaxed) => self.line.want(0),
+            Draw::Got(_) => {}
+            Draw::Later(_) | Draw::NeedRange => self.line.want(count),
+        }
+        draw
+    }
+}

@@ -1,0 +1,79 @@
+//! A caller's place in the queue of a name that is counted: what the caller and the node share.
+
+use std::sync::Arc;
+
+use crate::error::MintError;
+use crate::sync::{Mutex, lock};
+use crate::wait::Bell;
+
+/// One caller's place in a name's queue.
+pub(crate) struct Ticket {
+    pub(crate) count: u64,
+    answer: Mutex<Answer>,
+    bell: Bell,
+}
+
+enum Answer {
+    Open,
+    Done(Result<u64, MintError>),
+    /// The caller has gone. What was reserved for it is discarded.
+    Gone,
+}
+
+impl Ticket {
+    pub(crate) fn new(count: u64) -> Arc<Self> {
+        Arc::new(Self { count, answer: Mutex::new(Answer::Open), bell: Bell::default() })
+    }
+
+    /// Whether somebody still waits for the answer.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(*lock(&self.answer), Answer::Open)
+    }
+
+    /// What it was answered, if it was.
+    pub(crate) fn answered(&self) -> Option<Result<u64, MintError>> {
+        match &*lock(&self.answer) {
+            Answer::Done(result) => Some(result.clone()),
+            Answer::Open | Answer::Gone => None,
+        }
+    }
+
+    /// The caller has gone: what is reserved for it is discarded.
+    pub(crate) fn abandon(&self) {
+        *lock(&self.answer) = Answer::Gone;
+    }
+
+    /// Rung when it is answered.
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    /// Answers: the first of the caller's positions, or why there is none.
+    pub(crate) fn answer(&self, result: Result<u64, MintError>) {
+        let mut answer = lock(&self.answer);
+        if matches!(*answer, Answer::Open) {
+            *answer = Answer::Done(result);
+            drop(answer);
+            self.bell.ring();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_answered_once_and_not_where_its_caller_has_gone() {
+        let stopped = || Err(MintError::Stopped("late".to_owned()));
+        let ticket = Ticket::new(1);
+        ticket.answer(Ok(7));
+        ticket.answer(stopped());
+        ticket.answer(Ok(8));
+        assert_eq!(ticket.answered(), Some(Ok(7)));
+        let ticket = Ticket::new(1);
+        ticket.abandon();
+        ticket.answer(Ok(7));
+        assert!(ticket.answered().is_none() && !ticket.is_open());
+    }
+}
