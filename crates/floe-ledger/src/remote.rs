@@ -7,7 +7,7 @@
 //! bound.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -182,7 +182,7 @@ impl<C: Connect> Remote<C> {
     pub(crate) fn open(name: &str, connect: C, opening: &Opening) -> Result<Self, OpenError> {
         let pool = Arc::new(Pool::new(connect, opening.clone()));
         let closed = Arc::clone(&pool);
-        let driver = Driver::start(name, async move { closed.close().await }).map_err(|error| {
+        let driver = Driver::start(name, Box::pin(async move { closed.close().await })).map_err(|error| {
             LedgerError::Unavailable(format!(
                 "the system refused a thread for the ledger at {} ({error}): look at the limits of this process",
                 pool.connect.shown()
@@ -249,9 +249,11 @@ impl<C: Connect> Remote<C> {
         work: impl Future<Output = Result<T, Trouble<C::Error>>> + Send,
     ) -> Result<T, Trouble<C::Error>> {
         let max_wait = self.pool.connect.bounds().max_wait;
-        let bounded = async { tokio::time::timeout(max_wait, work).await };
-        match self.driver.run(bounded) {
-            Some(outcome) => outcome.unwrap_or(Err(Trouble::Timeout(max_wait))),
+        let mut answer = None;
+        let was_run = self.driver.run(max_wait, pin!(async { answer = Some(work.await) }));
+        match answer {
+            Some(outcome) => outcome,
+            None if was_run => Err(Trouble::Timeout(max_wait)),
             None => Err(Trouble::NoThread),
         }
     }

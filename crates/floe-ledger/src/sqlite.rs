@@ -300,6 +300,19 @@ fn keep_the_wal(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
 }
 
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+/// Rolls a transaction back that is still open. If that fails twice, the next call begins with it.
+fn undo(connection: &Connection) {
+    for _ in 0..2 {
+        if !connection.is_autocommit() {
+            drop(run(connection, "ROLLBACK"));
+        }
+    }
+}
+
 /// What the work of a transaction comes to: an answer, and whether anything was written for it.
 pub(crate) struct Done<T> {
     pub(crate) answer: T,
@@ -350,37 +363,55 @@ impl Sqlite {
         begin: Begin,
         work: impl Fn(&Connection) -> Result<Done<T>, Trouble>,
     ) -> Result<T, Trouble> {
+        let turn = self.begin(connection, begin)?;
+        match work(connection) {
+            Ok(done) => {
+                self.end(connection, done.written.then_some(turn))?;
+                Ok(done.answer)
+            }
+            Err(trouble) => {
+                undo(connection);
+                Err(trouble)
+            }
+        }
+    }
+
+    /// Begins a transaction of this realm's.
+    fn begin(&self, connection: &Connection, begin: Begin) -> Result<Turn, Trouble> {
         self.watch.check()?;
-        let run = |sql: &str| connection.prepare_cached(sql)?.execute([]).map(drop);
         if !connection.is_autocommit() {
             // An earlier call ended in trouble, and its rollback as well.
-            run("ROLLBACK")?;
+            run(connection, "ROLLBACK")?;
         }
-        run(match begin {
-            Begin::Read => "BEGIN",
-            Begin::Write => "BEGIN IMMEDIATE",
-        })?;
-        let done = self.check_realm(connection).and_then(|()| self.check_turn(connection)).and_then(|turn| {
-            let done = work(connection)?;
-            if done.written {
-                turn.write(connection)?;
-            }
-            Ok((done, turn))
-        });
-        let end = match &done {
-            Ok((Done { written: true, .. }, _)) => run("COMMIT"),
-            _ => run("ROLLBACK"),
+        run(
+            connection,
+            match begin {
+                Begin::Read => "BEGIN",
+                Begin::Write => "BEGIN IMMEDIATE",
+            },
+        )?;
+        let turn = self.check_realm(connection).and_then(|()| self.check_turn(connection));
+        if turn.is_err() {
+            undo(connection);
+        }
+        turn
+    }
+
+    /// Ends the transaction: commits it with its turn if anything was written.
+    fn end(&self, connection: &Connection, written: Option<Turn>) -> Result<(), Trouble> {
+        let ended = match &written {
+            Some(turn) => turn.write(connection).and_then(|()| Ok(run(connection, "COMMIT")?)),
+            None => run(connection, "ROLLBACK").map_err(Trouble::from),
         };
-        if end.is_err() && !connection.is_autocommit() {
-            // The error of the commit is what counts; if this fails too, the next call begins with it.
-            drop(run("ROLLBACK"));
+        if ended.is_err() {
+            // The first error is what counts.
+            undo(connection);
         }
-        let (done, turn) = done?;
-        end?;
-        if done.written {
+        ended?;
+        if let Some(turn) = written {
             self.witness.note(turn.next())?;
         }
-        Ok(done.answer)
+        Ok(())
     }
 
     /// A file whose content was exchanged keeps its inode, and loses its id.

@@ -16,6 +16,7 @@ use floe::{Kinds, Name, WorkerChoice};
 use floe_ledger::OpenError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use tracing_subscriber::filter::Targets;
 
 mod check;
 mod defaults;
@@ -215,6 +216,13 @@ pub struct LogSettings {
     pub format: LogFormat,
     /// A level (`error` to `trace`, or `off`), or a filter such as `info,floe_server=debug`.
     pub level: String,
+}
+
+impl LogSettings {
+    /// What `level` lets through.
+    pub(crate) fn filter(&self) -> Result<Targets, String> {
+        filter(&self.level)
+    }
 }
 
 /// How a log line is written.
@@ -815,12 +823,17 @@ fn worker(value: &DeValue<'_>) -> Result<WorkerChoice, String> {
 
 fn level(value: &DeValue<'_>) -> Result<String, String> {
     let level = reader::text(value)?;
+    filter(&level)?;
+    Ok(level)
+}
+
+fn filter(level: &str) -> Result<Targets, String> {
     let known = |word: &str| matches!(word, "off" | "error" | "warn" | "info" | "debug" | "trace");
-    let filter = |part: &str| known(part.rsplit('=').next().unwrap_or(part));
-    match level.split(',').all(filter) {
-        true => Ok(level),
-        false => Err(format!(
+    let fine = |part: &str| known(part.rsplit('=').next().unwrap_or(part)) && !part.contains('[');
+    let filter = level.parse().ok().filter(|_| level.split(',').all(fine));
+    filter.ok_or_else(|| {
+        format!(
             "{level:?} is not a level: write off, error, warn, info, debug or trace, or a filter such as \"info,floe_server=debug\""
-        )),
-    }
+        )
+    })
 }

@@ -4,19 +4,23 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde_json::{Map, Value};
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::prelude::*;
 
 use crate::config::{LogFormat, LogSettings};
 
 /// Sends the log to stderr, as the settings say. Where the process has a log already, that one stays.
 pub(crate) fn start(settings: &LogSettings) {
-    let filter = EnvFilter::builder().parse_lossy(&settings.level);
-    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter);
+    // `Config::check` has refused what is no filter.
+    let log = tracing_subscriber::registry().with(settings.filter().unwrap_or_default());
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let started = match settings.format {
-        LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Text => {
+            let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            log.with(lines.with_ansi(ansi)).try_init()
+        }
+        LogFormat::Json => log.with(lines.json().flatten_event(true)).try_init(),
     };
     // An error means that a log is set already, as in tests.
     if started.is_ok() && settings.format == LogFormat::Json {

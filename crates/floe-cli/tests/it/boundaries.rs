@@ -168,6 +168,22 @@ fn ledgers_know_no_server_and_no_wire() {
     assert!(found.is_empty(), "floe-ledger must not depend on {found:?}");
 }
 
+/// What made a first build long, and what does the same in a fraction of the time.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("icu_provider", "idna_adapter 1.1: cargo update -p idna_adapter --precise 1.1.0"),
+    ("matchers", "tracing_subscriber::filter::Targets"),
+    ("protox", "crates/floe-server/src/grpc/generated"),
+    ("x509-parser", "x509-cert"),
+];
+
+#[test]
+fn a_first_build_is_without_what_made_it_long() {
+    let tree = tree("floe-cli");
+    assert!(tree.contains("idna_adapter"), "that is not the tree of the binary: {tree:?}");
+    let found: Vec<_> = LEFT_OUT.iter().filter(|(name, _)| tree.contains(*name)).collect();
+    assert!(found.is_empty(), "these have better ones beside them: {found:?}");
+}
+
 /// The top-level modules that a file of a crate mentions. `depth` is how many folders below `src` it lies.
 fn mentioned(text: &str, depth: usize) -> BTreeSet<String> {
     let code = text.split("\n#[cfg(test)]").next().expect("the code");

@@ -5,6 +5,7 @@
 //! takes over, so that a connection which the server closes is noticed, and whatever a connection does by itself goes on.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
@@ -15,6 +16,9 @@ use tokio::sync::Notify;
 
 /// How long nobody has to call before the thread takes over.
 const QUIET: Duration = Duration::from_millis(20);
+
+/// What a caller waits for. It keeps its answer itself.
+pub(super) type Work<'a> = Pin<&'a mut (dyn Future<Output = ()> + Send)>;
 
 /// See the module.
 pub(super) struct Driver {
@@ -37,7 +41,7 @@ struct State {
 
 impl Driver {
     /// Starts the thread; it runs `at_end` when the driver is dropped.
-    pub(super) fn start(name: &str, at_end: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
+    pub(super) fn start(name: &str, at_end: Pin<Box<dyn Future<Output = ()> + Send>>) -> io::Result<Self> {
         let runtime = Arc::new(Builder::new_current_thread().enable_all().build()?);
         let state = Arc::new(State::default());
         let (driven, known) = (Arc::clone(&runtime), Arc::clone(&state));
@@ -53,26 +57,31 @@ impl Driver {
         Ok(Self { runtime: Some(runtime), state, thread, process: std::process::id() })
     }
 
-    /// Runs `work` to its end. `None` in a process that was forked from the one that started the driver: the
-    /// connections are the parent's, and a word from the child would garble what the parent says on them.
-    pub(super) fn run<T: Send>(&self, work: impl Future<Output = T> + Send) -> Option<T> {
+    /// Runs `work` to its end, or until `max_wait` is over. Returns `false` in a process that was forked from the one that
+    /// started the driver: the connections are the parent's, and a word from the child would garble what the parent says
+    /// on them.
+    ///
+    /// The work is behind a pointer so that this is compiled once, and not for every call of every ledger.
+    pub(super) fn run(&self, max_wait: Duration, work: Work<'_>) -> bool {
         if std::process::id() != self.process {
-            return None;
+            return false;
         }
-        let runtime = self.runtime.as_deref()?;
+        let Some(runtime) = self.runtime.as_deref() else { return false };
         let _waiting = Waiting::new(&self.state);
         let work = async {
             // Nobody may have driven the connections for a moment: one that was closed meanwhile is noticed before it is
             // used, by a look at the sockets and a turn of their tasks.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
-            work.await
+            // The work itself knows whether it came to its end.
+            drop(tokio::time::timeout(max_wait, work).await);
         };
         if Handle::try_current().is_err() {
-            return Some(runtime.block_on(work));
+            runtime.block_on(work);
+            return true;
         }
         // A thread of another runtime may not drive this one.
-        thread::scope(|scope| scope.spawn(|| runtime.block_on(work)).join().ok())
+        thread::scope(|scope| scope.spawn(|| runtime.block_on(work)).join().is_ok())
     }
 }
 

@@ -28,6 +28,9 @@ pub(super) fn problems(config: &Config, unread: &Complaints) -> Vec<String> {
     if read(&["ledger", "cache", "window"]) {
         cache(config, &mut problems);
     }
+    if let Err(problem) = config.log.filter() {
+        problems.of("log.level", format!("log.level: {problem}"));
+    }
     if read(&["limits", "clock.wait"]) {
         limits(config, &mut problems);
     }

@@ -69,7 +69,10 @@ fn a_wrong_value_is_told_what_is_allowed() {
     complains("ledger = \"floe.db\"", &["not a URL", "sqlite:"]);
     complains("[limits]\nmax_batch = 0", &["limits.max_batch: 0 is outside the allowed 1 to"]);
     complains("[log]\nformat = \"xml\"", &["\"xml\" is not one of \"text\", \"json\""]);
-    complains("[log]\nlevel = \"loud\"", &["\"loud\" is not a level"]);
+    for level in ["loud", "", "info,loud", "floe=loud", "a=b=info", "a[b=info", "floe[span]=debug", "INFO"] {
+        let expected = format!("{level:?} is not a level");
+        complains(&format!("[log]\nlevel = {level:?}"), &[expected.as_str(), "info,floe_server=debug"]);
+    }
     complains("clock = 3", &["clock: expected a table of settings"]);
     complains("name = 3", &["write [[name]]"]);
     complains("worker = \"512..\"", &["worker:", "\"512..1023\""]);
@@ -293,4 +296,25 @@ fn what_only_follows_from_a_mistake_is_not_told() {
         let found = checked(&format!("realm = \"r\"\n{text}"));
         assert_eq!(found.len(), 1, "{text}: {found:#?}");
     }
+}
+
+#[test]
+fn a_log_level_is_one_for_all_and_others_for_targets() {
+    use tracing::Level;
+
+    let filter =
+        |level: &str| LogSettings { level: level.to_owned(), ..LogSettings::default() }.filter().unwrap();
+    let some = filter("info,floe_server=debug,h2=off");
+    for (target, level, passes) in [
+        ("floe", Level::INFO, true),
+        ("floe", Level::DEBUG, false),
+        ("floe_server::listener", Level::DEBUG, true),
+        ("floe_server::listener", Level::TRACE, false),
+        ("h2::client", Level::ERROR, false),
+    ] {
+        assert_eq!(some.would_enable(target, &level), passes, "{target} {level}");
+    }
+    assert!(!filter("off").would_enable("floe", &Level::ERROR));
+    assert!(filter("floe=warn").would_enable("floe", &Level::WARN));
+    assert!(!filter("floe=warn").would_enable("hyper", &Level::ERROR));
 }

@@ -7,15 +7,25 @@ use std::time::Duration;
 
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+use x509_cert::certificate::{CertificateInner, Raw};
+use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::der::{Decode, Tag, Tagged};
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
 
 use crate::config::TlsSettings;
+
+/// A certificate, whether or not it keeps those rules of RFC 5280 that do not concern floe.
+type Certificate = CertificateInner<Raw>;
+
+/// The common name in a subject (RFC 5280, appendix A.1).
+const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -131,9 +141,10 @@ impl Files {
     /// Whether today lies within the dates of the server's certificate.
     fn in_date(&self, settings: &TlsSettings) -> Result<(), String> {
         let Ok(first) = CertificateDer::from_pem_slice(&self.certificate) else { return Ok(()) };
-        let Ok((_, certificate)) = X509Certificate::from_der(&first) else { return Ok(()) };
-        let validity = certificate.validity();
-        match validity.is_valid() {
+        let Ok(certificate) = Certificate::from_der(&first) else { return Ok(()) };
+        let validity = certificate.tbs_certificate().validity();
+        let (from, until) = (validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration());
+        match (from.as_secs()..=until.as_secs()).contains(&UnixTime::now().as_secs()) {
             true => Ok(()),
             false => Err(format!(
                 "tls.certificate: {} is for {} to {}, and not for today: put a new certificate and its key there",
@@ -241,12 +252,18 @@ fn unread(error: &pem::Error) -> String {
 /// The names in a client's certificate, which was checked: its common names, then its DNS names.
 pub(super) fn names(connection: &ServerConnection) -> Vec<String> {
     let Some([certificate, ..]) = connection.peer_certificates() else { return Vec::new() };
-    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return Vec::new() };
-    let common = certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok());
-    let mut names: Vec<String> = common.map(str::to_owned).collect();
-    if let Ok(Some(alternatives)) = certificate.subject_alternative_name() {
-        names.extend(alternatives.value.general_names.iter().filter_map(|name| match name {
-            GeneralName::DNSName(name) => Some((*name).to_owned()),
+    let Ok(certificate) = Certificate::from_der(certificate) else { return Vec::new() };
+    let certificate = certificate.tbs_certificate();
+    let common = certificate.subject().iter().filter(|part| part.oid == COMMON_NAME);
+    let texts = common.filter(|part| {
+        let text = [Tag::Utf8String, Tag::PrintableString, Tag::Ia5String, Tag::NumericString];
+        text.contains(&part.value.tag())
+    });
+    let mut names: Vec<String> =
+        texts.filter_map(|part| String::from_utf8(part.value.value().to_vec()).ok()).collect();
+    if let Ok(Some((_, SubjectAltName(alternatives)))) = certificate.get_extension() {
+        names.extend(alternatives.iter().filter_map(|name| match name {
+            GeneralName::DnsName(name) => Some(name.to_string()),
             _ => None,
         }));
     }

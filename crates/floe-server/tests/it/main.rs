@@ -5,6 +5,7 @@ mod drain;
 mod endings;
 mod errors;
 mod fingerprints;
+mod generated;
 mod grpc;
 mod harness;
 mod hostile;
