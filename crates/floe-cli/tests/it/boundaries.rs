@@ -13,8 +13,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("floe-ledger", &["floe", TESTS]),
     ("floe-wire", &["floe"]),
     ("floe-sim", &["floe"]),
+    ("floe-peers", &["floe", "floe-sim"]),
     ("floe-server", &["floe", "floe-ledger", "floe-wire"]),
-    ("floe-cli", &["floe", "floe-ledger", "floe-server", "floe-sim", TESTS]),
+    ("floe-cli", &["floe", "floe-ledger", "floe-peers", "floe-server", "floe-sim", TESTS]),
     ("floe-bench", &["floe", "floe-ledger", TESTS]),
     (TESTS, &[]),
 ];
