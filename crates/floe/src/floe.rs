@@ -193,7 +193,6 @@ impl Builder {
         Ok(floe)
     }
 
-    #[cfg(feature = "by-hand")]
     pub(crate) fn clock(&self) -> ClockPolicy {
         self.clock
     }
