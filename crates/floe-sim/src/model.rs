@@ -351,16 +351,17 @@ pub trait Model {
     ) -> Self::Process;
 
     /// The process's alarm has rung.
-    fn wake(&mut self, process: &mut Self::Process, machine: &mut Machine<'_, Self>);
+    fn wake(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
     /// The store has answered request `number`, or has not in time. Late and doubled answers come as well.
     fn answer(
         &mut self,
-        process: &mut Self::Process,
-        number: u64,
-        answer: Result<Self::Reply, Silence>,
-        machine: &mut Machine<'_, Self>,
-    );
+        _process: &mut Self::Process,
+        _number: u64,
+        _answer: Result<Self::Reply, Silence>,
+        _machine: &mut Machine<'_, Self>,
+    ) {
+    }
 
     /// Someone wants IDs.
     fn mint(&mut self, process: &mut Self::Process, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict;
@@ -372,7 +373,7 @@ pub trait Model {
     fn invalidate(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
     /// The process is told to stop (SIGTERM). It goes on running for a little while.
-    fn stop(&mut self, process: &mut Self::Process, machine: &mut Machine<'_, Self>);
+    fn stop(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
     /// A copy of the process's memory as it is, for a machine's snapshot or clone. What the copy draws from its
     /// system's randomness from now on is `fresh`.

@@ -21,9 +21,9 @@
 
 use std::collections::VecDeque;
 
-use super::{Registry, Reply, field, signed, spin};
+use super::{Registry, field, signed, spin};
 use floe::UnixMillis;
-use floe_sim::model::{Ask, Fleet, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::model::{Ask, Fleet, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH_S: i64 = 1_474_329_600;
 const TIME_BITS: u32 = 29;
@@ -185,17 +185,6 @@ impl Model for Baidu {
         Generator::Cached(generator)
     }
 
-    fn wake(&mut self, _process: &mut Generator, _machine: &mut Machine<'_, Self>) {}
-
-    fn answer(
-        &mut self,
-        _process: &mut Generator,
-        _number: u64,
-        _answer: Result<Reply, Silence>,
-        _machine: &mut Machine<'_, Self>,
-    ) {
-    }
-
     fn mint(&mut self, process: &mut Generator, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         let cached = match process {
             Generator::Default(generator) => return generator.next(machine),
@@ -209,8 +198,6 @@ impl Model for Baidu {
         }
         Verdict::Minted(vec![id])
     }
-
-    fn stop(&mut self, _process: &mut Generator, _machine: &mut Machine<'_, Self>) {}
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         // With the sign, which the cached generator goes into when its bits have ended.

@@ -10,7 +10,7 @@
 
 use super::{signed, snowflake};
 use floe::MonoMillis;
-use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_288_834_974_657;
 const STEP_MASK: u64 = 4095;
@@ -50,10 +50,6 @@ impl Model for Bwmarrin {
         Node { node, began: (now.wall.get() - EPOCH, now.mono), time: 0, step: 0, spinning: false }
     }
 
-    fn wake(&mut self, _process: &mut Node, _machine: &mut Machine<'_, Self>) {}
-
-    fn answer(&mut self, _: &mut Node, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
-
     fn mint(&mut self, process: &mut Node, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         let (at, mono) = process.began;
         let now = at.saturating_add_unsigned(machine.now.mono.since(mono));
@@ -68,8 +64,6 @@ impl Model for Bwmarrin {
         process.time = now;
         Verdict::Minted(vec![signed(now, 22, process.node << 12 | process.step)])
     }
-
-    fn stop(&mut self, _process: &mut Node, _machine: &mut Machine<'_, Self>) {}
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))

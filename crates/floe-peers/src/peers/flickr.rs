@@ -104,8 +104,6 @@ impl Model for Flickr {
         Client::default()
     }
 
-    fn wake(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
-
     fn answer(
         &mut self,
         process: &mut Client,
@@ -135,8 +133,6 @@ impl Model for Flickr {
         process.calls.insert(number, Call { ask: ask.id, server, last_try: false });
         Verdict::Later
     }
-
-    fn stop(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
 
     fn memory(&mut self, process: &Client, _fresh: Random) -> Option<Client> {
         Some(process.clone())

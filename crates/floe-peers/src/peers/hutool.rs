@@ -12,7 +12,7 @@
 
 use super::mybatis_plus::{Card, by_card_and_process};
 use super::{signed, snowflake, spin};
-use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_288_834_974_657;
 const SEQUENCE_MASK: u64 = 4095;
@@ -83,10 +83,6 @@ impl Model for Hutool {
         Snowflake { worker, last: -1, sequence: 0, spinning: false }
     }
 
-    fn wake(&mut self, _process: &mut Snowflake, _machine: &mut Machine<'_, Self>) {}
-
-    fn answer(&mut self, _: &mut Snowflake, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
-
     fn mint(&mut self, process: &mut Snowflake, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         if process.spinning {
             return process.til_next(machine);
@@ -102,8 +98,6 @@ impl Model for Hutool {
             sequence => process.id(process.last, sequence),
         }
     }
-
-    fn stop(&mut self, _process: &mut Snowflake, _machine: &mut Machine<'_, Self>) {}
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))

@@ -316,8 +316,6 @@ impl Model for LeafSegment {
         verdict.unwrap_or(Verdict::Later)
     }
 
-    fn stop(&mut self, _process: &mut Server, _machine: &mut Machine<'_, Self>) {}
-
     fn memory(&mut self, process: &Server, _fresh: Random) -> Option<Server> {
         Some(process.clone())
     }

@@ -261,8 +261,6 @@ impl Model for LeafSnowflake {
         }
     }
 
-    fn stop(&mut self, _process: &mut Node, _machine: &mut Machine<'_, Self>) {}
-
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, WORKER_BITS))
     }

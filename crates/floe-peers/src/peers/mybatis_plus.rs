@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use super::{signed, snowflake, spin};
 use floe::MonoMillis;
-use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 use floe_sim::random::Random;
 
 const EPOCH: i64 = 1_288_834_974_657;
@@ -104,10 +104,6 @@ impl Model for MybatisPlus {
         Sequence { worker, last: -1, sequence: 0, spinning: false, waiting: BTreeMap::new() }
     }
 
-    fn wake(&mut self, _process: &mut Sequence, _machine: &mut Machine<'_, Self>) {}
-
-    fn answer(&mut self, _: &mut Sequence, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
-
     fn mint(&mut self, process: &mut Sequence, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         let (now, mono) = (machine.wall(), machine.now.mono);
         let waited = process.waiting.get(&ask.id).copied();
@@ -149,8 +145,6 @@ impl Model for MybatisPlus {
     fn leave(&mut self, process: &mut Sequence, ask: u64, _machine: &mut Machine<'_, Self>) {
         process.waiting.remove(&ask);
     }
-
-    fn stop(&mut self, _process: &mut Sequence, _machine: &mut Machine<'_, Self>) {}
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))

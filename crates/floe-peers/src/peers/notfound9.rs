@@ -213,8 +213,6 @@ impl Model for NotFound9 {
         process.generator.mint(ask, machine)
     }
 
-    fn stop(&mut self, _process: &mut Node, _machine: &mut Machine<'_, Self>) {}
-
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))
     }

@@ -14,7 +14,7 @@
 //! (`RESEED_BLOCK_THRESHOLD`). The clock has whole milliseconds here. An overflow of a ULID is an error, which the crate
 //! leaves its caller to resolve.
 
-use floe_sim::model::{Ask, Machine, Model, Pace, Setup, Silence, Verdict};
+use floe_sim::model::{Ask, Machine, Model, Pace, Setup, Verdict};
 use floe_sim::random::Random;
 
 /// Bits of the counter, and of what it begins at.
@@ -109,10 +109,6 @@ impl Model for RandomIds {
         Source { last: 0, number: 0, rng: Random::new(machine.random.number()), drawn: 0 }
     }
 
-    fn wake(&mut self, _process: &mut Source, _machine: &mut Machine<'_, Self>) {}
-
-    fn answer(&mut self, _: &mut Source, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
-
     fn mint(&mut self, process: &mut Source, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         let now = machine.wall();
         let below = match *self {
@@ -125,8 +121,6 @@ impl Model for RandomIds {
         };
         Verdict::Minted(vec![u128::from(process.last.unsigned_abs()) << BELOW_BITS | below])
     }
-
-    fn stop(&mut self, _process: &mut Source, _machine: &mut Machine<'_, Self>) {}
 }
 
 #[cfg(test)]

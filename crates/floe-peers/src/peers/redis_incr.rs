@@ -130,8 +130,6 @@ impl Model for RedisIncr {
         Client::default()
     }
 
-    fn wake(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
-
     fn answer(
         &mut self,
         process: &mut Client,
@@ -153,8 +151,6 @@ impl Model for RedisIncr {
         process.unanswered.insert(machine.send(Incr), ask.id);
         Verdict::Later
     }
-
-    fn stop(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
 
     fn memory(&mut self, process: &Client, _fresh: Random) -> Option<Client> {
         Some(process.clone())

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::field;
 use floe::{MonoMillis, UnixMillis};
-use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_588_435_200_000;
 const SLEEP_MS: u64 = 5;
@@ -61,10 +61,6 @@ impl Model for Seata {
         IdWorker { worker, counter, sleeping: BTreeMap::new() }
     }
 
-    fn wake(&mut self, _process: &mut IdWorker, _machine: &mut Machine<'_, Self>) {}
-
-    fn answer(&mut self, _: &mut IdWorker, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
-
     fn mint(&mut self, process: &mut IdWorker, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         match process.sleeping.get(&ask.id) {
             Some(until) if machine.now.mono < *until => return Verdict::Again(*until),
@@ -83,8 +79,6 @@ impl Model for Seata {
     fn leave(&mut self, process: &mut IdWorker, ask: u64, _machine: &mut Machine<'_, Self>) {
         process.sleeping.remove(&ask);
     }
-
-    fn stop(&mut self, _process: &mut IdWorker, _machine: &mut Machine<'_, Self>) {}
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(Parts {

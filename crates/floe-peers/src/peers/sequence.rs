@@ -187,8 +187,6 @@ impl Model for Sequences {
         Client::default()
     }
 
-    fn wake(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
-
     fn answer(
         &mut self,
         process: &mut Client,
@@ -235,8 +233,6 @@ impl Model for Sequences {
         }
         Verdict::Later
     }
-
-    fn stop(&mut self, _process: &mut Client, _machine: &mut Machine<'_, Self>) {}
 
     fn memory(&mut self, process: &Client, _fresh: Random) -> Option<Client> {
         Some(process.clone())

@@ -161,8 +161,6 @@ impl Model for Sonyflake {
         Verdict::Again(until)
     }
 
-    fn stop(&mut self, _process: &mut Generator, _machine: &mut Machine<'_, Self>) {}
-
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(Parts {
             worker: field(id, 0, 16),

@@ -296,8 +296,6 @@ impl Model for TinyId {
         Server::default()
     }
 
-    fn wake(&mut self, _process: &mut Server, _machine: &mut Machine<'_, Self>) {}
-
     fn answer(
         &mut self,
         process: &mut Server,
@@ -336,8 +334,6 @@ impl Model for TinyId {
         process.waiting.push_back(call);
         Verdict::Later
     }
-
-    fn stop(&mut self, _process: &mut Server, _machine: &mut Machine<'_, Self>) {}
 
     fn memory(&mut self, process: &Server, _fresh: Random) -> Option<Server> {
         Some(process.clone())

@@ -10,7 +10,7 @@
 //! `Builder.getNode`). The class itself is played beside this model (`originals.rs`).
 
 use super::{signed, snowflake};
-use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_577_836_800_000;
 const COUNTER_BITS: u32 = 12;
@@ -49,10 +49,6 @@ impl Model for Tsid {
         Factory { node, last: 0, counter: machine.random.below(1 << COUNTER_BITS) }
     }
 
-    fn wake(&mut self, _process: &mut Factory, _machine: &mut Machine<'_, Self>) {}
-
-    fn answer(&mut self, _: &mut Factory, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
-
     fn mint(&mut self, process: &mut Factory, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         let now = machine.wall();
         if now > process.last {
@@ -71,8 +67,6 @@ impl Model for Tsid {
             process.node << COUNTER_BITS | process.counter,
         )])
     }
-
-    fn stop(&mut self, _process: &mut Factory, _machine: &mut Machine<'_, Self>) {}
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))

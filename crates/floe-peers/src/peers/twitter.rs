@@ -11,7 +11,7 @@
 //! Read from: twitter-archive/snowflake, tag snowflake-2010 (a8cb075), `IdWorker.scala` (`nextId`, `tilNextMillis`).
 
 use super::{signed, snowflake, spin};
-use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 pub(super) const EPOCH: i64 = 1_288_834_974_657;
 const SEQUENCE_MASK: u64 = 4095;
@@ -81,15 +81,9 @@ impl Model for Twitter {
         IdWorker::new(setup.worker, machine)
     }
 
-    fn wake(&mut self, _process: &mut IdWorker, _machine: &mut Machine<'_, Self>) {}
-
-    fn answer(&mut self, _: &mut IdWorker, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
-
     fn mint(&mut self, process: &mut IdWorker, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         process.next(machine)
     }
-
-    fn stop(&mut self, _process: &mut IdWorker, _machine: &mut Machine<'_, Self>) {}
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))

@@ -209,8 +209,6 @@ impl Model for TwitterService {
         }
     }
 
-    fn stop(&mut self, _process: &mut Server, _machine: &mut Machine<'_, Self>) {}
-
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))
     }

@@ -13,7 +13,7 @@
 
 use super::{field, signed, spin, time};
 use floe::UnixMillis;
-use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_582_136_402_000;
 const FIRST: u64 = 5;
@@ -126,15 +126,9 @@ impl Model for Yitter {
         SnowWorker::new(setup.worker, machine)
     }
 
-    fn wake(&mut self, _process: &mut SnowWorker, _machine: &mut Machine<'_, Self>) {}
-
-    fn answer(&mut self, _: &mut SnowWorker, _: u64, _: Result<(), Silence>, _: &mut Machine<'_, Self>) {}
-
     fn mint(&mut self, process: &mut SnowWorker, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
         process.next(machine)
     }
-
-    fn stop(&mut self, _process: &mut SnowWorker, _machine: &mut Machine<'_, Self>) {}
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(read(id))

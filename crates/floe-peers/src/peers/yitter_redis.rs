@@ -212,8 +212,6 @@ impl Model for YitterRedis {
         }
     }
 
-    fn stop(&mut self, _process: &mut Registered, _machine: &mut Machine<'_, Self>) {}
-
     fn memory(&mut self, process: &Registered, _fresh: Random) -> Option<Registered> {
         Some(process.clone())
     }
