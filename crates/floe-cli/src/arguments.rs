@@ -7,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use floe::ledger::MAX_MARK;
 use floe::{DateFormat, Kind, Layout, LayoutError};
+use floe_peers::ENTRANTS;
 use floe_sim::fleet::MOST_NODES;
-use floe_sim::run::ENTRANTS;
 use floe_sim::scenario::Class;
 
 /// The most IDs that one `floe mint` prints.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use floe_peers::table::grouped;
 use floe_server::show_duration;
 use floe_sim::fleet::{self, Figures, Peaks, Plan, Spread};
-use floe_sim::table::grouped;
 use serde_json::{Value, json};
 
 use crate::arguments;

@@ -241,7 +241,7 @@ fn tick(layout: &Layout) -> String {
 /// Digits in groups of three, or the power of two below where they would not help.
 fn grouped(number: u128) -> String {
     match u64::try_from(number) {
-        Ok(number) => floe_sim::table::grouped(number),
+        Ok(number) => floe_peers::table::grouped(number),
         Err(_) => format!("over 2^{}", number.ilog2()),
     }
 }

@@ -7,12 +7,11 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::IsTerminal as _;
 use std::path::Path;
 
+use floe_peers::table::{self as comparison, grouped};
+use floe_peers::{ENTRANTS, picture, story};
 use floe_sim::history::Wrong;
-use floe_sim::picture;
-use floe_sim::run::{self, ENTRANTS, Entrant, Outcome as Ran, Plan};
+use floe_sim::run::{self, Entrant, Outcome as Ran, Plan};
 use floe_sim::scenario::Class;
-use floe_sim::story;
-use floe_sim::table::{self as comparison, grouped};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::SignedDuration;
 
@@ -56,7 +55,7 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
     if let Some(cell) = cell {
         return cell.explain(&plan, jobs);
     }
-    match Entrant::named(&arguments.model) {
+    match floe_peers::named(&arguments.model) {
         Some(entrant) => one(entrant, arguments, &plan, jobs),
         None if arguments.trace || arguments.svg.is_some() => {
             let flag = if arguments.trace { "--trace" } else { "--svg" };
@@ -315,7 +314,7 @@ fn compare(plan: &Plan, jobs: usize) -> Outcome {
         comparison::measure(plan, jobs, &|| progress.inc(1))
     });
     print(&table.markdown())?;
-    match (table.broken(), Entrant::named("floe")) {
+    match (table.broken(), floe_peers::named("floe")) {
         (Some((column, seed, _)), Some(floe)) => Err(broke(&replay(floe, &column.plan(plan), seed), seed)),
         _ => Ok(()),
     }

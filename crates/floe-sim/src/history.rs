@@ -114,7 +114,7 @@ pub enum Happened {
 }
 
 /// Why a process dies that was told to.
-pub(crate) const STOPPED: &str = "stopped";
+pub const STOPPED: &str = "stopped";
 
 impl fmt::Display for Happened {
     /// As a clause that follows the name of whom it happened to.
@@ -161,7 +161,7 @@ impl fmt::Display for Happened {
 }
 
 /// Milliseconds, as people say them.
-pub(crate) struct Length(pub(crate) u64);
+pub struct Length(pub u64);
 
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -179,7 +179,7 @@ impl fmt::Display for Length {
 }
 
 /// How far a clock is off, in milliseconds: "1.200 s behind".
-pub(crate) struct Off(pub(crate) i64);
+pub struct Off(pub i64);
 
 impl fmt::Display for Off {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -337,7 +337,7 @@ impl Hasher for Mix {
 }
 
 /// The place of an ID in the order that its callers see: 64 bits whose highest is set are a negative number to them.
-pub(crate) fn rank(id: u128) -> i128 {
+pub fn rank(id: u128) -> i128 {
     let number = i128::try_from(id).unwrap_or(i128::MAX);
     if (1 << 63..1 << 64).contains(&number) { number - (1 << 64) } else { number }
 }

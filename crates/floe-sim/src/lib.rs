@@ -1,5 +1,5 @@
-//! A deterministic fleet on a virtual clock: the code that floe ships, and the published algorithms, under the same
-//! faults.
+//! A deterministic fleet on a virtual clock: the code that floe ships, and any other [`Model`](model::Model), under the
+//! same faults.
 //!
 //! One seed is one history: which faults, when, on which clocks, in which order messages arrive. Nothing here reads a
 //! clock, sleeps, or draws from the system's randomness, so a seed replays bit for bit on every machine.
@@ -12,13 +12,8 @@ pub mod history;
 mod host;
 pub mod ledger;
 pub mod model;
-pub mod peers;
-pub mod picture;
 pub mod random;
-pub mod rules;
 pub mod run;
 pub mod scenario;
-pub mod story;
 pub mod subject;
-pub mod table;
 mod world;

@@ -152,27 +152,35 @@ pub struct Machine<'a, M: Model + ?Sized> {
     /// What it wants of the world.
     pub outbox: &'a mut Outbox<M::Request>,
     /// True time, less what the process stood still: for checks, never for an algorithm.
-    pub(crate) ran: Micros,
+    pub ran: Micros,
     /// True time: for what processes tell each other without the store, never for an algorithm.
-    pub(crate) at: Micros,
+    pub at: Micros,
 }
 
 /// What a process wants of the world.
 #[derive(Debug)]
 pub struct Outbox<R> {
-    pub(crate) requests: Vec<(u64, R)>,
-    pub(crate) wake: Option<MonoMillis>,
-    pub(crate) delivered: Vec<(u64, Verdict)>,
-    pub(crate) notes: Vec<Note>,
-    pub(crate) violations: Vec<String>,
-    pub(crate) noting: bool,
-    pub(crate) died: Option<String>,
-    pub(crate) last_request: u64,
+    /// Requests to the store, with their numbers.
+    pub requests: Vec<(u64, R)>,
+    /// When its alarm is to ring.
+    pub wake: Option<MonoMillis>,
+    /// Answers to asks that were told [`Verdict::Later`].
+    pub delivered: Vec<(u64, Verdict)>,
+    /// What it has noted.
+    pub notes: Vec<Note>,
+    /// Rules that it has broken itself.
+    pub violations: Vec<String>,
+    /// Whether notes are kept.
+    pub noting: bool,
+    /// Why it has given up.
+    pub died: Option<String>,
+    /// The number of its last request.
+    pub last_request: u64,
 }
 
 impl<R> Outbox<R> {
     /// Wants nothing yet; `noting` says whether notes are kept.
-    pub(crate) fn new(noting: bool) -> Self {
+    pub fn new(noting: bool) -> Self {
         Self {
             requests: Vec::new(),
             wake: None,
@@ -343,16 +351,17 @@ pub trait Model {
     ) -> Self::Process;
 
     /// The process's alarm has rung.
-    fn wake(&mut self, process: &mut Self::Process, machine: &mut Machine<'_, Self>);
+    fn wake(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
     /// The store has answered request `number`, or has not in time. Late and doubled answers come as well.
     fn answer(
         &mut self,
-        process: &mut Self::Process,
-        number: u64,
-        answer: Result<Self::Reply, Silence>,
-        machine: &mut Machine<'_, Self>,
-    );
+        _process: &mut Self::Process,
+        _number: u64,
+        _answer: Result<Self::Reply, Silence>,
+        _machine: &mut Machine<'_, Self>,
+    ) {
+    }
 
     /// Someone wants IDs.
     fn mint(&mut self, process: &mut Self::Process, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict;
@@ -364,7 +373,7 @@ pub trait Model {
     fn invalidate(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
     /// The process is told to stop (SIGTERM). It goes on running for a little while.
-    fn stop(&mut self, process: &mut Self::Process, machine: &mut Machine<'_, Self>);
+    fn stop(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
     /// A copy of the process's memory as it is, for a machine's snapshot or clone. What the copy draws from its
     /// system's randomness from now on is `fresh`.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::history::{Counts, History, Wrong};
 use crate::model::Model;
-use crate::peers;
 use crate::scenario::{Class, Scenario};
 use crate::subject::Subject;
 use crate::world::World;
@@ -22,252 +21,31 @@ pub struct Entrant {
     pub source: &'static str,
     /// How it is configured.
     pub setting: &'static str,
-    run: fn(&Scenario, &mut History, Mode),
+    /// Runs it through a scenario: [`play`] with its model.
+    pub play: fn(&Scenario, &mut History, Mode),
 }
 
-/// floe, and every published algorithm that has a model.
-pub const ENTRANTS: &[Entrant] = &[
-    Entrant {
-        name: "floe",
-        source: "this repository, crates/floe",
-        setting: "its defaults, on a shared ledger",
-        run: |s, h, m| go(Subject::new(s), s, h, m),
-    },
-    Entrant {
-        name: "twitter",
-        source: "twitter-archive/snowflake, IdWorker.scala",
-        setting: "the class, copied; worker ids by hand",
-        run: |s, h, m| go(peers::twitter::Twitter, s, h, m),
-    },
-    Entrant {
-        name: "twitter-service",
-        source: "twitter-archive/snowflake, SnowflakeServer.scala",
-        setting: "the service: worker ids by host name, claimed in ZooKeeper, clocks compared, 10 s of sleep at a start",
-        run: |s, h, m| go(peers::twitter_service::TwitterService::default(), s, h, m),
-    },
-    Entrant {
-        name: "leaf-snowflake",
-        source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java, SnowflakeZookeeperHolder.java",
-        setting: "the default: worker ids by address and port from ZooKeeper, with the local file",
-        run: |s, h, m| go(peers::leaf_snowflake::LeafSnowflake::default(), s, h, m),
-    },
-    Entrant {
-        name: "notfound9",
-        source: "NotFound9/Leaf, RecyclableZookeeperHolder.java",
-        setting: "worker ids from ZooKeeper that are recycled after an hour",
-        run: |s, h, m| go(peers::notfound9::NotFound9::default(), s, h, m),
-    },
-    Entrant {
-        name: "shardingsphere",
-        source: "apache/shardingsphere, SnowflakeKeyGenerateAlgorithm.java",
-        setting: "cluster mode: worker ids from ZooKeeper",
-        run: |s, h, m| go(peers::shardingsphere::ShardingSphere::cluster(), s, h, m),
-    },
-    Entrant {
-        name: "shardingsphere-standalone",
-        source: "apache/shardingsphere, StandaloneWorkerIdGenerator.java",
-        setting: "outside of cluster mode: worker id 0, where no `worker-id` is configured",
-        run: |s, h, m| go(peers::shardingsphere::ShardingSphere::standalone(), s, h, m),
-    },
-    Entrant {
-        name: "shardingsphere-worker-id",
-        source: "apache/shardingsphere, StandaloneWorkerIdGenerator.java",
-        setting: "the same, with a `worker-id` in each node's configuration",
-        run: |s, h, m| go(peers::shardingsphere::ShardingSphere::configured(), s, h, m),
-    },
-    Entrant {
-        name: "cosid",
-        source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java",
-        setting: "machine ids from Redis, `stable: true`: names that last, and a state file",
-        run: |s, h, m| go(peers::cosid::CosId::new(true), s, h, m),
-    },
-    Entrant {
-        name: "cosid-unstable",
-        source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, CosIdMachineIdLifecycle.java",
-        setting: "machine ids from Redis, the default: names that change at every start",
-        run: |s, h, m| go(peers::cosid::CosId::new(false), s, h, m),
-    },
-    Entrant {
-        name: "baidu",
-        source: "baidu/uid-generator, CachedUidGenerator.java",
-        setting: "the cached generator, with its README's bits",
-        run: |s, h, m| go(peers::baidu::Baidu::new(true), s, h, m),
-    },
-    Entrant {
-        name: "baidu-default",
-        source: "baidu/uid-generator, DefaultUidGenerator.java",
-        setting: "the default generator, with its README's bits",
-        run: |s, h, m| go(peers::baidu::Baidu::new(false), s, h, m),
-    },
-    Entrant {
-        name: "yitter",
-        source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go",
-        setting: "method 1, the default; worker ids by hand",
-        run: |s, h, m| go(peers::yitter::Yitter, s, h, m),
-    },
-    Entrant {
-        name: "yitter-redis",
-        source: "yitter/IdGenerator, Go/regworkerid/regworkerid/reghelper.go",
-        setting: "worker ids from Redis by its own tool, for 15 s at a time",
-        run: |s, h, m| go(peers::yitter_redis::YitterRedis::default(), s, h, m),
-    },
-    Entrant {
-        name: "sonyflake",
-        source: "sony/sonyflake, v2/sonyflake.go",
-        setting: "the default: the machine id is the host's private address",
-        run: |s, h, m| go(peers::sonyflake::Sonyflake::default(), s, h, m),
-    },
-    Entrant {
-        name: "sonyflake-checked",
-        source: "sony/sonyflake, v2/sonyflake.go (CheckMachineID)",
-        setting: "the same with a `CheckMachineID` that holds an ephemeral record of 10 s",
-        run: |s, h, m| go(peers::sonyflake::Sonyflake { checked: true }, s, h, m),
-    },
-    Entrant {
-        name: "katsubushi-redis",
-        source: "kayac/go-katsubushi, generator.go, cmd/katsubushi/main.go",
-        setting: "`-redis`: worker ids from Redis, locked for 600 s at a time",
-        run: |s, h, m| go(peers::katsubushi::Katsubushi::default(), s, h, m),
-    },
-    Entrant {
-        name: "mybatis-plus",
-        source: "com.baomidou:mybatis-plus-core, Sequence.java",
-        setting: "the default: worker ids made of MAC address and process id",
-        run: |s, h, m| go(peers::mybatis_plus::MybatisPlus::default(), s, h, m),
-    },
-    Entrant {
-        name: "mybatis-plus-configured",
-        source: "com.baomidou:mybatis-plus-core, Sequence.java",
-        setting: "worker ids by hand",
-        run: |s, h, m| go(peers::mybatis_plus::MybatisPlus { configured: true }, s, h, m),
-    },
-    Entrant {
-        name: "hutool",
-        source: "cn.hutool:hutool-core, Snowflake.java, IdUtil.java",
-        setting: "the default: worker ids made of MAC address and process id",
-        run: |s, h, m| go(peers::hutool::Hutool::default(), s, h, m),
-    },
-    Entrant {
-        name: "hutool-configured",
-        source: "cn.hutool:hutool-core, Snowflake.java",
-        setting: "worker ids by hand",
-        run: |s, h, m| go(peers::hutool::Hutool { configured: true }, s, h, m),
-    },
-    Entrant {
-        name: "seata",
-        source: "io.seata:seata-common, IdWorker.java",
-        setting: "the default: worker ids made of MAC addresses",
-        run: |s, h, m| go(peers::seata::Seata::default(), s, h, m),
-    },
-    Entrant {
-        name: "seata-configured",
-        source: "io.seata:seata-common, IdWorker.java",
-        setting: "worker ids by hand",
-        run: |s, h, m| go(peers::seata::Seata { configured: true }, s, h, m),
-    },
-    Entrant {
-        name: "bwmarrin",
-        source: "bwmarrin/snowflake, snowflake.go",
-        setting: "worker ids by hand: there is no default",
-        run: |s, h, m| go(peers::bwmarrin::Bwmarrin, s, h, m),
-    },
-    Entrant {
-        name: "tsid",
-        source: "com.github.f4b6a3:tsid-creator, TsidFactory.java",
-        setting: "the default: a random worker id at each start",
-        run: |s, h, m| go(peers::tsid::Tsid::default(), s, h, m),
-    },
-    Entrant {
-        name: "tsid-configured",
-        source: "com.github.f4b6a3:tsid-creator, TsidFactory.java",
-        setting: "worker ids by hand",
-        run: |s, h, m| go(peers::tsid::Tsid { configured: true }, s, h, m),
-    },
-    Entrant {
-        name: "leaf-segment",
-        source: "Meituan-Dianping/Leaf, SegmentIDGenImpl.java",
-        setting: "the default, one database",
-        run: |s, h, m| go(peers::leaf_segment::LeafSegment::default(), s, h, m),
-    },
-    Entrant {
-        name: "tinyid",
-        source: "didi/tinyid, CachedIdGenerator.java, DbSegmentIdServiceImpl.java",
-        setting: "the server, one database",
-        run: |s, h, m| go(peers::tinyid::TinyId::default(), s, h, m),
-    },
-    Entrant {
-        name: "flickr",
-        source: "Flickr, \"Ticket Servers: Distributed Unique Primary Keys on the Cheap\"",
-        setting: "two ticket servers, odd and even",
-        run: |s, h, m| go(peers::flickr::Flickr, s, h, m),
-    },
-    Entrant {
-        name: "hibernate-pooled",
-        source: "hibernate/hibernate-orm, PooledOptimizer.java",
-        setting: "the default: a PostgreSQL sequence with `allocationSize` 50",
-        run: |s, h, m| go(peers::sequence::Sequences::Pooled, s, h, m),
-    },
-    Entrant {
-        name: "hibernate-pooled-lo",
-        source: "hibernate/hibernate-orm, PooledLoOptimizer.java",
-        setting: "the same with the optimizer `pooled-lo`",
-        run: |s, h, m| go(peers::sequence::Sequences::PooledLo, s, h, m),
-    },
-    Entrant {
-        name: "postgres-cache",
-        source: "postgres/postgres, sequence.c (nextval_internal)",
-        setting: "`nextval` of a sequence with `CACHE 50`",
-        run: |s, h, m| go(peers::sequence::Sequences::Cache, s, h, m),
-    },
-    Entrant {
-        name: "redis-incr",
-        source: "redis/redis, t_string.c (incrDecrCommand)",
-        setting: "the stock configuration: no append-only file",
-        run: |s, h, m| go(peers::redis_incr::RedisIncr::default(), s, h, m),
-    },
-    Entrant {
-        name: "redis-incr-aof",
-        source: "redis/redis, aof.c (flushAppendOnlyFile)",
-        setting: "`appendonly yes`, `appendfsync always`",
-        run: |s, h, m| go(peers::redis_incr::RedisIncr { append_only: true }, s, h, m),
-    },
-    Entrant {
-        name: "uuid-v7",
-        source: "uuid-rs/uuid, src/v7.rs (now_v7)",
-        setting: "the default: the kernel's randomness",
-        run: |s, h, m| go(peers::random_ids::RandomIds::UuidV7 { fast: false }, s, h, m),
-    },
-    Entrant {
-        name: "uuid-v7-fast",
-        source: "uuid-rs/uuid, src/rng.rs",
-        setting: "the feature `fast-rng`: a random generator in the process's memory",
-        run: |s, h, m| go(peers::random_ids::RandomIds::UuidV7 { fast: true }, s, h, m),
-    },
-    Entrant {
-        name: "ulid",
-        source: "dylanhart/ulid-rs, src/generator.rs",
-        setting: "`Generator`, which increases: a random generator in the process's memory",
-        run: |s, h, m| go(peers::random_ids::RandomIds::Ulid, s, h, m),
-    },
-];
+/// The library itself.
+pub const FLOE: Entrant = Entrant {
+    name: "floe",
+    source: "this repository, crates/floe",
+    setting: "its defaults, on a shared ledger",
+    play: |s, h, m| play(Subject::new(s), s, h, m),
+};
 
-fn go<M: Model>(mut model: M, scenario: &Scenario, history: &mut History, mode: Mode) {
+/// One history: a model on the nodes of a fleet, through a scenario.
+pub fn play<M: Model>(mut model: M, scenario: &Scenario, history: &mut History, mode: Mode) {
     World::new(&mut model, scenario, history, mode).run(mode.until_wrong);
 }
 
 impl Entrant {
-    /// The one of this name.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        ENTRANTS.iter().find(|entrant| entrant.name == name)
-    }
-
     /// Runs it through a scenario.
     pub fn run(&self, scenario: &Scenario, history: &mut History, mode: Mode) {
-        (self.run)(scenario, history, mode);
+        (self.play)(scenario, history, mode);
     }
 
     /// What a story of a scenario is about: of an algorithm that repeats an ID there, that.
-    pub(crate) fn worst(&self, scenario: &Scenario, history: &mut History) -> Option<Wrong> {
+    pub fn worst(&self, scenario: &Scenario, history: &mut History) -> Option<Wrong> {
         let twice = Some(Wrong::Twice);
         self.run(scenario, history, Mode { noting: false, until_wrong: true, only: twice });
         twice.filter(|_| !history.violations.is_empty())
@@ -275,7 +53,7 @@ impl Entrant {
 
     /// Whether it is floe, of which every violation is a bug.
     pub fn is_floe(&self) -> bool {
-        self.name == "floe"
+        self.name == FLOE.name
     }
 }
 

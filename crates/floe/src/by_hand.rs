@@ -1,7 +1,7 @@
 //! A floe without threads: whoever opens it moves its clock, asks its ledger, and says when it may look around.
 //!
-//! It is the same library with its driver taken out, for simulators and for tests of faults that no machine shows on
-//! demand. There is no promise that this module stays as it is.
+//! It is the same library with its driver taken out: for simulators, for tests of faults that no machine shows on demand, and for
+//! programs that have their own event loop. There is no promise that this module stays as it is.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -181,7 +181,6 @@ impl Shared {
     }
 
     /// Whether there is something to put to the ledger.
-    #[cfg(feature = "by-hand")]
     pub(crate) fn has_calls(&self) -> bool {
         !lock(&self.work).calls.is_empty()
     }

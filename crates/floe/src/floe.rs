@@ -196,7 +196,6 @@ impl Builder {
         Ok(floe)
     }
 
-    #[cfg(feature = "by-hand")]
     pub(crate) fn clock(&self) -> ClockPolicy {
         self.clock
     }

@@ -36,12 +36,10 @@
 //! # Features
 //! All are off unless asked for. `serde`: kinds as text where a format is for people, and as bytes where it is not. `uuid`: to and
 //! from the crate uuid's type. `postgres-types` and `sqlx` (0.8): IDs and kinds as columns of a database, in the module
-//! `columns`. `conformance`: the suite for a ledger of one's own. `by-hand`: a floe without threads, for simulators.
-//! `mutations` breaks floe on purpose, for the simulator's own tests.
+//! `columns`. `conformance`: the suite for a ledger of one's own. `mutations` breaks floe on purpose, for the simulator's own tests.
 #![forbid(unsafe_code)]
 
 mod batch;
-#[cfg(feature = "by-hand")]
 pub mod by_hand;
 mod clock;
 mod counter;

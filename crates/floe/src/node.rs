@@ -32,7 +32,6 @@ pub(crate) use numbers::{Refill, Steps};
 pub(crate) use tally::Tally;
 
 /// What the ledger is asked.
-#[allow(unreachable_pub, reason = "with the feature `by-hand` they are part of the public face")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
     /// To reserve.
@@ -53,7 +52,6 @@ pub enum Op {
 }
 
 /// A question to the ledger, and the number under which its answer comes back.
-#[allow(unreachable_pub, reason = "with the feature `by-hand` they are part of the public face")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
     /// The number.

@@ -30,12 +30,10 @@ impl Signal {
         *raised = false;
     }
 
-    #[cfg(feature = "by-hand")]
     pub(crate) fn is_raised(&self) -> bool {
         *self.lock()
     }
 
-    #[cfg(feature = "by-hand")]
     pub(crate) fn lower(&self) {
         *self.lock() = false;
     }

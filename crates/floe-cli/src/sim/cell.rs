@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use floe_sim::rules;
-use floe_sim::run::{self, ENTRANTS, Entrant, Outcome as Ran, Plan};
-use floe_sim::story;
-use floe_sim::table::{Mix, grouped, per_million, percent};
+use floe_peers::table::{Mix, grouped, per_million, percent};
+use floe_peers::{ENTRANTS, rules, story};
+use floe_sim::run::{self, Entrant, Outcome as Ran, Plan};
 
 use super::{broke, replay, virtual_time, watched};
 use crate::failure::{Failure, Outcome};
@@ -24,7 +23,7 @@ impl Cell {
             return Err(Failure::usage("--explain needs a model and its faults")
                 .hint("write for example --explain twitter crash+rollback"));
         };
-        let entrant = Entrant::named(model).ok_or_else(|| {
+        let entrant = floe_peers::named(model).ok_or_else(|| {
             let names: Vec<_> = ENTRANTS.iter().map(|entrant| entrant.name).collect();
             Failure::usage(format_args!("there is no model {model:?}: they are {}", names.join(", ")))
                 .hint("floe sim --help says where each is published")

@@ -14,8 +14,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("floe-ledger", &["floe", TESTS]),
     ("floe-wire", &["floe"]),
     ("floe-sim", &["floe"]),
+    ("floe-peers", &["floe", "floe-sim"]),
     ("floe-server", &["floe", "floe-ledger", "floe-wire"]),
-    ("floe-cli", &["floe", "floe-ledger", "floe-server", "floe-sim", TESTS]),
+    ("floe-cli", &["floe", "floe-ledger", "floe-peers", "floe-server", "floe-sim", TESTS]),
     ("floe-bench", &["floe", "floe-ledger", TESTS]),
     (TESTS, &[]),
 ];
@@ -166,6 +167,50 @@ fn ledgers_know_no_server_and_no_wire() {
         })
         .collect();
     assert!(found.is_empty(), "floe-ledger must not depend on {found:?}");
+}
+
+/// What may be on in no build that ships: it breaks floe on purpose, or is for tests alone.
+const TEST_HOOKS: &[&str] = &["mutations", "conformance"];
+
+/// The crates of the workspace in a release build of the command, each with a feature that is on there.
+fn features_that_ship() -> BTreeSet<(String, String)> {
+    let text = cargo(&[
+        "tree",
+        "-p",
+        "floe-cli",
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}|{f}",
+    ]);
+    let mut found = BTreeSet::new();
+    for line in text.lines() {
+        let (package, features) =
+            line.trim_end_matches(" (*)").split_once('|').expect("a crate and its features");
+        let name = package.split_whitespace().next().expect("a name");
+        if name == "floe" || name.starts_with("floe-") {
+            let features = features.split(',').filter(|feature| !feature.is_empty());
+            found.extend(features.map(|feature| (name.to_owned(), feature.to_owned())));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_ships_has_no_test_hook() {
+    let on = features_that_ship();
+    assert!(
+        on.contains(&("floe-ledger".to_owned(), "redis".to_owned())),
+        "those are not the features: {on:?}"
+    );
+    let hooks: Vec<_> = on.iter().filter(|(_, feature)| TEST_HOOKS.contains(&feature.as_str())).collect();
+    assert!(hooks.is_empty(), "a release build of floe has {hooks:?} on");
+    // A hook that was given another name would not be found.
+    for hook in TEST_HOOKS {
+        assert!(features("floe").iter().any(|feature| feature == hook), "floe has no feature {hook}");
+    }
 }
 
 /// What made a first build long, and what does the same in a fraction of the time.

@@ -6,5 +6,4 @@ mod fleet;
 mod histories;
 #[cfg(feature = "mutations")]
 mod mutations;
-mod predictions;
 mod slots;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use floe::mutation::{Mutation, with};
 use floe_sim::history::History;
-use floe_sim::run::{Entrant, Mode};
+use floe_sim::run::{FLOE, Mode};
 use floe_sim::scenario::{Class, Scenario};
 
 use crate::histories::between_draw_and_hand_over;
@@ -14,7 +14,6 @@ const SEEDS: u64 = 1_000;
 
 /// The smallest seed that shows the fault, and how.
 fn find(mutation: Option<Mutation>, seeds: u64) -> Option<(u64, String)> {
-    let floe = Entrant::named("floe").unwrap();
     let mut history = History::default();
     (0..seeds).find_map(|seed| {
         // What goes wrong where a ledger forgets has to be seen, too.
@@ -24,7 +23,7 @@ fn find(mutation: Option<Mutation>, seeds: u64) -> Option<(u64, String)> {
             _ => Scenario::new(seed, 5, 60, classes, false),
         };
         let mode = Mode { noting: false, until_wrong: true, only: None };
-        let run = AssertUnwindSafe(|| with(mutation, || floe.run(&scenario, &mut history, mode)));
+        let run = AssertUnwindSafe(|| with(mutation, || FLOE.run(&scenario, &mut history, mode)));
         match catch_unwind(run) {
             // An assertion of floe's own may stop it too, but only what the auditor says is a finding.
             Err(own) if mutation.is_none() => resume_unwind(own),

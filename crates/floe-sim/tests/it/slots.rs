@@ -1,13 +1,13 @@
 //! Slots under restarts, and what is left to a node when its ledger is gone.
 
 use floe_sim::history::History;
-use floe_sim::run::{Entrant, Mode};
+use floe_sim::run::{FLOE, Mode};
 use floe_sim::scenario::{Fault, Moment, SECOND, Scenario, What};
 
 fn run(scenario: &Scenario) -> History {
     let mut history = History::default();
     let mode = Mode { noting: false, until_wrong: true, only: None };
-    Entrant::named("floe").unwrap().run(scenario, &mut history, mode);
+    FLOE.run(scenario, &mut history, mode);
     assert_eq!(history.violations, []);
     history
 }

@@ -61,7 +61,6 @@ impl Memory {
 }
 
 /// Faults that a test can put in: what a ledger on a disk or a server may suffer.
-#[cfg(any(test, feature = "conformance", feature = "by-hand"))]
 impl Memory {
     /// Loses one record, as something that eats keys would; returns whether it was there.
     pub fn lose(&self, key: &Key) -> bool {

@@ -4,7 +4,6 @@
 mod checker;
 mod counter;
 mod dated;
-#[cfg(feature = "by-hand")]
 mod eras;
 mod executor;
 mod faults;
@@ -14,7 +13,6 @@ mod kinds;
 mod minters;
 mod parsers;
 mod segment;
-#[cfg(feature = "by-hand")]
 mod status;
 mod texts;
 mod unload;

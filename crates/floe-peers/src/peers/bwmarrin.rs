@@ -1,0 +1,97 @@
+//! bwmarrin/snowflake, the snowflake of most Go programs: Twitter's layout and epoch, 10 bits of node.
+//!
+//! It promises IDs that are unique while no two generators have the same node number, which comes from the operator. It
+//! reads the wall clock at its start alone; from then on it counts the monotonic clock, so that no step of the wall clock
+//! changes anything until the next start. Where 4096 are not enough in a millisecond it waits for the next one. It keeps
+//! nothing over a restart, and refuses nothing.
+//!
+//! Read from: github.com/bwmarrin/snowflake v0.3.0, `snowflake.go` (`NewNode`, `Generate`). The package itself is played
+//! beside this model (`originals.rs`).
+
+use super::{signed, snowflake};
+use floe::MonoMillis;
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
+
+const EPOCH: i64 = 1_288_834_974_657;
+const STEP_MASK: u64 = 4095;
+
+/// The algorithm.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Bwmarrin;
+
+/// A generator.
+#[derive(Clone, Debug)]
+pub struct Node {
+    node: u64,
+    /// What the clocks said at the start: milliseconds since the epoch, and the monotonic clock.
+    began: (i64, MonoMillis),
+    time: i64,
+    step: u64,
+    /// A thread waits for the next millisecond, and holds the lock.
+    spinning: bool,
+}
+
+impl Model for Bwmarrin {
+    keeps_nothing!();
+
+    type Process = Node;
+
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
+    }
+
+    fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Node {
+        let node = setup.worker;
+        if node > 1023 {
+            machine.die("Node number must be between 0 and 1023");
+        }
+        let now = machine.now;
+        machine.holds(|| format!("worker {node}"), now.wall, None);
+        Node { node, began: (now.wall.get() - EPOCH, now.mono), time: 0, step: 0, spinning: false }
+    }
+
+    fn mint(&mut self, process: &mut Node, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        let (at, mono) = process.began;
+        let now = at.saturating_add_unsigned(machine.now.mono.since(mono));
+        if !process.spinning {
+            process.step = if now == process.time { (process.step + 1) & STEP_MASK } else { 0 };
+            process.spinning = now == process.time && process.step == 0;
+        }
+        if process.spinning && now <= process.time {
+            return Verdict::Again(machine.now.mono.plus(1));
+        }
+        process.spinning = false;
+        process.time = now;
+        Verdict::Minted(vec![signed(now, 22, process.node << 12 | process.step)])
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(snowflake(id, EPOCH, 10))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::{Hand, NOON, increasing};
+
+    /// bwmarrin/snowflake v0.3.0, snowflake.go, NewNode and Generate.
+    #[test]
+    fn a_step_of_the_wall_clock_is_seen_at_the_next_start_alone() {
+        let mut hand = Hand::new(Bwmarrin);
+        hand.setup.worker = 9;
+        let mut node = hand.start();
+        let first = hand.id(&mut node);
+        assert_eq!(first, u128::from((NOON - EPOCH).unsigned_abs()) << 22 | 9 << 12);
+        hand.step(-60_000);
+        assert_eq!(hand.id(&mut node), first + 1);
+        increasing(&mut hand, &mut node, 5_000);
+        assert_eq!(hand.now.wall.get(), NOON - 60_000 + 1, "4096 a millisecond");
+        hand.step(59_999);
+        let mut node = hand.start();
+        assert_eq!(hand.id(&mut node), first, "a restart knows nothing");
+        hand.setup.worker = 1024;
+        hand.start();
+        assert_eq!(hand.died(), Some("Node number must be between 0 and 1023"));
+    }
+}

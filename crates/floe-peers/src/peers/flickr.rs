@@ -1,0 +1,182 @@
+//! Flickr's ticket servers.
+//!
+//! They promise numbers that are unique over all of Flickr. How it works: two MySQL servers that know nothing of each
+//! other, `auto_increment_increment` 2 on both, `auto_increment_offset` 1 on one and 2 on the other: odd and even
+//! numbers. A client goes to them in turn, and to the other one when one is down. A ticket is
+//! `REPLACE INTO Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID();`: the one row is deleted and inserted again
+//! with the server's next number, which the connection then asks for. Here both statements are one request.
+//!
+//! No order is promised: the two sides drift apart, since they are not used equally often.
+//! Nothing is kept but each server's counter, so a server that is put back to an earlier state repeats tickets.
+//!
+//! Read in: "Ticket Servers: Distributed Unique Primary Keys on the Cheap", Flickr's engineering blog, 8 February 2010.
+
+use std::collections::BTreeMap;
+
+use floe_sim::model::{
+    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Order, Pace, Setup, Silence, Verdict,
+};
+use floe_sim::random::Random;
+
+const NAMES: &[NameInfo] = &[NameInfo { label: "Tickets64", domain: 0, order: Order::None }];
+
+/// `auto_increment_increment`, and so many servers with the offsets 1 and 2.
+const INCREMENT: u64 = 2;
+
+/// Clients of two ticket servers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flickr;
+
+/// A ticket server: the table's last auto-increment value, and the offset that it counts from.
+#[derive(Clone, Copy, Debug)]
+struct TicketServer {
+    offset: u64,
+    last: Option<u64>,
+}
+
+/// Both ticket servers.
+#[derive(Clone, Debug)]
+pub struct TicketServers([TicketServer; 2]);
+
+/// One ticket, from that server.
+#[derive(Clone, Copy, Debug)]
+pub struct Replace {
+    server: usize,
+}
+
+/// A ticket that a client is waiting for.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    ask: u64,
+    server: usize,
+    last_try: bool,
+}
+
+/// A client: whose turn it is, and what it waits for.
+#[derive(Clone, Debug, Default)]
+pub struct Client {
+    turn: usize,
+    calls: BTreeMap<u64, Call>,
+}
+
+impl Model for Flickr {
+    type Store = TicketServers;
+    type Disk = ();
+    type Process = Client;
+    type Request = Replace;
+    /// `LAST_INSERT_ID()`.
+    type Reply = u64;
+
+    fn names(&self) -> &[NameInfo] {
+        NAMES
+    }
+
+    fn store(&mut self, _fleet: &Fleet) -> TicketServers {
+        TicketServers([1, 2].map(|offset| TicketServer { offset, last: None }))
+    }
+
+    fn copy(&self, store: &TicketServers) -> TicketServers {
+        store.clone()
+    }
+
+    /// They share nothing, so what sets one back leaves the other as it is.
+    fn forget(&mut self, store: &mut TicketServers, copy: &TicketServers) {
+        store.0[0] = copy.0[0];
+    }
+
+    fn execute(&mut self, store: &mut TicketServers, _from: Life, request: &Replace, _now: Micros) -> u64 {
+        let server = &mut store.0[request.server];
+        let next = server.last.map_or(server.offset, |last| last + INCREMENT);
+        server.last = Some(next);
+        next
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
+    }
+
+    fn start(
+        &mut self,
+        _setup: &Setup,
+        _store: Option<&mut TicketServers>,
+        _machine: &mut Machine<'_, Self>,
+    ) -> Client {
+        Client::default()
+    }
+
+    fn answer(
+        &mut self,
+        process: &mut Client,
+        number: u64,
+        answer: Result<u64, Silence>,
+        machine: &mut Machine<'_, Self>,
+    ) {
+        // An answer to a request that was given up came on a connection that is closed.
+        let Some(call) = process.calls.remove(&number) else { return };
+        match answer {
+            Ok(ticket) => machine.deliver(call.ask, Verdict::Minted(vec![u128::from(ticket)])),
+            Err(Silence) if call.last_try => {
+                machine.deliver(call.ask, Verdict::Refused("no ticket server answers".into()));
+            }
+            Err(Silence) => {
+                let server = 1 - call.server;
+                let number = machine.send(Replace { server });
+                process.calls.insert(number, Call { server, last_try: true, ..call });
+            }
+        }
+    }
+
+    fn mint(&mut self, process: &mut Client, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        let server = process.turn;
+        process.turn = 1 - process.turn;
+        let number = machine.send(Replace { server });
+        process.calls.insert(number, Call { ask: ask.id, server, last_try: false });
+        Verdict::Later
+    }
+
+    fn memory(&mut self, process: &Client, _fresh: Random) -> Option<Client> {
+        Some(process.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Flickr;
+    use crate::peers::by_hand::ByHand;
+
+    #[test]
+    fn one_server_is_odd_and_the_other_even() {
+        let mut hand = ByHand::new(Flickr, 1);
+        let ids: Vec<_> = (0..6).map(|_| hand.minted(0)).collect();
+        assert_eq!(ids, [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn two_clients_share_no_ticket() {
+        let mut hand = ByHand::new(Flickr, 2);
+        let mut ids: Vec<_> = (0..20).map(|turn| hand.minted(turn % 2)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 20);
+    }
+
+    #[test]
+    fn a_silent_server_wastes_a_ticket_and_the_other_takes_over() {
+        let mut hand = ByHand::new(Flickr, 1);
+        hand.lose_replies = 1;
+        assert_eq!(hand.minted(0), 2, "the odd server's 1 was lost on its way");
+        assert_eq!(hand.minted(0), 4);
+        assert_eq!(hand.minted(0), 3);
+        hand.lose_replies = 2;
+        assert_eq!(hand.refused(0), "no ticket server answers");
+    }
+
+    #[test]
+    fn a_restored_server_repeats_its_tickets_and_the_other_does_not() {
+        let mut hand = ByHand::new(Flickr, 1);
+        let backup = hand.copy();
+        assert_eq!([hand.minted(0), hand.minted(0)], [1, 2]);
+        hand.forget(&backup);
+        assert_eq!([hand.minted(0), hand.minted(0)], [1, 4]);
+    }
+}

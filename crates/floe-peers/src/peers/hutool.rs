@@ -1,0 +1,141 @@
+//! Hutool's `Snowflake`, which `IdUtil.getSnowflakeNextId` asks: Twitter's layout and epoch, 5 bits of datacenter, 5 of
+//! worker.
+//!
+//! It promises unique IDs that increase on a generator. By default the datacenter id is made of the MAC address and the
+//! worker id of that and the process id, as in [`mybatis_plus`](super::mybatis_plus). While the clock is less than 2 s
+//! behind the last ID, it counts on in the last ID's millisecond, and refuses where 4096 are not enough there; where the
+//! clock is not behind, it waits for the next millisecond. If the clock is further behind, it refuses. It keeps nothing over
+//! a restart.
+//!
+//! Read from: cn.hutool:hutool-core 5.8.29, `Snowflake.java` (`nextId`, `tilNextMillis`), `IdUtil.java` (`getSnowflake`,
+//! `getDataCenterId`, `getWorkerId`). The class itself is played beside this model (`originals.rs`).
+
+use super::mybatis_plus::{Card, by_card_and_process};
+use super::{signed, snowflake, spin};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
+
+const EPOCH: i64 = 1_288_834_974_657;
+const SEQUENCE_MASK: u64 = 4095;
+/// `DEFAULT_TIME_OFFSET`.
+const COUNTS_ON_MS: i64 = 2_000;
+
+/// The algorithm.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Hutool {
+    /// Whether the operator has given each node a worker id.
+    pub configured: bool,
+}
+
+/// A generator.
+#[derive(Clone, Debug)]
+pub struct Snowflake {
+    /// Datacenter and worker id together.
+    worker: u64,
+    last: i64,
+    sequence: u64,
+    /// A thread is in `tilNextMillis`, and holds the lock.
+    spinning: bool,
+}
+
+impl Snowflake {
+    fn id(&mut self, time: i64, sequence: u64) -> Verdict {
+        (self.last, self.sequence) = (time, sequence);
+        Verdict::Minted(vec![signed(time - EPOCH, 22, self.worker << 12 | sequence)])
+    }
+
+    /// `tilNextMillis`.
+    fn til_next(&mut self, machine: &Machine<'_, Hutool>) -> Verdict {
+        let now = machine.wall();
+        self.spinning = now == self.last;
+        if self.spinning {
+            spin(machine, self.last)
+        } else if now < self.last {
+            refusal(self.last - now)
+        } else {
+            self.id(now, 0)
+        }
+    }
+}
+
+fn refusal(behind: i64) -> Verdict {
+    Verdict::Refused(format!("Clock moved backwards. Refusing to generate id for {behind}ms"))
+}
+
+impl Model for Hutool {
+    keeps_nothing!(Card);
+
+    type Process = Snowflake;
+
+    fn pace(&self) -> Pace {
+        Pace::JVM
+    }
+
+    fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Snowflake {
+        let worker = match self.configured {
+            true => setup.worker,
+            false => by_card_and_process(machine.disk, machine.random),
+        };
+        if worker > 1023 {
+            machine.die("The value must be between 0 and 31.");
+        }
+        let now = machine.now.wall;
+        machine.holds(|| format!("worker {worker}"), now, None);
+        Snowflake { worker, last: -1, sequence: 0, spinning: false }
+    }
+
+    fn mint(&mut self, process: &mut Snowflake, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        if process.spinning {
+            return process.til_next(machine);
+        }
+        let behind = process.last - machine.wall();
+        if behind >= COUNTS_ON_MS {
+            return refusal(behind);
+        } else if behind < 0 {
+            return process.id(machine.wall(), 0);
+        }
+        match (process.sequence + 1) & SEQUENCE_MASK {
+            0 => process.til_next(machine),
+            sequence => process.id(process.last, sequence),
+        }
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(snowflake(id, EPOCH, 10))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::{Hand, NOON, increasing};
+
+    /// hutool-core 5.8.29, Snowflake.java, nextId and tilNextMillis.
+    #[test]
+    fn it_counts_on_while_the_clock_is_less_than_two_seconds_behind() {
+        let mut hand = Hand::new(Hutool { configured: true });
+        hand.setup.worker = 9;
+        let mut snowflake = hand.start();
+        let first = hand.id(&mut snowflake);
+        assert_eq!(first, u128::from((NOON - EPOCH).unsigned_abs()) << 22 | 9 << 12);
+        hand.step(-1_999);
+        assert_eq!(hand.id(&mut snowflake), first + 1);
+        increasing(&mut hand, &mut snowflake, 4_094);
+        for _ in 0..2 {
+            let why = "Clock moved backwards. Refusing to generate id for 1999ms";
+            assert_eq!(hand.mint(&mut snowflake), Verdict::Refused(why.into()), "4096 are not enough");
+        }
+        hand.step(1_999);
+        assert_eq!(hand.id(&mut snowflake), first + (1 << 22), "it waits for the next millisecond");
+        hand.step(-2_001);
+        assert!(matches!(hand.mint(&mut snowflake), Verdict::Refused(_)));
+    }
+
+    /// hutool-core 5.8.29, IdUtil.java, getDataCenterId and getWorkerId.
+    #[test]
+    fn a_host_keeps_its_datacenter_id_and_a_process_has_a_worker_id_of_its_own() {
+        let mut hand = Hand::new(Hutool::default());
+        let first = hand.start().worker;
+        let others: Vec<_> = (0..50).map(|_| hand.start().worker).collect();
+        assert!(others.iter().all(|id| id >> 5 == first >> 5) && others.iter().any(|id| *id != first));
+    }
+}

@@ -1,0 +1,372 @@
+//! katsubushi with `-redis`: 42 bits of milliseconds since 2015-01-01, 10 of worker id, 12 of sequence.
+//!
+//! It promises unique IDs that increase on a server. A server reads the wall clock at its start, and counts on from there by
+//! the monotonic clock: a wall clock that is set while it runs changes nothing. It writes no time down, so that a server that
+//! starts knows nothing of what its worker id minted before.
+//!
+//! With `-redis` the worker id is one of 1 to 1023 that Redis keeps a lock for. A start listens for 3 s to what the others
+//! publish every second, and takes one at random of the ten lowest ids that it has not heard of, with `SET NX` and a lifetime
+//! of 600 s; where that is taken it tries another. Every second a server publishes its id, and writes itself into the lock
+//! (`GETSET`) for another 600 s. Where it finds somebody else's name there it ends; a lock that is gone is written anew, and an
+//! error is logged. A stop ends all connections and deletes the lock.
+//!
+//! Read from: kayac/go-katsubushi 357220b, `generator.go` (`NextID`, `timestamp`, `waitUntilNextTick`), `cmd/katsubushi/main.go`
+//! (`init`, `assignWorkerID`), `app.go` (`handleConn`); fujiwara/raus v0.1.0 (66192d4), `raus.go` (`subscribe`, `publish`,
+//! `holdLock`). What Redis confirmed it keeps over a restart here, which takes an append-only file; what was published while
+//! nobody listened is gone, and so are the last 3 s of it where Redis restarts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{signed, snowflake, spin_for};
+use floe::MonoMillis;
+use floe_sim::model::{Ask, Fleet, Life, Machine, Micros, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::random::Random;
+use floe_sim::scenario::SECOND;
+
+const EPOCH: i64 = 1_420_070_400_000;
+const SEQUENCE_MASK: u64 = 4095;
+/// `SubscribeTimeout`, `LockExpires` as katsubushi sets it, and the ticker.
+const LISTENS_MS: u64 = 3_000;
+const EXPIRES: Micros = 600 * SECOND;
+const HOLD_MS: u64 = 1_000;
+const MOST_CANDIDATES: usize = 10;
+
+/// Servers with worker ids from Redis.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Katsubushi {
+    most_worker: u64,
+}
+
+/// Redis: who has each worker id until when, and when each was last published.
+#[derive(Clone, Default, Debug)]
+pub struct Locks {
+    locks: BTreeMap<u64, (u64, Micros)>,
+    published: BTreeMap<u64, Micros>,
+}
+
+impl Locks {
+    fn holder(&self, worker: u64, now: Micros) -> Option<u64> {
+        self.locks.get(&worker).filter(|(_, until)| *until > now).map(|(name, _)| *name)
+    }
+}
+
+/// A command, or what a subscription has heard.
+#[derive(Clone, Copy, Debug)]
+pub enum Command {
+    /// What was published in the last 3 s.
+    Heard,
+    /// `SET raus:id:<worker> <name> NX EX 600`.
+    SetNx(u64, u64),
+    /// `PUBLISH`, `GETSET`, `EXPIRE`.
+    Hold(u64, u64),
+    /// `DEL`.
+    Del(u64),
+}
+
+/// What Redis answers.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Worker ids.
+    Workers(Vec<u64>),
+    /// Whether it was set or deleted.
+    Done(bool),
+    /// Whose name was there.
+    Was(Option<u64>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Listens(MonoMillis),
+    /// Waits for the answer to this request.
+    Hears(u64),
+    Locks(u64, u64),
+    Serves,
+    Stops,
+}
+
+/// A server.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Its UUID.
+    name: u64,
+    step: Step,
+    used: BTreeSet<u64>,
+    hold: Option<u64>,
+    worker: u64,
+    /// The wall clock at its start, since the epoch, and the monotonic clock then.
+    offset: i64,
+    started: MonoMillis,
+    last: i64,
+    sequence: u64,
+    /// A thread is in `waitUntilNextTick`, and holds the lock.
+    spinning: bool,
+}
+
+impl Server {
+    /// `timestamp`.
+    fn timestamp<M: Model>(&self, machine: &Machine<'_, M>) -> i64 {
+        self.offset + i64::try_from(machine.now.mono.since(self.started)).unwrap_or(i64::MAX)
+    }
+
+    /// One of the lowest ids that nobody is known to have.
+    fn lock(&mut self, most_worker: u64, machine: &mut Machine<'_, Katsubushi>) {
+        let free = (1..=most_worker).filter(|worker| !self.used.contains(worker));
+        let candidates: Vec<_> = free.take(MOST_CANDIDATES).collect();
+        if candidates.is_empty() {
+            return machine.die("no more available id");
+        }
+        let worker = *machine.random.choose(&candidates);
+        self.step = Step::Locks(machine.send(Command::SetNx(worker, self.name)), worker);
+    }
+}
+
+impl Model for Katsubushi {
+    type Store = Locks;
+    type Disk = ();
+    type Process = Server;
+    type Request = Command;
+    type Reply = Answer;
+
+    fn names(&self) -> &[floe_sim::model::NameInfo] {
+        super::NAMES
+    }
+
+    fn store(&mut self, fleet: &Fleet) -> Locks {
+        self.most_worker = (1 << fleet.worker_bits) - 1;
+        Locks::default()
+    }
+
+    fn copy(&self, store: &Locks) -> Locks {
+        store.clone()
+    }
+
+    fn execute(&mut self, store: &mut Locks, _from: Life, request: &Command, now: Micros) -> Answer {
+        match *request {
+            Command::Heard => {
+                let since = now.saturating_sub(LISTENS_MS * 1_000);
+                let heard = store.published.iter().filter(|(_, at)| **at >= since);
+                Answer::Workers(heard.map(|(worker, _)| *worker).collect())
+            }
+            Command::SetNx(worker, name) => {
+                let free = store.holder(worker, now).is_none();
+                if free {
+                    store.locks.insert(worker, (name, now + EXPIRES));
+                }
+                Answer::Done(free)
+            }
+            Command::Hold(worker, name) => {
+                let was = store.holder(worker, now);
+                store.published.insert(worker, now);
+                store.locks.insert(worker, (name, now + EXPIRES));
+                Answer::Was(was)
+            }
+            Command::Del(worker) => Answer::Done(store.locks.remove(&worker).is_some()),
+        }
+    }
+
+    fn store_dies(&mut self, store: &mut Locks, _now: Micros) {
+        store.published.clear();
+    }
+
+    fn eat(&mut self, store: &mut Locks, random: &mut Random) -> Option<String> {
+        let workers: Vec<_> = store.locks.keys().copied().collect();
+        let worker = *random.choose(workers.get(..).filter(|all| !all.is_empty())?);
+        store.locks.remove(&worker);
+        Some(format!("the key raus:id:{worker}"))
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
+    }
+
+    fn start(&mut self, _: &Setup, store: Option<&mut Locks>, machine: &mut Machine<'_, Self>) -> Server {
+        if store.is_none() {
+            machine.die("failed to get lock by SET NX");
+        }
+        machine.wake_in(LISTENS_MS);
+        Server {
+            name: machine.random.number(),
+            step: Step::Listens(machine.now.mono.plus(LISTENS_MS)),
+            used: BTreeSet::new(),
+            hold: None,
+            worker: 0,
+            offset: 0,
+            started: machine.now.mono,
+            last: 0,
+            sequence: 0,
+            spinning: false,
+        }
+    }
+
+    fn wake(&mut self, process: &mut Server, machine: &mut Machine<'_, Self>) {
+        match process.step {
+            Step::Listens(until) if until <= machine.now.mono => {
+                process.step = Step::Hears(machine.send(Command::Heard));
+            }
+            Step::Listens(until) => machine.wake_at(until),
+            Step::Serves => {
+                process.hold = Some(machine.send(Command::Hold(process.worker, process.name)));
+                machine.wake_in(HOLD_MS);
+            }
+            Step::Hears(_) | Step::Locks(..) | Step::Stops => {}
+        }
+    }
+
+    fn answer(
+        &mut self,
+        process: &mut Server,
+        number: u64,
+        answer: Result<Answer, Silence>,
+        machine: &mut Machine<'_, Self>,
+    ) {
+        match (process.step, answer) {
+            (Step::Hears(asked), Ok(Answer::Workers(workers))) if asked == number => {
+                process.used.extend(workers);
+                process.lock(self.most_worker, machine);
+            }
+            (Step::Locks(asked, worker), Ok(Answer::Done(true))) if asked == number => {
+                (process.step, process.worker) = (Step::Serves, worker);
+                (process.offset, process.started) = (machine.wall() - EPOCH, machine.now.mono);
+                machine.says(|| format!("takes worker id {worker} from Redis"));
+                let now = machine.now.wall;
+                machine.holds(|| format!("worker {worker}"), now, None);
+                machine.wake_in(HOLD_MS);
+            }
+            (Step::Locks(asked, worker), Ok(_)) if asked == number => {
+                process.used.insert(worker);
+                process.lock(self.most_worker, machine);
+            }
+            (Step::Hears(asked) | Step::Locks(asked, _), _) if asked == number => {
+                machine.die("failed to get lock by SET NX");
+            }
+            (Step::Serves, Ok(Answer::Was(was))) if process.hold == Some(number) => match was {
+                Some(name) if name != process.name => machine.die("unexpected uuid got"),
+                Some(_) => {}
+                None => machine.says(|| "finds its lock gone, and writes it anew".into()),
+            },
+            (Step::Serves, Err(Silence)) if process.hold == Some(number) => {
+                machine.says(|| "logs that Redis does not answer, and goes on".into());
+            }
+            _ => {}
+        }
+    }
+
+    fn mint(&mut self, process: &mut Server, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        if process.step != Step::Serves {
+            return Verdict::Refused("connection refused".into());
+        }
+        let now = process.timestamp(machine);
+        if process.spinning {
+            if now <= process.last {
+                return spin_for(machine, process.last - now);
+            }
+            process.spinning = false;
+        } else if now < process.last {
+            return Verdict::Refused("system clock was rollbacked".into());
+        } else if now == process.last {
+            process.sequence = (process.sequence + 1) & SEQUENCE_MASK;
+            if process.sequence == 0 {
+                process.spinning = true;
+                return spin_for(machine, process.last - now);
+            }
+        } else {
+            process.sequence = 0;
+        }
+        process.last = now;
+        Verdict::Minted(vec![signed(now, 22, process.worker << 12 | process.sequence)])
+    }
+
+    fn stop(&mut self, process: &mut Server, machine: &mut Machine<'_, Self>) {
+        if process.step == Step::Serves {
+            machine.send(Command::Del(process.worker));
+        }
+        process.step = Step::Stops;
+    }
+
+    fn memory(&mut self, process: &Server, _fresh: Random) -> Option<Server> {
+        Some(process.clone())
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(snowflake(id, EPOCH, 10))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::{Hand, NOON, increasing};
+
+    /// Until it serves or ends itself.
+    fn started(hand: &mut Hand<Katsubushi>) -> Server {
+        let mut server = hand.start();
+        while server.step != Step::Serves && hand.died().is_none() {
+            hand.run(&mut server, true);
+        }
+        server
+    }
+
+    /// go-katsubushi 357220b, generator.go, NextID and timestamp: the monotonic clock, from the start's wall clock on.
+    #[test]
+    fn it_looks_at_the_wall_clock_at_its_start_alone() {
+        let mut hand = Hand::new(Katsubushi::default());
+        let mut server = started(&mut hand);
+        let id = hand.id(&mut server);
+        let time = u128::from((NOON + 3_000 - EPOCH).unsigned_abs());
+        assert_eq!(id, time << 22 | u128::from(server.worker) << 12);
+        hand.step(-3_600_000);
+        increasing(&mut hand, &mut server, 4_095);
+        assert_eq!(hand.id(&mut server) >> 22, time + 1, "4,096 in one millisecond");
+        increasing(&mut hand, &mut server, 10_000);
+        hand.pass(1_000);
+        assert!(hand.id(&mut server) >> 22 > time + 1_000);
+        let worker = server.worker;
+        hand.store.locks.clear();
+        let mut again = started(&mut hand);
+        again.worker = worker;
+        assert!(hand.id(&mut again) >> 22 < time, "a start believes the clock that it finds");
+    }
+
+    /// raus v0.1.0, raus.go, subscribe: ids that were heard are left out, and a lock that is taken leads to another.
+    #[test]
+    fn a_start_takes_an_id_that_nobody_publishes_and_nobody_has_locked() {
+        let mut hand = Hand::new(Katsubushi::default());
+        let mut first = started(&mut hand);
+        hand.run(&mut first, true);
+        hand.become_node(1);
+        let second = started(&mut hand);
+        hand.become_node(2);
+        let third = started(&mut hand);
+        let mut all = [first.worker, second.worker, third.worker];
+        all.sort_unstable();
+        assert_eq!(all, [1, 2, 3]);
+        hand.become_node(0);
+        started(&mut hand);
+        assert_eq!(hand.died(), Some("no more available id"), "the fleet has three");
+        hand.pass(600_000);
+        started(&mut hand);
+        assert_eq!(hand.died(), None, "nobody has held them for 600 s");
+        hand.start_alone();
+        assert!(hand.died().is_some());
+    }
+
+    /// raus v0.1.0, raus.go, holdLock and publish.
+    #[test]
+    fn who_finds_another_name_in_its_lock_ends_and_a_stop_deletes_it() {
+        let mut hand = Hand::new(Katsubushi::default());
+        let mut server = started(&mut hand);
+        hand.store.locks.remove(&server.worker);
+        hand.run(&mut server, true);
+        assert_eq!(hand.died(), None, "a lock that is gone is written anew");
+        assert_eq!(hand.store.holder(server.worker, 0), Some(server.name));
+        hand.run(&mut server, false);
+        assert_eq!(hand.died(), None);
+        hand.stop(&mut server);
+        assert_eq!(hand.store.holder(server.worker, 0), None);
+        assert!(matches!(hand.mint(&mut server), Verdict::Refused(_)));
+        let mut server = started(&mut hand);
+        hand.store.locks.insert(server.worker, (server.name ^ 1, Micros::MAX));
+        hand.run(&mut server, true);
+        assert_eq!(hand.died(), Some("unexpected uuid got"));
+    }
+}

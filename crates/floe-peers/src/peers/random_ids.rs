@@ -1,0 +1,205 @@
+//! UUID version 7 and ULID, as two Rust crates make them: 48 bits of Unix milliseconds, and randomness. Nothing is shared and
+//! nothing is written down, so no fault of a store or of a worker id matters.
+//!
+//! `Uuid::now_v7` has one context in the process: a counter of 42 bits, which begins at a random number of 41 bits in every
+//! new millisecond and counts on where the clock stands or is behind, in the millisecond that it had; 32 bits are random for
+//! each ID. Its randomness comes from the kernel for each ID, or with the feature `fast-rng` from a generator in the process's
+//! memory. `ulid::Generator` takes 80 random bits in every new millisecond, and adds 1 where the clock stands or is behind;
+//! its randomness is such a generator's. That generator (`rand::rng`) is seeded from the kernel at its beginning and after
+//! every 64 KiB. A copy of the process has the same one: both draw the same numbers until one of them is seeded again.
+//!
+//! Read from: uuid-rs/uuid 1.29.1 (0fe2dab), `src/v7.rs` (`now_v7`, `new_v7`), `src/timestamp.rs` (`ContextV7`'s
+//! `generate_timestamp_sequence`, `Counter::reseed`), `src/rng.rs`; dylanhart/ulid-rs 3.0.0 (90992f5), `src/generator.rs`
+//! (`generate_from_datetime_with_source`); rust-random/rand 0.10.3 (9e7d328), `src/rngs/thread.rs`
+//! (`RESEED_BLOCK_THRESHOLD`). The clock has whole milliseconds here. An overflow of a ULID is an error, which the crate
+//! leaves its caller to resolve.
+
+use floe_sim::model::{Ask, Machine, Model, Pace, Setup, Verdict};
+use floe_sim::random::Random;
+
+/// Bits of the counter, and of what it begins at.
+const COUNTER_BITS: u32 = 42;
+const SEED_BITS: u32 = 41;
+/// Random bits below the counter.
+const TAIL_BITS: u32 = 32;
+/// Of both kinds: what is below the time.
+const BELOW_BITS: u32 = 80;
+/// After so many bytes the generator in memory is seeded again.
+const RESEED_BYTES: u64 = 64 << 10;
+
+/// One of the two, and where it draws from.
+#[derive(Clone, Copy, Debug)]
+pub enum RandomIds {
+    /// `Uuid::now_v7`, with `fast-rng` or without.
+    UuidV7 {
+        /// Whether its randomness is a generator's in the process's memory.
+        fast: bool,
+    },
+    /// `ulid::Generator`.
+    Ulid,
+}
+
+/// A process's context or generator, and the random generator in its memory.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Milliseconds since 1970.
+    last: i64,
+    /// A UUID's counter, or a ULID's random part.
+    number: u128,
+    rng: Random,
+    drawn: u64,
+}
+
+impl Source {
+    /// Random bits out of memory.
+    fn memory(&mut self, bytes: u64, machine: &mut Machine<'_, RandomIds>) -> u128 {
+        self.drawn += bytes;
+        if self.drawn > RESEED_BYTES {
+            (self.rng, self.drawn) = (Random::new(machine.random.number()), bytes);
+        }
+        wide(&mut self.rng)
+    }
+}
+
+fn wide(random: &mut Random) -> u128 {
+    u128::from_le_bytes(random.bytes())
+}
+
+/// The lowest bits.
+fn low(number: u128, bits: u32) -> u128 {
+    number & ((1 << bits) - 1)
+}
+
+impl RandomIds {
+    fn uuid(fast: bool, source: &mut Source, now: i64, machine: &mut Machine<'_, Self>) -> u128 {
+        let mut draw = |source: &mut Source, bytes| match fast {
+            true => source.memory(bytes, machine),
+            false => wide(machine.random),
+        };
+        source.number += 1;
+        if now > source.last || source.number >> COUNTER_BITS > 0 {
+            source.last = now.max(source.last + 1);
+            source.number = low(draw(source, 8), SEED_BITS);
+        }
+        let payload = source.number << TAIL_BITS | low(draw(source, 16), TAIL_BITS);
+        let (high, tail) = (payload >> 62, low(payload, 62));
+        (0x7 << 12 | high) << 64 | 0b10 << 62 | tail
+    }
+
+    fn ulid(source: &mut Source, now: i64, machine: &mut Machine<'_, Self>) -> Option<u128> {
+        if now > source.last {
+            (source.last, source.number) = (now, low(source.memory(10, machine), BELOW_BITS));
+        } else {
+            source.number += 1;
+        }
+        (source.number >> BELOW_BITS == 0).then_some(source.number)
+    }
+}
+
+impl Model for RandomIds {
+    keeps_nothing!();
+
+    type Process = Source;
+
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
+    }
+
+    fn start(&mut self, _: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Source {
+        Source { last: 0, number: 0, rng: Random::new(machine.random.number()), drawn: 0 }
+    }
+
+    fn mint(&mut self, process: &mut Source, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        let now = machine.wall();
+        let below = match *self {
+            Self::UuidV7 { .. } if now < 0 => return Verdict::Refused("time before 1970".into()),
+            Self::UuidV7 { fast } => Self::uuid(fast, process, now, machine),
+            Self::Ulid => match Self::ulid(process, now, machine) {
+                Some(below) => below,
+                None => return Verdict::Refused("the random part is used up".into()),
+            },
+        };
+        Verdict::Minted(vec![u128::from(process.last.unsigned_abs()) << BELOW_BITS | below])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::{Hand, NOON, increasing};
+
+    const UUID: RandomIds = RandomIds::UuidV7 { fast: false };
+    const FAST: RandomIds = RandomIds::UuidV7 { fast: true };
+
+    fn time(id: u128) -> u128 {
+        id >> BELOW_BITS
+    }
+
+    /// The counter, put together from both sides of the variant.
+    fn counter(id: u128) -> u128 {
+        low(id >> 64, 12) << 30 | low(id >> TAIL_BITS, 30)
+    }
+
+    /// uuid 1.29.1, timestamp.rs, ContextV7's generate_timestamp_sequence, and v7.rs, new_v7.
+    #[test]
+    fn a_uuid_counts_within_its_millisecond_and_through_a_clock_that_is_behind() {
+        let mut hand = Hand::new(UUID);
+        let mut source = hand.start();
+        let first = hand.id(&mut source);
+        assert_eq!(time(first), u128::from(NOON.unsigned_abs()));
+        assert_eq!((low(first >> 76, 4), low(first >> 62, 2)), (7, 0b10), "version and variant");
+        assert!(counter(first) >> SEED_BITS == 0);
+        let second = hand.id(&mut source);
+        assert_eq!((time(second), counter(second)), (time(first), counter(first) + 1));
+        hand.step(-5_000);
+        let behind = hand.id(&mut source);
+        assert_eq!((time(behind), counter(behind)), (time(first), counter(first) + 2));
+        hand.step(5_001);
+        let next = hand.id(&mut source);
+        assert_eq!(time(next), time(first) + 1);
+        assert_ne!(counter(next), counter(behind) + 1, "it begins anew");
+        source.number = (1 << COUNTER_BITS) - 1;
+        assert_eq!(time(hand.id(&mut source)), time(next) + 1, "a counter that is used up goes ahead");
+        increasing(&mut hand, &mut source, 10_000);
+    }
+
+    /// ulid 3.0.0, generator.rs, generate_from_datetime_with_source.
+    #[test]
+    fn a_ulid_adds_one_where_the_clock_stands_or_is_behind() {
+        let mut hand = Hand::new(RandomIds::Ulid);
+        let mut source = hand.start();
+        let first = hand.id(&mut source);
+        assert_eq!(time(first), u128::from(NOON.unsigned_abs()));
+        hand.step(-5_000);
+        assert_eq!(hand.id(&mut source), first + 1);
+        hand.step(5_001);
+        let next = hand.id(&mut source);
+        assert_eq!(time(next), time(first) + 1);
+        increasing(&mut hand, &mut source, 10_000);
+        source.number = (1 << BELOW_BITS) - 1;
+        assert!(matches!(hand.mint(&mut source), Verdict::Refused(_)));
+    }
+
+    /// uuid 1.29.1, rng.rs, and rand 0.10.3, thread.rs: what is in memory is copied with it, the kernel's randomness is not.
+    #[test]
+    fn a_copy_draws_the_same_numbers_from_memory_and_others_from_the_kernel() {
+        for (model, same) in [(UUID, false), (FAST, true), (RandomIds::Ulid, true)] {
+            let mut hand = Hand::new(model);
+            let mut source = hand.start();
+            hand.id(&mut source);
+            let mut copy = hand.model.memory(&source, Random::new(7)).unwrap();
+            hand.step(1);
+            let ids = [hand.id(&mut source), hand.id(&mut copy)];
+            assert_eq!(ids[0] == ids[1], same, "{model:?}");
+            for _ in 0..RESEED_BYTES {
+                hand.step(1);
+                hand.id(&mut source);
+            }
+            for _ in 0..RESEED_BYTES {
+                hand.id(&mut copy);
+            }
+            hand.step(1);
+            assert_ne!(hand.id(&mut source), hand.id(&mut copy), "{model:?}: seeded again since");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Apache Seata's `IdWorker`: 10 bits of worker id, then 41 of milliseconds since 2020-05-03 (Beijing's midnight) and 12 of
+//! sequence as one number.
+//!
+//! It promises unique IDs that increase on a generator, a burst that does not wait, and no dependence on a clock that goes
+//! back: time and sequence are one counter, which begins at the clock's time at the start and from then on only counts. It
+//! looks at the clock alone to slow down: while the counter is not behind the clock, each call sleeps for 5 ms, once, and
+//! goes on. It keeps nothing over a restart. By default the worker id is the lower 10 bits of the first network card's MAC
+//! address: another host has another one, and two processes on one host have the same.
+//!
+//! Read from: io.seata:seata-common 2.0.0, `IdWorker.java` (`nextId`, `waitIfNecessary`, `generateWorkerIdBaseOnMac`). The
+//! class itself is played beside this model (`originals.rs`).
+
+use std::collections::BTreeMap;
+
+use super::field;
+use floe::{MonoMillis, UnixMillis};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
+
+const EPOCH: i64 = 1_588_435_200_000;
+const SLEEP_MS: u64 = 5;
+const COUNTER_MASK: u64 = (1 << 53) - 1;
+
+/// The algorithm.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Seata {
+    /// Whether the operator has given each node a worker id.
+    pub configured: bool,
+}
+
+/// A generator.
+#[derive(Clone, Debug)]
+pub struct IdWorker {
+    worker: u64,
+    /// `timestampAndSequence`: the last ID's.
+    counter: u64,
+    /// The asks whose threads sleep, and until when. There is no lock.
+    sleeping: BTreeMap<u64, MonoMillis>,
+}
+
+impl Model for Seata {
+    keeps_nothing!(Option<u64>);
+
+    type Process = IdWorker;
+
+    fn pace(&self) -> Pace {
+        Pace::JVM
+    }
+
+    fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> IdWorker {
+        let Machine { disk, random, .. } = machine;
+        let worker = match self.configured {
+            true => setup.worker,
+            false => *disk.get_or_insert_with(|| random.below(1 << 10)),
+        };
+        if worker > 1023 {
+            machine.die("worker Id can't be greater than 1023 or less than 0");
+        }
+        let now = machine.now.wall;
+        machine.holds(|| format!("worker {worker}"), now, None);
+        let counter = (machine.wall() - EPOCH).cast_unsigned() << 12;
+        IdWorker { worker, counter, sleeping: BTreeMap::new() }
+    }
+
+    fn mint(&mut self, process: &mut IdWorker, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        match process.sleeping.get(&ask.id) {
+            Some(until) if machine.now.mono < *until => return Verdict::Again(*until),
+            Some(_) => drop(process.sleeping.remove(&ask.id)),
+            None if (process.counter >> 12).cast_signed() >= machine.wall() - EPOCH => {
+                let until = machine.now.mono.plus(SLEEP_MS);
+                process.sleeping.insert(ask.id, until);
+                return Verdict::Again(until);
+            }
+            None => {}
+        }
+        process.counter = process.counter.wrapping_add(1);
+        Verdict::Minted(vec![u128::from(process.worker << 53 | process.counter & COUNTER_MASK)])
+    }
+
+    fn leave(&mut self, process: &mut IdWorker, ask: u64, _machine: &mut Machine<'_, Self>) {
+        process.sleeping.remove(&ask);
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(Parts {
+            worker: field(id, 53, 10),
+            time: UnixMillis::new(field(id, 12, 41).cast_signed() + EPOCH),
+            sequence: field(id, 0, 12),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::{Hand, NOON, increasing};
+
+    /// seata-common 2.0.0, IdWorker.java, nextId and waitIfNecessary.
+    #[test]
+    fn it_counts_from_its_start_and_sleeps_once_while_it_is_not_behind_the_clock() {
+        let mut hand = Hand::new(Seata { configured: true });
+        hand.setup.worker = 9;
+        let mut worker = hand.start();
+        let first = hand.id(&mut worker);
+        assert_eq!(first, 9 << 53 | u128::from((NOON - EPOCH).unsigned_abs()) << 12 | 1);
+        assert_eq!(hand.now.wall.get(), NOON + 5, "in the millisecond of its start it sleeps");
+        increasing(&mut hand, &mut worker, 5 * 4_096);
+        assert!(hand.now.wall.get() <= NOON + 20, "and then it need not");
+        hand.step(-3_600_000);
+        let Verdict::Again(at) = hand.mint(&mut worker) else { unreachable!() };
+        assert_eq!(at.since(hand.now.mono), 5);
+        hand.pass(5);
+        assert!(
+            matches!(hand.again(&mut worker), Verdict::Minted(ids) if ids[0] > first),
+            "a step back is not seen"
+        );
+    }
+
+    /// seata-common 2.0.0, IdWorker.java, generateWorkerIdBaseOnMac and initTimestampAndSequence.
+    #[test]
+    fn the_worker_id_is_the_hosts_and_a_restart_knows_nothing() {
+        let mut hand = Hand::new(Seata::default());
+        let mut worker = hand.start();
+        let first = hand.id(&mut worker);
+        hand.step(-5);
+        let mut second = hand.start();
+        assert_eq!(second.worker, worker.worker, "two processes on one host share it");
+        assert_eq!(hand.id(&mut second), first);
+        hand.become_node(1);
+        assert_ne!(hand.start().worker, worker.worker);
+    }
+}

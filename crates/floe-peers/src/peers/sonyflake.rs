@@ -1,0 +1,240 @@
+//! Sony's Sonyflake, version 2: 39 bits of 10 ms since 2025-01-01, 8 of sequence, 16 of machine id, in this order.
+//!
+//! It promises unique IDs that increase on a generator while machine ids differ. The machine id is by default the lower
+//! half of the host's private IPv4 address: on another host it is another one, and two processes on one host have the same.
+//! A clock that goes back is not looked at: the generator stays at the last unit it had, counts on, and where 256 are not
+//! enough goes on to the next unit and sleeps until the clock is there, however long, before it returns. It keeps nothing
+//! over a restart. Where the operator's `CheckMachineID` says that the machine id is in use, there is no generator; nobody
+//! asks again later. What it looks at is the operator's; here each process holds its machine id as an ephemeral record
+//! whose session lasts for 10 s, as in ZooKeeper or etcd.
+//!
+//! Read from: sony/sonyflake f167a9d, `v2/sonyflake.go` (`New`, `NextID`, `sleep`, `toID`, `lower16BitPrivateIP`). Version 1
+//! (`sonyflake.go`) is the same since 2014-09-01.
+
+use super::{Entry, Registry, Reply, Request, field, signed, time};
+use floe::{MonoMillis, UnixMillis};
+use floe_sim::model::{Ask, Fleet, Life, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
+
+const UNIT_MS: i64 = 10;
+const START: i64 = 1_735_689_600_000 / UNIT_MS;
+const SEQUENCE_MASK: u64 = 255;
+/// Of the addresses of hosts that are started on after a crash elsewhere.
+const OTHER_HOSTS: u64 = 0x0100;
+const SESSION_MS: u64 = 10_000;
+const PING_MS: u64 = SESSION_MS / 3;
+
+/// The algorithm.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Sonyflake {
+    /// Whether there is a `CheckMachineID`.
+    pub checked: bool,
+}
+
+/// A generator.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    machine_id: u64,
+    elapsed: i64,
+    sequence: u64,
+    /// A thread sleeps and holds the lock; it returns the ID that it has made then.
+    sleeping: Option<MonoMillis>,
+    check: Check,
+    session: u64,
+}
+
+/// `CheckMachineID`, request by request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Check {
+    Connects(u64),
+    Claims(u64),
+    Passed,
+}
+
+/// `lower16BitPrivateIP`. A node's own host has the address that its operator gave it: of twins, the lower halves are the
+/// same in two networks.
+fn lower_half(setup: &Setup, life: Life) -> u64 {
+    match life.host == life.node {
+        true => setup.worker & 0xffff,
+        false => OTHER_HOSTS + u64::try_from(life.host).unwrap_or(0),
+    }
+}
+
+impl Generator {
+    fn id(&self) -> Verdict {
+        if self.elapsed >= 1 << 39 {
+            return Verdict::Refused("over the time limit".into());
+        }
+        Verdict::Minted(vec![signed(self.elapsed, 24, self.sequence << 16 | self.machine_id)])
+    }
+}
+
+impl Model for Sonyflake {
+    keeps_a_registry!();
+
+    type Disk = ();
+    type Process = Generator;
+
+    fn store(&mut self, _fleet: &Fleet) -> Registry {
+        Registry::default()
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
+    }
+
+    fn start(
+        &mut self,
+        setup: &Setup,
+        store: Option<&mut Registry>,
+        machine: &mut Machine<'_, Self>,
+    ) -> Generator {
+        let machine_id = lower_half(setup, machine.life);
+        if machine.wall() < START * UNIT_MS {
+            machine.die("start time is ahead");
+        }
+        let check = match (self.checked, store) {
+            (false, _) => Check::Passed,
+            (true, Some(_)) => Check::Connects(machine.send(Request::Open(SESSION_MS))),
+            (true, None) => {
+                machine.die("invalid machine id: nobody can be asked");
+                Check::Passed
+            }
+        };
+        let now = machine.now.wall;
+        machine.holds(|| format!("worker {machine_id}"), now, None);
+        Generator { machine_id, elapsed: 0, sequence: SEQUENCE_MASK, sleeping: None, check, session: 0 }
+    }
+
+    fn wake(&mut self, process: &mut Generator, machine: &mut Machine<'_, Self>) {
+        machine.send(Request::Ping(process.session));
+        machine.wake_in(PING_MS);
+    }
+
+    fn answer(
+        &mut self,
+        process: &mut Generator,
+        number: u64,
+        answer: Result<Reply, Silence>,
+        machine: &mut Machine<'_, Self>,
+    ) {
+        match (process.check, answer) {
+            (Check::Connects(asked), Ok(Reply::Session(session))) if asked == number => {
+                process.session = session;
+                machine.wake_in(PING_MS);
+                let hold =
+                    Request::Hold(session, format!("machine/{}", process.machine_id), Entry::default());
+                process.check = Check::Claims(machine.send(hold));
+            }
+            (Check::Claims(asked), Ok(Reply::Done(true))) if asked == number => process.check = Check::Passed,
+            (Check::Connects(asked) | Check::Claims(asked), _) if asked == number => {
+                machine.die("invalid machine id");
+            }
+            _ => {}
+        }
+    }
+
+    fn mint(&mut self, process: &mut Generator, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        if process.check != Check::Passed {
+            return Verdict::Refused("there is no generator yet".into());
+        }
+        if let Some(until) = process.sleeping {
+            if machine.now.mono < until {
+                return Verdict::Again(until);
+            }
+            process.sleeping = None;
+            return process.id();
+        }
+        let current = machine.wall() / UNIT_MS - START;
+        if process.elapsed < current {
+            process.elapsed = current;
+            process.sequence = 0;
+            return process.id();
+        }
+        process.sequence = (process.sequence + 1) & SEQUENCE_MASK;
+        if process.sequence > 0 {
+            return process.id();
+        }
+        process.elapsed += 1;
+        let sleep = (process.elapsed - current) * UNIT_MS - machine.wall() % UNIT_MS;
+        let until = machine.now.mono.plus(u64::try_from(sleep).unwrap_or(0));
+        process.sleeping = Some(until);
+        Verdict::Again(until)
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(Parts {
+            worker: field(id, 0, 16),
+            time: UnixMillis::new((time(id, 24) + START) * UNIT_MS),
+            sequence: field(id, 16, 8),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::{Hand, NOON, increasing};
+
+    #[test]
+    fn it_mints_in_its_layout_and_sleeps_where_256_are_not_enough() {
+        let mut hand = Hand::new(Sonyflake::default());
+        hand.setup.worker = 0x0102;
+        hand.step(3);
+        let mut generator = hand.start();
+        let time = u128::from((NOON / UNIT_MS - START).unsigned_abs());
+        assert_eq!(hand.id(&mut generator), time << 24 | 0x0102);
+        increasing(&mut hand, &mut generator, 255);
+        assert_eq!(hand.now.wall.get(), NOON + 3);
+        assert_eq!(hand.id(&mut generator), (time + 1) << 24 | 0x0102);
+        assert_eq!(hand.now.wall.get(), NOON + 10, "a sleep to the unit's beginning");
+        increasing(&mut hand, &mut generator, 10_000);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_makes_it_count_on_and_then_sleep_it_off() {
+        let mut hand = Hand::new(Sonyflake::default());
+        let mut generator = hand.start();
+        let first = hand.id(&mut generator);
+        hand.step(-1_000);
+        assert_eq!(hand.id(&mut generator), first + (1 << 16));
+        increasing(&mut hand, &mut generator, 254);
+        let Verdict::Again(at) = hand.mint(&mut generator) else { unreachable!() };
+        assert_eq!(at.since(hand.now.mono), 1_010);
+        let mut generator = hand.start();
+        hand.step(1_000);
+        assert_eq!(hand.id(&mut generator), first, "a restart knows nothing");
+    }
+
+    /// Sonyflake f167a9d, v2/sonyflake.go, lower16BitPrivateIP.
+    #[test]
+    fn the_machine_id_is_the_hosts() {
+        let mut hand = Hand::new(Sonyflake::default());
+        let own = hand.start().machine_id;
+        hand.life.host = 5;
+        let other = hand.start();
+        assert_ne!(other.machine_id, own);
+        hand.life.node = 1;
+        assert_eq!(hand.start().machine_id, other.machine_id, "two processes on one host share it");
+    }
+
+    /// Sonyflake f167a9d, v2/sonyflake.go, New: no generator where CheckMachineID says no.
+    #[test]
+    fn a_machine_id_that_is_in_use_makes_no_generator_where_it_is_checked() {
+        let mut hand = Hand::new(Sonyflake { checked: true });
+        let mut first = hand.start();
+        assert!(matches!(hand.mint(&mut first), Verdict::Refused(_)));
+        hand.serve(&mut first, true);
+        let mut second = hand.start();
+        hand.serve(&mut second, true);
+        assert_eq!(hand.died(), Some("invalid machine id"));
+        hand.start_alone();
+        assert!(hand.died().is_some());
+        hand.id(&mut first);
+        hand.pass(SESSION_MS);
+        let mut third = hand.start();
+        hand.serve(&mut third, true);
+        assert_eq!(hand.died(), None, "its session has ended");
+        assert!(matches!(hand.mint(&mut third), Verdict::Minted(_)));
+        assert!(matches!(hand.mint(&mut first), Verdict::Minted(_)), "and nobody tells the first one");
+    }
+}

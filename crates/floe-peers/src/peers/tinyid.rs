@@ -1,0 +1,344 @@
+//! didi tinyid: the server.
+//!
+//! It promises unique numbers that tend upwards, and the same for several databases by `delta` and `remainder`. How it
+//! works: a row `tiny_id_info(max_id, step, delta, remainder, version)` in MySQL; a server reads it, and writes
+//! `max_id + step` where `max_id` and `version` are still what it read, up to three times: `(max_id, max_id + step]` is
+//! then its segment, and its IDs are those with `id % delta == remainder`. From the ID at 20 % of the step on, each
+//! ID that is handed out has a thread load the next segment, unless it is there or being loaded. A caller that finds
+//! the current segment used up and no next one loads one itself, while others wait. An exception on the way ends the
+//! whole batch with code 6, and what it had taken is lost.
+//!
+//! No order is claimed for one server, since it has none: such a caller does not wait for the thread's load, and where
+//! the database serves the thread first, the thread's lower segment is used after the caller's.
+//!
+//! Each statement is a request of its own here, as is the commit, and the transaction around them is READ COMMITTED. An
+//! update whose answer is lost ends in an exception, which rolls the transaction back; only where the commit's own answer
+//! is lost is its effect unknown. An update that finds the row locked waits, and finds it changed then: here that shows at
+//! the commit.
+//!
+//! Read in: didi/tinyid 49976d3, `tinyid-base/…/generator/impl/CachedIdGenerator.java`, `entity/SegmentId.java`,
+//! `factory/AbstractIdGeneratorFactory.java`, `tinyid-server/…/service/impl/DbSegmentIdServiceImpl.java`,
+//! `dao/impl/TinyIdInfoDAOImpl.java`, `common/Constants.java`, `controller/IdContronller.java`, `db.sql`.
+
+use std::collections::VecDeque;
+
+use floe_sim::model::{
+    Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Order, Pace, Setup, Silence, Verdict,
+};
+use floe_sim::random::Random;
+
+const NAMES: &[NameInfo] = &[NameInfo { label: "test", domain: 0, order: Order::None }];
+
+const RETRY: u32 = 3;
+const LOADING_PERCENT: i64 = 20;
+/// `begin_id`, and the first `max_id`, of the rows in `db.sql`.
+const BEGIN_ID: i64 = 1;
+/// The most that a caller of a short history asks for; `batch.size.max` is 100,000.
+const BATCH: u64 = 10;
+
+/// A fleet of tinyid servers, and what an operator has put into the row.
+#[derive(Clone, Copy, Debug)]
+pub struct TinyId {
+    /// How many numbers a segment spans.
+    pub step: i64,
+    /// From one ID to the next.
+    pub delta: i64,
+    /// What an ID leaves when it is divided by `delta`.
+    pub remainder: i64,
+}
+
+impl Default for TinyId {
+    /// The row `test` of `db.sql`, with a step small enough for a short history to see many segments.
+    fn default() -> Self {
+        Self { step: 10, delta: 1, remainder: 0 }
+    }
+}
+
+/// The row of `tiny_id_info`.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    max_id: i64,
+    step: i64,
+    delta: i64,
+    remainder: i64,
+    version: u64,
+}
+
+/// A statement.
+#[derive(Clone, Copy, Debug)]
+pub enum Statement {
+    /// `queryByBizType`.
+    Select,
+    /// `updateMaxId`, for who has read this row; nothing is changed before the commit.
+    Update(Row),
+    /// The end of the transaction.
+    Commit(Row),
+}
+
+/// What the database answers.
+#[derive(Clone, Copy, Debug)]
+pub enum Answer {
+    /// To a `Select`.
+    Read(Row),
+    /// To an `Update`: whether it finds the row as it was read.
+    Matched(bool),
+    /// To a `Commit`: whether it changed the row.
+    Wrote(bool),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    current: i64,
+    max: i64,
+    loading: i64,
+    delta: i64,
+    remainder: i64,
+    is_init: bool,
+}
+
+impl Segment {
+    /// `convert`, of the row as it was read.
+    fn new(row: Row) -> Self {
+        Self {
+            current: row.max_id,
+            max: row.max_id + row.step,
+            loading: row.max_id + row.step * LOADING_PERCENT / 100,
+            delta: row.delta,
+            remainder: row.remainder,
+            is_init: false,
+        }
+    }
+
+    fn fits(&self) -> bool {
+        self.current % self.delta == self.remainder
+    }
+
+    /// Moves to `delta` before the first ID that leaves the remainder.
+    fn init(&mut self) {
+        self.is_init |= self.fits();
+        for _ in 0..=self.delta {
+            if self.is_init {
+                return;
+            }
+            self.current += 1;
+            if self.fits() {
+                self.current -= self.delta;
+                self.is_init = true;
+            }
+        }
+    }
+
+    /// `nextId`; `None` where it is used up.
+    fn next(&mut self) -> Option<i64> {
+        if !self.is_init {
+            self.init();
+        }
+        self.current += self.delta;
+        (self.current <= self.max).then_some(self.current)
+    }
+}
+
+/// `getNextSegmentId`, under way.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    number: u64,
+    tries: u32,
+    read: Option<Row>,
+}
+
+impl Load {
+    fn start(machine: &mut Machine<'_, TinyId>) -> Self {
+        Self { number: machine.send(Statement::Select), tries: 0, read: None }
+    }
+
+    /// Its next statement, or what comes of it.
+    fn go_on(
+        &mut self,
+        answer: Result<Answer, Silence>,
+        machine: &mut Machine<'_, TinyId>,
+    ) -> Option<Result<Segment, String>> {
+        match (answer, self.read.take()) {
+            (Ok(Answer::Read(row)), None) => {
+                self.read = Some(row);
+                self.number = machine.send(Statement::Update(row));
+                None
+            }
+            (Ok(Answer::Matched(true)), Some(row)) => {
+                self.read = Some(row);
+                self.number = machine.send(Statement::Commit(row));
+                None
+            }
+            (Ok(Answer::Wrote(true)), Some(row)) => Some(Ok(Segment::new(row))),
+            (Ok(Answer::Matched(false) | Answer::Wrote(false)), Some(_)) => {
+                self.tries += 1;
+                if self.tries == RETRY {
+                    return Some(Err("error query segmentId: get next segmentId conflict".into()));
+                }
+                self.number = machine.send(Statement::Select);
+                None
+            }
+            _ => Some(Err("error query segmentId: no answer from the database".into())),
+        }
+    }
+}
+
+/// `nextId(batchSize)`, by one caller.
+#[derive(Clone, Debug)]
+struct Call {
+    ask: u64,
+    count: u64,
+    ids: Vec<u128>,
+}
+
+/// One server, with its `CachedIdGenerator`.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    current: Option<Segment>,
+    next: Option<Segment>,
+    /// The load of the caller that is first in `waiting`; the others wait for `loadCurrent`'s monitor.
+    load: Option<Load>,
+    waiting: VecDeque<Call>,
+    /// `isLoadingNext`.
+    thread: Option<Load>,
+}
+
+impl Server {
+    /// Takes what `call` still wants. False where it has to load a segment first.
+    fn take(&mut self, call: &mut Call, machine: &mut Machine<'_, TinyId>) -> bool {
+        while u64::try_from(call.ids.len()).is_ok_and(|taken| taken < call.count) {
+            let Some(id) = self.current.as_mut().and_then(Segment::next) else {
+                let Some(next) = self.next.take() else { return false };
+                self.current = Some(next);
+                continue;
+            };
+            if self.current.is_some_and(|segment| id >= segment.loading)
+                && self.next.is_none()
+                && self.thread.is_none()
+            {
+                self.thread = Some(Load::start(machine));
+            }
+            call.ids.push(u128::from(id.unsigned_abs()));
+        }
+        true
+    }
+
+    /// Callers go on in turn until one has to load a segment.
+    fn leave_monitor(&mut self, machine: &mut Machine<'_, TinyId>) {
+        while let Some(mut call) = self.waiting.pop_front() {
+            if !self.take(&mut call, machine) {
+                self.waiting.push_front(call);
+                self.load = Some(Load::start(machine));
+                return;
+            }
+            machine.deliver(call.ask, Verdict::Minted(call.ids));
+        }
+    }
+
+    fn hold(segment: Segment, machine: &mut Machine<'_, TinyId>) -> Segment {
+        let end = segment.max.unsigned_abs() + 1;
+        let start = segment.current.unsigned_abs() + 1;
+        machine.note(|| Note::Holds { what: "test".into(), start, end, time: false });
+        segment
+    }
+}
+
+impl Model for TinyId {
+    type Store = Row;
+    type Disk = ();
+    type Process = Server;
+    type Request = Statement;
+    type Reply = Answer;
+
+    fn names(&self) -> &[NameInfo] {
+        NAMES
+    }
+
+    fn most_at_once(&self, _name: usize) -> u64 {
+        BATCH
+    }
+
+    fn store(&mut self, _fleet: &Fleet) -> Row {
+        let Self { step, delta, remainder } = *self;
+        Row { max_id: BEGIN_ID, step, delta, remainder, version: 1 }
+    }
+
+    fn copy(&self, store: &Row) -> Row {
+        *store
+    }
+
+    fn execute(&mut self, store: &mut Row, _from: Life, request: &Statement, _now: Micros) -> Answer {
+        match request {
+            Statement::Select => Answer::Read(*store),
+            Statement::Update(read) => {
+                Answer::Matched(store.max_id == read.max_id && store.version == read.version)
+            }
+            Statement::Commit(read) => {
+                let unchanged = store.max_id == read.max_id && store.version == read.version;
+                if unchanged {
+                    store.max_id = read.max_id + read.step;
+                    store.version += 1;
+                }
+                Answer::Wrote(unchanged)
+            }
+        }
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::JVM
+    }
+
+    fn start(
+        &mut self,
+        _setup: &Setup,
+        _store: Option<&mut Row>,
+        _machine: &mut Machine<'_, Self>,
+    ) -> Server {
+        Server::default()
+    }
+
+    fn answer(
+        &mut self,
+        process: &mut Server,
+        number: u64,
+        answer: Result<Answer, Silence>,
+        machine: &mut Machine<'_, Self>,
+    ) {
+        // Any other number is that of a connection that was closed.
+        if let Some(load) = process.load.as_mut().filter(|load| load.number == number) {
+            let Some(result) = load.go_on(answer, machine) else { return };
+            process.load = None;
+            match result {
+                Ok(segment) => process.current = Some(Server::hold(segment, machine)),
+                Err(message) => {
+                    if let Some(call) = process.waiting.pop_front() {
+                        machine.deliver(call.ask, Verdict::Refused(format!("code 6: {message}")));
+                    }
+                }
+            }
+            process.leave_monitor(machine);
+        } else if let Some(load) = process.thread.as_mut().filter(|load| load.number == number) {
+            let Some(result) = load.go_on(answer, machine) else { return };
+            process.thread = None;
+            process.next = result.ok().map(|segment| Server::hold(segment, machine));
+        }
+    }
+
+    fn mint(&mut self, process: &mut Server, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        let mut call = Call { ask: ask.id, count: ask.count, ids: Vec::new() };
+        if process.load.is_none() {
+            if process.take(&mut call, machine) {
+                return Verdict::Minted(call.ids);
+            }
+            process.load = Some(Load::start(machine));
+        }
+        process.waiting.push_back(call);
+        Verdict::Later
+    }
+
+    fn memory(&mut self, process: &Server, _fresh: Random) -> Option<Server> {
+        Some(process.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+use super::TinyId;
+use crate::peers::by_hand::ByHand;
+use floe_sim::model::Verdict;
+
+#[test]
+fn one_server_counts_without_a_gap_over_its_segments() {
+    let mut hand = ByHand::new(TinyId::default(), 1);
+    let ids: Vec<_> = (0..100).map(|_| hand.minted(0)).collect();
+    assert_eq!(ids, (2..=101).collect::<Vec<_>>(), "(1, 11] is the first segment");
+    assert_eq!(hand.batch(0, 10), (102..=111).collect::<Vec<_>>());
+}
+
+#[test]
+fn two_servers_hold_disjoint_segments() {
+    let mut hand = ByHand::new(TinyId::default(), 2);
+    let mut all: Vec<_> = (0..100).flat_map(|turn| hand.batch(turn % 2, 3)).collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 300);
+    hand.held.sort_unstable();
+    assert!(hand.held.is_sorted_by(|one, next| one.1 <= next.0), "{:?}", hand.held);
+}
+
+#[test]
+fn ids_leave_the_remainder() {
+    for (delta, remainder, expected) in [(2, 1, [3, 5, 7, 9]), (3, 0, [3, 6, 9, 12]), (3, 1, [4, 7, 10, 13])]
+    {
+        let mut hand = ByHand::new(TinyId { step: 90, delta, remainder }, 1);
+        assert_eq!(hand.batch(0, 4), expected);
+    }
+}
+
+#[test]
+fn the_next_segment_is_loaded_at_a_fifth_and_no_caller_waits_for_it() {
+    let mut hand = ByHand::new(TinyId::default(), 1);
+    assert_eq!(hand.minted(0), 2);
+    hand.run();
+    assert_eq!(hand.held, [(2, 12)]);
+    assert_eq!(hand.minted(0), 3);
+    hand.run();
+    assert_eq!(hand.held, [(2, 12), (12, 22)]);
+    hand.batch(0, 8);
+    let ask = hand.ask(0, 1);
+    assert!(hand.is_answered(ask), "the switch needs no store");
+    assert_eq!(hand.outcome(ask), Verdict::Minted(vec![12]));
+}
+
+/// tinyid 49976d3, DbSegmentIdServiceImpl.getNextSegmentId: one transaction around the query and the update.
+#[test]
+fn an_update_whose_reply_is_lost_is_rolled_back() {
+    let mut hand = ByHand::new(TinyId::default(), 1);
+    let ask = hand.ask(0, 1);
+    let read = hand.serve();
+    hand.arrive(read);
+    hand.lose_replies = 1;
+    let error = "code 6: error query segmentId: no answer from the database";
+    assert_eq!(hand.outcome(ask), Verdict::Refused(error.into()));
+    assert_eq!(hand.minted(0), 2, "nothing was written");
+}
+
+#[test]
+fn a_commit_whose_reply_is_lost_wastes_a_segment_and_repeats_none() {
+    let mut hand = ByHand::new(TinyId::default(), 1);
+    let ask = hand.ask(0, 1);
+    for _ in 0..2 {
+        let done = hand.serve();
+        hand.arrive(done);
+    }
+    hand.lose_replies = 1;
+    let error = "code 6: error query segmentId: no answer from the database";
+    assert_eq!(hand.outcome(ask), Verdict::Refused(error.into()));
+    assert_eq!(hand.minted(0), 12, "2 to 11 went with the reply");
+}
+
+#[test]
+fn of_two_that_update_one_row_at_once_one_reads_again() {
+    let mut hand = ByHand::new(TinyId::default(), 2);
+    let asks = [hand.ask(0, 1), hand.ask(1, 1)];
+    for _ in 0..4 {
+        let done = hand.serve();
+        hand.arrive(done);
+    }
+    assert_eq!(asks.map(|ask| hand.outcome(ask)), [Verdict::Minted(vec![2]), Verdict::Minted(vec![12])]);
+}
+
+#[test]
+fn doubled_requests_do_not_repeat() {
+    let mut hand = ByHand::new(TinyId::default(), 1);
+    hand.double = true;
+    let all: Vec<_> = (0..60).map(|_| hand.minted(0)).collect();
+    assert_eq!(all, (2..=61).collect::<Vec<_>>(), "the second update finds another version");
+}
+
+#[test]
+fn who_reads_a_row_that_another_writes_tries_three_times() {
+    let mut hand = ByHand::new(TinyId { step: 1, ..TinyId::default() }, 2);
+    let ask = hand.ask(0, 1);
+    for _ in 0..3 {
+        let read = hand.serve();
+        let other = hand.minted(1);
+        assert!(other > 1);
+        hand.arrive(read);
+        assert!(!hand.is_answered(ask));
+        let wrote = hand.serve();
+        hand.arrive(wrote);
+    }
+    assert_eq!(
+        hand.outcome(ask),
+        Verdict::Refused("code 6: error query segmentId: get next segmentId conflict".into()),
+    );
+}
+
+#[test]
+fn an_exception_ends_one_caller_and_the_next_one_loads_for_itself() {
+    let mut hand = ByHand::new(TinyId::default(), 1);
+    let asks = [hand.ask(0, 1), hand.ask(0, 2)];
+    hand.lose();
+    assert!(matches!(hand.outcome(asks[0]), Verdict::Refused(_)));
+    assert_eq!(hand.outcome(asks[1]), Verdict::Minted(vec![2, 3]));
+}
+
+#[test]
+fn a_restored_store_repeats() {
+    let mut hand = ByHand::new(TinyId::default(), 2);
+    let backup = hand.copy();
+    assert_eq!(hand.minted(0), 2);
+    hand.forget(&backup);
+    assert_eq!(hand.minted(1), 2);
+}
+
+/// Why [`NAMES`](super::NAMES) claims no order.
+#[test]
+fn a_caller_that_overtakes_the_thread_leaves_the_segments_in_the_wrong_order() {
+    let mut hand = ByHand::new(TinyId::default(), 1);
+    assert_eq!(hand.batch(0, 1), [2]);
+    let rest = hand.ask(0, 9);
+    assert!(hand.is_answered(rest), "the thread's load is under way");
+    for _ in 0..2 {
+        let done = hand.serve();
+        hand.arrive(done);
+    }
+    let thread = hand.serve();
+    assert_eq!(hand.batch(0, 1), [22], "the caller's own load, after the thread's");
+    hand.arrive(thread);
+    hand.batch(0, 9);
+    assert_eq!(hand.minted(0), 12);
+}

@@ -1,0 +1,105 @@
+//! TSID Creator's `TsidFactory`, as `TsidCreator.getTsid()` has it: 42 bits of milliseconds since 2020-01-01, 10 of node, 12
+//! of counter.
+//!
+//! It promises IDs that are sorted by time and increase on a factory. By default the node is a random number of 10 bits,
+//! drawn at each start; the operator can set it instead. In each new millisecond the counter begins at a random number.
+//! While the clock is not past the last ID's millisecond, it counts on, and past the counter's end into the next
+//! millisecond, without waiting and without an end: it refuses nothing. It keeps nothing over a restart.
+//!
+//! Read from: com.github.f4b6a3:tsid-creator 5.2.6, `TsidFactory.java` (`create`, `getTime`, `getRandomCounter`,
+//! `Builder.getNode`). The class itself is played beside this model (`originals.rs`).
+
+use super::{signed, snowflake};
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
+
+const EPOCH: i64 = 1_577_836_800_000;
+const COUNTER_BITS: u32 = 12;
+
+/// The algorithm.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Tsid {
+    /// Whether the operator has given each node a number.
+    pub configured: bool,
+}
+
+/// A factory.
+#[derive(Clone, Debug)]
+pub struct Factory {
+    node: u64,
+    last: i64,
+    counter: u64,
+}
+
+impl Model for Tsid {
+    keeps_nothing!();
+
+    type Process = Factory;
+
+    fn pace(&self) -> Pace {
+        Pace::JVM
+    }
+
+    fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Factory {
+        let node = if self.configured { setup.worker } else { machine.random.below(1 << 10) };
+        if node > 1023 {
+            machine.die("Node ID out of range [0, 1023]");
+        }
+        let now = machine.now.wall;
+        machine.holds(|| format!("worker {node}"), now, None);
+        Factory { node, last: 0, counter: machine.random.below(1 << COUNTER_BITS) }
+    }
+
+    fn mint(&mut self, process: &mut Factory, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        let now = machine.wall();
+        if now > process.last {
+            process.last = now;
+            process.counter = machine.random.below(1 << COUNTER_BITS);
+        } else {
+            process.counter += 1;
+            if process.counter >> COUNTER_BITS > 0 {
+                process.counter = 0;
+                process.last += 1;
+            }
+        }
+        Verdict::Minted(vec![signed(
+            process.last - EPOCH,
+            22,
+            process.node << COUNTER_BITS | process.counter,
+        )])
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(snowflake(id, EPOCH, 10))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::{Hand, NOON, increasing};
+
+    /// tsid-creator 5.2.6, TsidFactory.java, getTime.
+    #[test]
+    fn it_counts_on_from_a_random_number_whatever_the_clock_does() {
+        let mut hand = Hand::new(Tsid { configured: true });
+        hand.setup.worker = 9;
+        let mut factory = hand.start();
+        let first = hand.id(&mut factory);
+        assert_eq!(first >> 12, u128::from((NOON - EPOCH).unsigned_abs()) << 10 | 9);
+        hand.step(-3_600_000);
+        assert_eq!(hand.id(&mut factory) & 0xfff, (first + 1) & 0xfff);
+        increasing(&mut hand, &mut factory, 10_000);
+        assert_eq!(hand.now.wall.get(), NOON - 3_600_000, "and never waits");
+        hand.setup.worker = 1024;
+        hand.start();
+        assert!(hand.died().is_some());
+    }
+
+    /// tsid-creator 5.2.6, TsidFactory.java, Builder.getNode.
+    #[test]
+    fn a_start_draws_another_node() {
+        let mut hand = Hand::new(Tsid::default());
+        let first = hand.start().node;
+        assert!((0..20).any(|_| hand.start().node != first));
+    }
+}

@@ -1,0 +1,187 @@
+//! Yitter's IdGenerator, method 1 ("drift"): milliseconds since 2020-02-19T18:20:02Z, 6 bits of worker id, 6 of sequence.
+//!
+//! It promises short unique IDs that increase on a generator, a burst that does not wait, and a clock that may go back any
+//! number of times. The worker id comes from the operator. A millisecond's sequence begins at 5; where it ends, the
+//! generator drifts: it goes on to the next millisecond without the clock, up to 2000 of them before it waits. While it
+//! drifts it does not see that the clock goes back. Else, each ID while the clock is behind is one of an earlier millisecond,
+//! one further back each time, with the reserved sequence number of that rollback: 1 to 4 by turns, one for each rollback.
+//! It keeps nothing over a restart.
+//!
+//! Read from: yitter/IdGenerator 942ba6a, `Go/source/idgen/SnowWorkerM1.go` (`NextNormalId`, `NextOverCostId`), with the defaults of
+//! `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. With its tool that takes worker ids from Redis it is
+//! [`yitter_redis`](super::yitter_redis).
+
+use super::{field, signed, spin, time};
+use floe::UnixMillis;
+use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
+
+const EPOCH: i64 = 1_582_136_402_000;
+const FIRST: u64 = 5;
+const MOST: u64 = 63;
+const MOST_WORKER: u64 = 63;
+const MOST_DRIFT: u32 = 2_000;
+
+/// The algorithm.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Yitter;
+
+/// A generator.
+#[derive(Clone, Debug)]
+pub struct SnowWorker {
+    worker: u64,
+    last: i64,
+    sequence: u64,
+    /// The millisecond that the next ID has while the clock is behind; 0 while it is not.
+    turn_back: i64,
+    turn: u64,
+    drifting: bool,
+    drifted: u32,
+    waiting: bool,
+}
+
+impl SnowWorker {
+    pub(super) fn new<M: Model>(worker: u64, machine: &mut Machine<'_, M>) -> Self {
+        if worker > MOST_WORKER {
+            machine.die("WorkerId error. (range:[0, 63]");
+        } else if machine.wall() < EPOCH {
+            machine.die("BaseTime error.");
+        }
+        let now = machine.now.wall;
+        machine.holds(|| format!("worker {worker}"), now, None);
+        SnowWorker {
+            worker,
+            last: 0,
+            sequence: FIRST,
+            turn_back: 0,
+            turn: 0,
+            drifting: false,
+            drifted: 0,
+            waiting: false,
+        }
+    }
+
+    /// `Next`.
+    pub(super) fn next<M: Model>(&mut self, machine: &Machine<'_, M>) -> Verdict {
+        let now = machine.wall() - EPOCH;
+        if self.waiting || self.drifting {
+            if now > self.last {
+                self.waiting = false;
+                return self.settle(now);
+            } else if self.waiting || self.drifted >= MOST_DRIFT {
+                self.waiting = true;
+                return spin(machine, self.last + EPOCH);
+            } else if self.sequence > MOST {
+                self.drift();
+            }
+            return self.id();
+        }
+        if now < self.last {
+            if self.turn_back < 1 {
+                self.turn_back = self.last - 1;
+                self.turn = self.turn % 4 + 1;
+            }
+            let id = signed(self.turn_back, 12, (self.worker << 6) + self.turn);
+            self.turn_back -= 1;
+            return Verdict::Minted(vec![id]);
+        }
+        self.turn_back = 0;
+        if now > self.last {
+            return self.settle(now);
+        } else if self.sequence > MOST {
+            self.drifted = 0;
+            self.drift();
+        }
+        self.id()
+    }
+
+    fn id(&mut self) -> Verdict {
+        let id = signed(self.last, 12, (self.worker << 6) + self.sequence);
+        self.sequence += 1;
+        Verdict::Minted(vec![id])
+    }
+
+    fn settle(&mut self, now: i64) -> Verdict {
+        (self.last, self.sequence, self.drifting, self.drifted) = (now, FIRST, false, 0);
+        self.id()
+    }
+
+    fn drift(&mut self) {
+        self.last += 1;
+        self.sequence = FIRST;
+        self.drifting = true;
+        self.drifted += 1;
+    }
+}
+
+impl Model for Yitter {
+    keeps_nothing!();
+
+    type Process = SnowWorker;
+
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
+    }
+
+    fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> SnowWorker {
+        SnowWorker::new(setup.worker, machine)
+    }
+
+    fn mint(&mut self, process: &mut SnowWorker, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        process.next(machine)
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(read(id))
+    }
+}
+
+/// What an ID says.
+pub(super) fn read(id: u128) -> Parts {
+    Parts { worker: field(id, 6, 6), time: UnixMillis::new(time(id, 12) + EPOCH), sequence: field(id, 0, 6) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::{Hand, NOON, increasing};
+
+    #[test]
+    fn it_mints_in_its_layout_and_drifts_two_thousand_milliseconds() {
+        let mut hand = Hand::new(Yitter);
+        hand.setup.worker = 9;
+        let mut worker = hand.start();
+        let time = u128::from((NOON - EPOCH).unsigned_abs());
+        assert_eq!(hand.id(&mut worker), time << 12 | 9 << 6 | 5);
+        increasing(&mut hand, &mut worker, 58);
+        assert_eq!(hand.id(&mut worker), (time + 1) << 12 | 9 << 6 | 5, "it drifts");
+        increasing(&mut hand, &mut worker, 1_999 * 59);
+        assert_eq!(hand.now.wall.get(), NOON, "without a wait");
+        increasing(&mut hand, &mut worker, 100);
+        assert_eq!(hand.now.wall.get(), NOON + 2_001, "then it waits");
+    }
+
+    /// yitter 942ba6a, SnowWorkerM1.go, NextNormalId: `_TurnBackIndex` moves where `_TurnBackTimeTick` is set.
+    #[test]
+    fn a_clock_that_is_behind_makes_ids_that_go_back() {
+        let mut hand = Hand::new(Yitter);
+        let mut worker = hand.start();
+        let first = hand.id(&mut worker);
+        let time = first >> 12;
+        hand.step(-10);
+        assert_eq!(hand.id(&mut worker), (time - 1) << 12 | 1);
+        assert_eq!(hand.id(&mut worker), (time - 2) << 12 | 1, "the same number for one rollback");
+        hand.step(10);
+        assert_eq!(hand.id(&mut worker), first + 1);
+        for turn in [2, 3, 4, 1] {
+            hand.step(-10);
+            assert_eq!(hand.id(&mut worker), (time - 1) << 12 | turn, "the next one for the next rollback");
+            hand.step(10);
+            hand.id(&mut worker);
+        }
+        let mut worker = hand.start();
+        assert_eq!(hand.id(&mut worker), first, "a restart knows nothing");
+        hand.setup.worker = 64;
+        hand.start();
+        assert!(hand.died().is_some());
+    }
+}

@@ -1,0 +1,282 @@
+//! Yitter's generator with worker ids from its own tool (`regworkerid`), which takes them from Redis for 15 s at a time.
+//!
+//! A start raises a number in Redis: that is the worker id, where no key says that somebody has it, and else it raises the
+//! number again. Beyond the largest one, whoever may (a second number in Redis says so to every second one that asks) puts it
+//! back to the smallest. It writes the key with a lifetime of 15 s, which a thread prolongs every 5 s if it is still there,
+//! without a look at what came of it. So worker ids are handed out in a circle: an id comes back only after all the others.
+//!
+//! Read from: yitter/IdGenerator 942ba6a, `Go/regworkerid/regworkerid/reghelper.go` (`RegisterOne`, `getNextWorkerId`,
+//! `isAvailable`, `setWorkerIdFlag`, `extendLifeTime`, `canReset`), with worker ids from 0 to 63 and the lifetime of
+//! `Go/regworkerid/main.go`. Nobody calls `UnRegister` here: nothing does so by itself. A command that has no answer ends the
+//! start. What Redis confirmed it keeps over a restart, which takes an append-only file.
+
+use std::collections::BTreeMap;
+
+use super::yitter::SnowWorker;
+use floe::MonoMillis;
+use floe_sim::model::{Ask, Fleet, Life, Machine, Micros, Model, Pace, Parts, Setup, Silence, Verdict};
+use floe_sim::random::Random;
+use floe_sim::scenario::SECOND;
+
+const LIFETIME: Micros = 15 * SECOND;
+const EXTEND_MS: u64 = 5_000;
+const MOST_LOOPS: u64 = 20;
+const LOOP_MS: u64 = 200;
+
+/// The algorithm.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct YitterRedis {
+    most_worker: i64,
+}
+
+/// `IdGen:WorkerId:Index`, `…:Value:Edit`, and until when each `…:Value:<id>` is there.
+#[derive(Clone, Default, Debug)]
+pub struct Keys {
+    index: i64,
+    edit: i64,
+    flags: BTreeMap<i64, Micros>,
+}
+
+/// A command.
+#[derive(Clone, Copy, Debug)]
+pub enum Command {
+    /// `INCR` of the index.
+    Next,
+    /// `INCR` of the edit key.
+    Edit,
+    /// `SET` of the index to before the smallest id, and of the edit key to 0.
+    Reset,
+    /// Whether the id's key is there.
+    Get(i64),
+    /// Writes it, for 15 s.
+    Set(i64),
+    /// Prolongs it, if it is there.
+    Expire(i64),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Next,
+    Edit,
+    Reset,
+    Get(i64),
+    Set(i64),
+    /// Sleeps before it begins again.
+    Sleeps(MonoMillis),
+    Mints,
+}
+
+/// A process.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    step: Step,
+    asked: u64,
+    loops: u64,
+    worker: i64,
+    generator: Option<SnowWorker>,
+}
+
+impl Registered {
+    fn go(&mut self, step: Step, command: Command, machine: &mut Machine<'_, YitterRedis>) {
+        (self.step, self.asked) = (step, machine.send(command));
+    }
+
+    fn sleep(&mut self, millis: u64, machine: &mut Machine<'_, YitterRedis>) {
+        self.step = Step::Sleeps(machine.now.mono.plus(millis));
+        machine.wake_in(millis);
+    }
+}
+
+impl Model for YitterRedis {
+    type Store = Keys;
+    type Disk = ();
+    type Process = Registered;
+    type Request = Command;
+    /// The number, or 1 and 0 for yes and no.
+    type Reply = i64;
+
+    fn names(&self) -> &[floe_sim::model::NameInfo] {
+        super::NAMES
+    }
+
+    fn store(&mut self, fleet: &Fleet) -> Keys {
+        self.most_worker = (1 << fleet.worker_bits.min(6)) - 1;
+        Keys::default()
+    }
+
+    fn copy(&self, store: &Keys) -> Keys {
+        store.clone()
+    }
+
+    fn execute(&mut self, store: &mut Keys, _from: Life, request: &Command, now: Micros) -> i64 {
+        store.flags.retain(|_, until| *until > now);
+        match *request {
+            Command::Next => {
+                store.index += 1;
+                store.index
+            }
+            Command::Edit => {
+                store.edit += 1;
+                store.edit
+            }
+            Command::Reset => {
+                (store.index, store.edit) = (-1, 0);
+                1
+            }
+            Command::Get(worker) => i64::from(store.flags.contains_key(&worker)),
+            Command::Set(worker) => {
+                store.flags.insert(worker, now + LIFETIME);
+                1
+            }
+            Command::Expire(worker) => {
+                let flag = store.flags.get_mut(&worker);
+                i64::from(flag.map(|until| *until = now + LIFETIME).is_some())
+            }
+        }
+    }
+
+    fn eat(&mut self, store: &mut Keys, random: &mut Random) -> Option<String> {
+        let workers: Vec<_> = store.flags.keys().copied().collect();
+        let worker = *random.choose(workers.get(..).filter(|all| !all.is_empty())?);
+        store.flags.remove(&worker);
+        Some(format!("the key IdGen:WorkerId:Value:{worker}"))
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
+    }
+
+    fn start(&mut self, _: &Setup, store: Option<&mut Keys>, machine: &mut Machine<'_, Self>) -> Registered {
+        if store.is_none() {
+            machine.die("RegisterOne returned -1");
+        }
+        let mut process = Registered { step: Step::Next, asked: 0, loops: 0, worker: -1, generator: None };
+        process.go(Step::Next, Command::Next, machine);
+        process
+    }
+
+    fn wake(&mut self, process: &mut Registered, machine: &mut Machine<'_, Self>) {
+        match process.step {
+            Step::Sleeps(until) if until <= machine.now.mono => {
+                process.go(Step::Next, Command::Next, machine);
+            }
+            Step::Sleeps(until) => machine.wake_at(until),
+            Step::Mints => {
+                machine.send(Command::Expire(process.worker));
+                machine.wake_in(EXTEND_MS);
+            }
+            _ => {}
+        }
+    }
+
+    fn answer(
+        &mut self,
+        process: &mut Registered,
+        number: u64,
+        answer: Result<i64, Silence>,
+        machine: &mut Machine<'_, Self>,
+    ) {
+        if number != process.asked || process.step == Step::Mints {
+            return;
+        }
+        let Ok(value) = answer else { return machine.die("RegisterOne returned -1") };
+        match process.step {
+            Step::Next if value > self.most_worker => process.go(Step::Edit, Command::Edit, machine),
+            Step::Next => process.go(Step::Get(value), Command::Get(value), machine),
+            // The first one that asks may not.
+            Step::Edit if value == 1 => process.sleep(LOOP_MS, machine),
+            Step::Edit => process.go(Step::Reset, Command::Reset, machine),
+            Step::Reset => {
+                process.loops += 1;
+                if process.loops > MOST_LOOPS {
+                    return machine.die("RegisterOne returned -1");
+                }
+                process.sleep(LOOP_MS * process.loops, machine);
+            }
+            Step::Get(worker) if value == 0 => process.go(Step::Set(worker), Command::Set(worker), machine),
+            Step::Get(_) => process.go(Step::Next, Command::Next, machine),
+            Step::Set(worker) => {
+                (process.step, process.worker) = (Step::Mints, worker);
+                machine.says(|| format!("takes worker id {worker} from Redis"));
+                process.generator = Some(SnowWorker::new(worker.unsigned_abs(), machine));
+                machine.wake_in(EXTEND_MS);
+            }
+            Step::Sleeps(_) | Step::Mints => {}
+        }
+    }
+
+    fn mint(&mut self, process: &mut Registered, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        match &mut process.generator {
+            Some(generator) => generator.next(machine),
+            None => Verdict::Refused("there is no worker id yet".into()),
+        }
+    }
+
+    fn memory(&mut self, process: &Registered, _fresh: Random) -> Option<Registered> {
+        Some(process.clone())
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(super::yitter::read(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::hand::Hand;
+
+    /// Until it mints or ends itself.
+    fn registered(hand: &mut Hand<YitterRedis>) -> Registered {
+        let mut process = hand.start();
+        hand.serve(&mut process, true);
+        while process.step != Step::Mints && hand.died().is_none() {
+            hand.run(&mut process, true);
+        }
+        process
+    }
+
+    /// IdGenerator 942ba6a, reghelper.go, getNextWorkerId and isAvailable.
+    #[test]
+    fn ids_are_handed_out_in_a_circle_and_one_that_somebody_has_is_left_out() {
+        let mut hand = Hand::new(YitterRedis::default());
+        let workers: Vec<_> = (0..3).map(|_| registered(&mut hand).worker).collect();
+        assert_eq!(workers, [1, 2, 3]);
+        assert_eq!(registered(&mut hand).worker, 0, "the circle begins again");
+        hand.pass(15_000);
+        hand.store.flags.insert(1, Micros::MAX);
+        assert_eq!(registered(&mut hand).worker, 2);
+    }
+
+    /// IdGenerator 942ba6a, reghelper.go, canReset and _MaxLoopCount.
+    #[test]
+    fn where_all_are_taken_a_start_goes_around_twenty_times_and_fails() {
+        let mut hand = Hand::new(YitterRedis::default());
+        hand.store.flags.extend((0..4).map(|worker| (worker, Micros::MAX)));
+        let before = hand.now.mono;
+        registered(&mut hand);
+        assert_eq!(hand.died(), Some("RegisterOne returned -1"));
+        let sleeps = (1..=20).sum::<u64>() * LOOP_MS;
+        assert!(hand.now.mono.since(before) >= sleeps, "longer and longer");
+        hand.start_alone();
+        assert!(hand.died().is_some());
+    }
+
+    /// IdGenerator 942ba6a, reghelper.go, extendLifeTime: EXPIRE, whatever comes of it.
+    #[test]
+    fn a_key_that_has_run_out_is_not_written_again_and_its_owner_mints_on() {
+        let mut hand = Hand::new(YitterRedis::default());
+        let mut process = registered(&mut hand);
+        for _ in 0..10 {
+            hand.run(&mut process, true);
+        }
+        assert!(hand.store.flags.contains_key(&process.worker), "prolonged");
+        hand.pass(16_000);
+        hand.run(&mut process, true);
+        assert!(!hand.store.flags.contains_key(&process.worker));
+        hand.store.index = process.worker - 1;
+        let mut other = registered(&mut hand);
+        assert_eq!(other.worker, process.worker);
+        assert_eq!(hand.id(&mut process), hand.id(&mut other));
+    }
+}

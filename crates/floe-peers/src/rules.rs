@@ -1,0 +1,351 @@
+//! What each algorithm's own users know it by: its rule in a few sentences, where that was read, and what its store is.
+
+use floe_sim::run::Entrant;
+
+/// One algorithm in words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// The [`Entrant`]'s name.
+    pub model: &'static str,
+    /// What its users call the store; empty where it has none.
+    pub store: &'static str,
+    /// How a worker id or a number comes about, and what a start knows of the time before.
+    pub words: &'static str,
+    /// The repository, its commit, the files, and their functions.
+    pub read: &'static str,
+}
+
+/// Every algorithm, in the order of [`ENTRANTS`](crate::ENTRANTS).
+pub const RULES: &[Rule] = &[
+    Rule {
+        model: "floe",
+        store: "the ledger",
+        words: "A node reserves a window of time in the ledger before it mints in it. A window is never handed out twice, so \
+                that neither a restart nor a clock can bring back an ID.",
+        read: "this repository, crates/floe: docs/guarantees.md",
+    },
+    Rule {
+        model: "twitter",
+        store: "",
+        words: "The operator gives each process its worker id. It counts within a millisecond, waits for the next one when \
+                4,096 are used up, and refuses while its clock is behind its last ID. It writes nothing down: a new process \
+                knows nothing of the last ID.",
+        read: "twitter-archive/snowflake a8cb075: IdWorker.scala (nextId, tilNextMillis)",
+    },
+    Rule {
+        model: "twitter-service",
+        store: "ZooKeeper",
+        words: "A host's name is its worker id, which a server claims in ZooKeeper for as long as its session of 3 s lasts. A \
+                start compares its clock with that of every other server (10 s), and sleeps for 10 s before it serves. It \
+                writes no time down. Nobody who lost the session is told to stop.",
+        read: "twitter-archive/snowflake a8cb075: SnowflakeServer.scala (start, sanityCheckPeers, registerWorkerId), \
+               SnowflakeConfig.scala; twitter-archive/scala-zookeeper-client: ZooKeeperClient.scala (sessionEvent)",
+    },
+    Rule {
+        model: "leaf-snowflake",
+        store: "ZooKeeper",
+        words: "An address and port has one worker id in ZooKeeper for ever, and a copy in a local file. A process reports its \
+                clock to ZooKeeper every 3 s. A start refuses if its clock is behind that report, and compares nothing if \
+                ZooKeeper does not answer. A millisecond begins at a random number below 100.",
+        read: "Meituan-Dianping/Leaf 86a6441: SnowflakeIDGenImpl.java (get), SnowflakeZookeeperHolder.java (init, createNode, \
+               updateNewData, checkInitTimeStamp, updateLocalWorkerID)",
+    },
+    Rule {
+        model: "notfound9",
+        store: "ZooKeeper",
+        words: "A start takes the first free worker id of a pool in ZooKeeper, unless the time that its last user reported is \
+                ahead. A process reports its clock every 3 s. An id without a report for an hour goes back into the pool; a \
+                process whose reports fail for an hour stops.",
+        read: "NotFound9/Leaf 896882e: RecyclableZookeeperHolder.java (init, initAllNode, updateNewData, \
+               checkWorkIdUploadStatus), SnowflakeIDGenImpl.java (get)",
+    },
+    Rule {
+        model: "shardingsphere",
+        store: "ZooKeeper",
+        words: "A compute node claims the lowest free worker id in ZooKeeper, as an ephemeral node with a session of 60 s. A node \
+                that lost its session mints on until its client has noticed. Nothing is written about the time, so the next \
+                owner of an id begins at its own clock. A clock that is up to 10 ms behind is waited for.",
+        read: "apache/shardingsphere 07ef827: SnowflakeKeyGenerateAlgorithm.java (generateKey), ClusterWorkerIdGenerator.java, \
+               ZookeeperRepository.java (buildCuratorClient, waitForCacheClose), SessionConnectionReconnectListener.java",
+    },
+    Rule {
+        model: "shardingsphere-standalone",
+        store: "",
+        words: "Outside of cluster mode each node is worker 0 unless its configuration says otherwise. Two of them mint the same \
+                IDs whenever they mint in one millisecond.",
+        read: "apache/shardingsphere 07ef827: StandaloneWorkerIdGenerator.java (generate)",
+    },
+    Rule {
+        model: "shardingsphere-worker-id",
+        store: "",
+        words: "Outside of cluster mode a node is the worker that its configuration names. It writes nothing down: a new process knows \
+                nothing of the last key. A clock that is up to 10 ms behind is waited for; further behind is an error.",
+        read: "apache/shardingsphere 4a454a0: StandaloneWorkerIdGenerator.java (generate); 07ef827: SnowflakeKeyGenerateAlgorithm.java \
+               (generateKey)",
+    },
+    Rule {
+        model: "cosid",
+        store: "Redis",
+        words: "An address and port keeps its machine id in Redis and in a state file. A guardian writes the clock into both every \
+                minute, and a stop writes it once more. A start waits for that time or refuses. Where the guardian fails, the \
+                process logs it and mints on.",
+        read: "Ahoo-Wang/CosId fc29da0: AbstractSnowflakeId.java, ClockSyncSnowflakeId.java, \
+               DefaultClockBackwardsSynchronizer.java (sync), AbstractMachineIdDistributor.java (distribute, revert), \
+               machine_id_*.lua",
+    },
+    Rule {
+        model: "cosid-unstable",
+        store: "Redis",
+        words: "A process gets a machine id of its own from Redis, which another may have given back, or not guarded for five \
+                minutes. A guardian writes the clock there every minute. A stop gives the id back while the web server still \
+                mints.",
+        read: "Ahoo-Wang/CosId fc29da0: AbstractSnowflakeId.java, AbstractMachineIdDistributor.java (distribute, revert), \
+               CosIdMachineAutoConfiguration.java, CosIdMachineIdLifecycle.java",
+    },
+    Rule {
+        model: "baidu",
+        store: "the database",
+        words: "Each start inserts a row into a table: its number is a worker id that nobody has had. A ring is filled with the \
+                IDs of one second after the other; the clock is read at the start alone.",
+        read: "baidu/uid-generator 2fcbc13: CachedUidGenerator.java (nextIdsForOneSecond), BufferPaddingExecutor.java \
+               (paddingBuffer), RingBuffer.java (put, take), DisposableWorkerIdAssigner.java",
+    },
+    Rule {
+        model: "baidu-default",
+        store: "the database",
+        words: "Each start inserts a row into a table: its number is a worker id that nobody has had. The clock is read for each \
+                ID, and while it is behind the last ID's second the generator refuses.",
+        read: "baidu/uid-generator 2fcbc13: DefaultUidGenerator.java (nextId, getCurrentSecond), \
+               DisposableWorkerIdAssigner.java",
+    },
+    Rule {
+        model: "yitter",
+        store: "",
+        words: "The operator gives each process its worker id. While the clock is behind, IDs come from the milliseconds before the \
+                last ID's, with one of four sequence numbers that are kept for that. When a millisecond is used up, the \
+                generator goes ahead of the clock. It writes nothing down.",
+        read: "yitter/IdGenerator 942ba6a: Go/source/idgen/SnowWorkerM1.go (NextNormalId, NextOverCostId)",
+    },
+    Rule {
+        model: "yitter-redis",
+        store: "Redis",
+        words: "Its own tool hands out worker ids in a circle: each start gets the next of 64 that nobody has, so that an id comes \
+                back only after all the others. The key lasts 15 s and is prolonged every 5 s; a process whose key has run out is not \
+                told. No time is written down.",
+        read: "yitter/IdGenerator 942ba6a: Go/regworkerid/regworkerid/reghelper.go (getNextWorkerId, isAvailable, extendLifeTime, \
+               canReset)",
+    },
+    Rule {
+        model: "sonyflake",
+        store: "",
+        words: "The lower 16 bits of a host's private address are its machine id. A clock that goes back is not looked at: the \
+                generator stays at the last 10 ms that it had and sleeps when those are used up. It writes nothing down.",
+        read: "sony/sonyflake f167a9d: v2/sonyflake.go (New, NextID, lower16BitPrivateIP)",
+    },
+    Rule {
+        model: "sonyflake-checked",
+        store: "the machine id's registry",
+        words: "As `sonyflake`, and a start asks the operator's `CheckMachineID`, which here claims the machine id for a session \
+                of 10 s. Nobody asks again later, and no time is written down.",
+        read: "sony/sonyflake f167a9d: v2/sonyflake.go (New, CheckMachineID)",
+    },
+    Rule {
+        model: "katsubushi-redis",
+        store: "Redis",
+        words: "A start takes one of the ten lowest worker ids that nobody publishes, and locks it for 600 s, again every second. A \
+                server that finds another's name in its lock ends. The wall clock is read at the start alone, and no time is written \
+                down. A stop deletes the lock.",
+        read: "kayac/go-katsubushi 357220b: generator.go (NextID, timestamp), cmd/katsubushi/main.go (assignWorkerID); fujiwara/raus \
+               66192d4 (v0.1.0): raus.go (subscribe, publish, holdLock)",
+    },
+    Rule {
+        model: "mybatis-plus",
+        store: "",
+        words: "Five bits of the network card's address and five of a hash of that and the process id are the worker \
+                id: nobody sees to it that two processes differ. A clock that is up to 5 ms behind is waited for; \
+                further behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "com.baomidou:mybatis-plus-core 3.5.7: Sequence.java (nextId, tilNextMillis, getDatacenterId, \
+               getMaxWorkerId)",
+    },
+    Rule {
+        model: "mybatis-plus-configured",
+        store: "",
+        words: "The operator gives each process its worker id. A clock that is up to 5 ms behind is waited for; \
+                further behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "com.baomidou:mybatis-plus-core 3.5.7: Sequence.java (nextId, tilNextMillis)",
+    },
+    Rule {
+        model: "hutool",
+        store: "",
+        words: "As in `mybatis-plus`, the network card's address and the process id make the worker id. A generator \
+                whose clock is less than 2 s behind counts on in the last ID's millisecond, up to 4,096 IDs, and \
+                refuses after that and further behind. It writes nothing down: a new process knows nothing of the last \
+                ID.",
+        read: "cn.hutool:hutool-core 5.8.29: Snowflake.java (nextId, tilNextMillis), IdUtil.java (getSnowflake, \
+               getDataCenterId, getWorkerId)",
+    },
+    Rule {
+        model: "hutool-configured",
+        store: "",
+        words: "The operator gives each process its worker id. A generator whose clock is less than 2 s behind counts \
+                on in the last ID's millisecond, up to 4,096 IDs, and refuses after that and further behind. It writes \
+                nothing down: a new process knows nothing of the last ID.",
+        read: "cn.hutool:hutool-core 5.8.29: Snowflake.java (nextId, tilNextMillis)",
+    },
+    Rule {
+        model: "seata",
+        store: "",
+        words: "The lower ten bits of the network card's address are the worker id. Time and sequence are one counter \
+                that begins at the clock's time when the process starts and then only counts; the clock only slows it \
+                down. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "io.seata:seata-common 2.0.0: IdWorker.java (nextId, waitIfNecessary, generateWorkerIdBaseOnMac)",
+    },
+    Rule {
+        model: "seata-configured",
+        store: "",
+        words: "The operator gives each process its worker id. Time and sequence are one counter that begins at the \
+                clock's time when the process starts and then only counts; the clock only slows it down. It writes \
+                nothing down: a new process knows nothing of the last ID.",
+        read: "io.seata:seata-common 2.0.0: IdWorker.java (nextId, waitIfNecessary)",
+    },
+    Rule {
+        model: "bwmarrin",
+        store: "",
+        words: "The operator's code gives each process its node number. The wall clock is read at the start alone, and \
+                the monotonic clock is counted from there. Nothing is refused. It writes nothing down: a new process \
+                knows nothing of the last ID.",
+        read: "github.com/bwmarrin/snowflake v0.3.0: snowflake.go (NewNode, Generate)",
+    },
+    Rule {
+        model: "tsid",
+        store: "",
+        words: "A random number of ten bits is the node at each start. The counter begins at random in each \
+                millisecond; while the clock is not past the last ID it counts on, past its end into the next \
+                millisecond. Nothing is refused. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "com.github.f4b6a3:tsid-creator 5.2.6: TsidFactory.java (create, getTime, getRandomCounter, \
+               Builder.getNode)",
+    },
+    Rule {
+        model: "tsid-configured",
+        store: "",
+        words: "The operator gives each process its node. The counter begins at random in each millisecond; while the \
+                clock is not past the last ID it counts on, past its end into the next millisecond. Nothing is \
+                refused. It writes nothing down: a new process knows nothing of the last ID.",
+        read: "com.github.f4b6a3:tsid-creator 5.2.6: TsidFactory.java (create, getTime, getRandomCounter)",
+    },
+    Rule {
+        model: "leaf-segment",
+        store: "the database",
+        words: "A transaction raises `max_id` of a row by a step: what lies between is the server's, in its memory, and the next \
+                range is loaded before the first is used up.",
+        read: "Meituan-Dianping/Leaf 86a6441: SegmentIDGenImpl.java, IDAllocMapper.java",
+    },
+    Rule {
+        model: "tinyid",
+        store: "the database",
+        words: "A server reads a row and raises its `max_id` by a step if its version is still the same: what lies between is the \
+                server's, in its memory, and the next range is loaded at a fifth of the first.",
+        read: "didi/tinyid 49976d3: CachedIdGenerator.java, DbSegmentIdServiceImpl.java (getNextSegmentId)",
+    },
+    Rule {
+        model: "flickr",
+        store: "the ticket server",
+        words: "Two databases count for themselves, one odd and one even. Each ticket is a `REPLACE` of one row on one of them.",
+        read: "Flickr, \"Ticket Servers: Distributed Unique Primary Keys on the Cheap\", 2010",
+    },
+    Rule {
+        model: "hibernate-pooled",
+        store: "the database",
+        words: "A process takes one number of a sequence that counts by 50, and makes 50 IDs of it in its memory: that number is the last \
+                of them. After a crash PostgreSQL goes on from what it has logged ahead, up to 32 numbers further on.",
+        read: "hibernate/hibernate-orm 0029172: PooledOptimizer.java (generate); postgres/postgres 0076f26: sequence.c \
+               (nextval_internal)",
+    },
+    Rule {
+        model: "hibernate-pooled-lo",
+        store: "the database",
+        words: "As `hibernate-pooled`, and the number is the first of its 50 IDs.",
+        read: "hibernate/hibernate-orm 0029172: PooledLoOptimizer.java (generate); postgres/postgres 0076f26: sequence.c \
+               (nextval_internal)",
+    },
+    Rule {
+        model: "postgres-cache",
+        store: "the database",
+        words: "Each ID is one `nextval`. A connection takes 50 numbers at once and keeps them in the server's memory. After a crash \
+                PostgreSQL goes on from what it has logged ahead.",
+        read: "postgres/postgres 0076f26: sequence.c (nextval_internal, SEQ_LOG_VALS)",
+    },
+    Rule {
+        model: "redis-incr",
+        store: "Redis",
+        words: "Each number is one `INCR`. The stock Redis writes its memory to disk after an hour with one change, five minutes \
+                with 100 or a minute with 10,000: what came since is gone after a crash, and counted again.",
+        read: "redis/redis 74b289a (7.4.1): t_string.c (incrDecrCommand), server.c (initServerConfig, serverCron), config.c \
+               (appendonly)",
+    },
+    Rule {
+        model: "redis-incr-aof",
+        store: "Redis",
+        words: "Each number is one `INCR`, which is in the append-only file on disk before its reply leaves. A replica may lack \
+                the last ones.",
+        read: "redis/redis 74b289a (7.4.1): t_string.c (incrDecrCommand), aof.c (flushAppendOnlyFile)",
+    },
+    Rule {
+        model: "uuid-v7",
+        store: "",
+        words: "48 bits of milliseconds, a counter of 42 bits that begins at random in each of them, and 32 bits of the kernel's \
+                randomness for each ID. A clock that is behind is not followed.",
+        read: "uuid-rs/uuid 0fe2dab (1.29.1): src/v7.rs (now_v7, new_v7), src/timestamp.rs (ContextV7), src/rng.rs",
+    },
+    Rule {
+        model: "uuid-v7-fast",
+        store: "",
+        words: "As `uuid-v7`, with randomness from a generator in the process's memory, which is seeded again after 64 KiB. A copy of the \
+                process draws the same numbers until then.",
+        read: "uuid-rs/uuid 0fe2dab (1.29.1): src/rng.rs; rust-random/rand 9e7d328 (0.10.3): src/rngs/thread.rs",
+    },
+    Rule {
+        model: "ulid",
+        store: "",
+        words: "48 bits of milliseconds and 80 random ones from a generator in the process's memory, or the last ID plus 1 where the \
+                clock has not moved on. A copy of the process draws the same numbers until its generator is seeded again.",
+        read: "dylanhart/ulid-rs 90992f5 (3.0.0): src/generator.rs (generate_from_datetime_with_source); rust-random/rand 9e7d328 \
+               (0.10.3): src/rngs/thread.rs",
+    },
+];
+
+/// The rule of an algorithm; `None` for one that has none yet, which a test refuses.
+pub fn of(entrant: &Entrant) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.model == entrant.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RULES, of};
+    use crate::ENTRANTS;
+
+    #[test]
+    fn every_algorithm_has_its_rule_and_its_source() {
+        let without: Vec<_> = ENTRANTS.iter().filter(|it| of(it).is_none()).map(|it| it.name).collect();
+        assert!(without.is_empty(), "write rules of {without:?}");
+        assert_eq!(RULES.len(), ENTRANTS.len(), "a rule of nobody, or two of one");
+    }
+
+    #[test]
+    fn every_peer_has_a_section_with_its_rule_its_source_and_a_command() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/peers.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut wrong = Vec::new();
+        for rule in RULES.iter().filter(|rule| rule.model != "floe") {
+            let section = page.split("\n### ").find(|it| it.starts_with(&format!("{}\n", rule.model)));
+            let has = |text: &str| section.is_some_and(|section| words(section).contains(&words(text)));
+            let command = format!("floe sim --explain {} ", rule.model);
+            let parts = [rule.words, rule.read, "- Safe against:", "- Not against:", "- Safer:", &command];
+            if !parts.into_iter().all(has) {
+                wrong.push(rule.model);
+            }
+        }
+        assert!(wrong.is_empty(), "docs/peers.md lacks the rule, the source or a command of {wrong:?}");
+    }
+}
