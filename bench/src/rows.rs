@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ferroid::generator::{AtomicSnowflakeGenerator, BasicSnowflakeGenerator, LockSnowflakeGenerator};
 use ferroid::time::{MonotonicClock, TWITTER_EPOCH};
 use floe::ledger::Memory;
-use floe::{Definition, Floe, Handle, Id, Layout, Name, Taste};
+use floe::{Definition, Floe, Handle, Id, Layout, Name, NameOptions};
 
 use crate::Result;
 use crate::measure::{Outcome, fill, run};
@@ -177,7 +177,7 @@ fn segment(threads: usize) -> Result<Outcome> {
 
 /// Numbers of a segment on this floe. Steps are as large as a name has them that has minted at this rate for a while.
 pub(crate) fn segment_of(floe: &Floe, threads: usize) -> Result<Outcome> {
-    let taste = Taste { min_step: 20_000_000, max_step: 100_000_000, ..Taste::default() };
+    let taste = NameOptions { min_step: 20_000_000, max_step: 100_000_000, ..NameOptions::default() };
     let Handle::Segment(segment, _) = floe.define(&Name::new("tickets")?, &Definition::SEGMENT, &taste)?
     else {
         return Err("a segment is served as another kind".into());

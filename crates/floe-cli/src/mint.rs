@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use floe::ledger::Beginning;
-use floe::{Floe, MintError, Minted, Name, NameState, Taste};
+use floe::{Floe, MintError, Minted, Name, NameOptions, NameState};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::arguments;
@@ -76,7 +76,7 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     let definition = with_key(arguments.shape.settle(name, stored, configured)?)?;
     // One call's own step: nothing is reserved beyond what is asked for, give or take the spare.
     let step = arguments.count.min(1_000_000);
-    let taste = Taste { min_step: step, max_step: step, ..Taste::default() };
+    let taste = NameOptions { min_step: step, max_step: step, ..NameOptions::default() };
     let defined = match begins_at {
         None => floe.define(name, &definition, &taste).map(|handle| (handle, None)),
         Some(first) => {

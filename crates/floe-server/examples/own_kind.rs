@@ -16,7 +16,7 @@
 use std::process::ExitCode;
 
 use floe::kind::Mint;
-use floe::{Kinds, MintError, Segment};
+use floe::{KindRegistry, MintError, Segment};
 use floe_server::{Config, serve};
 
 /// A prefix, a number of a segment, and its check digit.
@@ -63,7 +63,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     let file = std::env::args().nth(1).ok_or(usage)?;
-    let kinds = Kinds::new().with("check-digit", |properties, floe| {
+    let kinds = KindRegistry::new().with("check-digit", |properties, floe| {
         properties.only(&["prefix"])?;
         let prefix = properties.get("prefix").unwrap_or_default().to_owned();
         let numbers = floe.segment(&format!("{prefix}numbers")).map_err(|error| error.to_string())?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use floe::ledger::Ledger;
-use floe::{Kinds, Name, WorkerChoice};
+use floe::{KindRegistry, Name, WorkerChoice};
 use floe_ledger::OpenError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -117,7 +117,7 @@ pub struct Config {
     /// [`tokens`](Self::tokens).
     pub tiny_id_tokens: Vec<TinyIdToken>,
     /// The kinds that the program registered.
-    pub kinds: Kinds,
+    pub kinds: KindRegistry,
     /// Where its settings stand in `file`, for complaints.
     pub places: Places,
 }
@@ -326,7 +326,7 @@ impl Config {
             new_names: None,
             tokens: Vec::new(),
             tiny_id_tokens: Vec::new(),
-            kinds: Kinds::new(),
+            kinds: KindRegistry::new(),
             places: Places::default(),
         }
     }
@@ -336,23 +336,23 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with every complaint, each with file, line and column.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
-        Self::load_with(file, Kinds::new())
+        Self::load_with(file, KindRegistry::new())
     }
 
     /// Reads a file whose names may have kinds that the program registered.
     ///
     /// ```no_run
-    /// use floe::{Kinds, kind::UlidGenerator};
+    /// use floe::{KindRegistry, kind::UlidGenerator};
     /// use floe_server::{Config, serve};
     ///
-    /// let kinds = Kinds::new().with("mine", |_, _| Ok(UlidGenerator::new()));
+    /// let kinds = KindRegistry::new().with("mine", |_, _| Ok(UlidGenerator::new()));
     /// serve(Config::load_with("floe.toml".as_ref(), kinds)?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`ConfigError`], as for [`load`](Self::load).
-    pub fn load_with(file: &Path, kinds: Kinds) -> Result<Self, ConfigError> {
+    pub fn load_with(file: &Path, kinds: KindRegistry) -> Result<Self, ConfigError> {
         Self::parse_with(&text_of(file)?, file, kinds)
     }
 
@@ -363,7 +363,7 @@ impl Config {
     /// [`ConfigError`], as for [`load`](Self::load).
     pub fn load_for(file: &Path, name: Option<&Name>) -> Result<Self, ConfigError> {
         let wanted = name.map_or(KeysOf::None, KeysOf::Name);
-        let (config, complaints) = Self::examine(&text_of(file)?, file, Kinds::new(), wanted)?;
+        let (config, complaints) = Self::examine(&text_of(file)?, file, KindRegistry::new(), wanted)?;
         ConfigError::unless_empty(complaints.problems).map(|()| config)
     }
 
@@ -373,7 +373,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with every complaint.
     pub fn load_checked(file: &Path) -> Result<Self, ConfigError> {
-        let (config, complaints) = Self::examine(&text_of(file)?, file, Kinds::new(), KeysOf::All)?;
+        let (config, complaints) = Self::examine(&text_of(file)?, file, KindRegistry::new(), KeysOf::All)?;
         let found = check::problems(&config, &complaints);
         let mut problems = complaints.problems;
         problems.extend(found);
@@ -402,10 +402,10 @@ impl Config {
     /// assert_eq!(error.to_string(), "floe.toml:2:1: unknown setting `windwo`: did you mean `window`?");
     /// ```
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
-        Self::parse_with(text, file, Kinds::new())
+        Self::parse_with(text, file, KindRegistry::new())
     }
 
-    fn parse_with(text: &str, file: &Path, kinds: Kinds) -> Result<Self, ConfigError> {
+    fn parse_with(text: &str, file: &Path, kinds: KindRegistry) -> Result<Self, ConfigError> {
         let (config, complaints) = Self::examine(text, file, kinds, KeysOf::All)?;
         ConfigError::unless_empty(complaints.problems).map(|()| config)
     }
@@ -414,7 +414,7 @@ impl Config {
     fn examine(
         text: &str,
         file: &Path,
-        kinds: Kinds,
+        kinds: KindRegistry,
         keys: KeysOf<'_>,
     ) -> Result<(Self, Complaints), ConfigError> {
         let shown = file.display().to_string();

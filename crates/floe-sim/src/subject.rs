@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use floe::by_hand::Op;
 use floe::ledger::{Memory, Reply};
+use floe::manual::Op;
 use floe::{Ledger, LedgerError, MintError, UnixMillis};
 
 use crate::model::{

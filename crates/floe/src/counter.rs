@@ -11,7 +11,7 @@ use crate::error::MintError;
 use crate::name::Name;
 use crate::segment::{MAX_BATCH, check_count};
 use crate::ticket::Ticket;
-use crate::wait::{self, Attempt, Bell, Step};
+use crate::wait::{self, Attempt, Step, Waiters};
 
 /// Mints 1, 2, 3, … strictly increasing over the whole cluster: a call that begins after another has returned gets a
 /// larger number.
@@ -50,8 +50,8 @@ impl Attempt for Queued<'_> {
         }
     }
 
-    fn bell(&self) -> &Bell {
-        self.ticket.bell()
+    fn waiters(&self) -> &Waiters {
+        self.ticket.waiters()
     }
 
     fn give_up(&mut self) -> MintError {

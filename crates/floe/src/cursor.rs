@@ -57,8 +57,8 @@ pub(crate) enum Draw {
 
 /// See the module.
 pub(crate) struct Cursor {
-    next: Line<AtomicU64>,
-    version: Line<AtomicU64>,
+    next: SharedCursor<AtomicU64>,
+    version: SharedCursor<AtomicU64>,
     copies: [Copy; 2],
     writer: Mutex<Writer>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Cursor {
 /// A cache line of its own (two on machines that fetch them in pairs), so that readers of one word do not wait for
 /// writers of another.
 #[repr(align(128))]
-struct Line<T>(T);
+struct SharedCursor<T>(T);
 
 #[derive(Default)]
 struct Copy {
@@ -90,8 +90,8 @@ impl Cursor {
     /// A cursor that owns nothing. Nothing below `floor` is ever drawn.
     pub(crate) fn new(floor: u64) -> Self {
         Self {
-            next: Line(AtomicU64::new(CLOSED)),
-            version: Line(AtomicU64::new(0)),
+            next: SharedCursor(AtomicU64::new(CLOSED)),
+            version: SharedCursor(AtomicU64::new(0)),
             copies: [Copy::default(), Copy::default()],
             writer: Mutex::new(Writer { owned: Owned::default(), floor, open: false, version: 0 }),
         }

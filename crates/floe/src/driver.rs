@@ -12,9 +12,9 @@ use crate::clock::system::Stopwatch;
 use crate::clock::{Clock, Stamp};
 use crate::error::MintError;
 use crate::ledger::{Ledger, LedgerError, MAX_MARK, Reply, Reserve};
-use crate::line::Line;
 use crate::name::Name;
 use crate::node::{Call, Node, Op};
+use crate::shared_cursor::SharedCursor;
 use crate::signal::Signal;
 use crate::status::{Calls, LedgerCalls};
 use crate::sync::lock_std as lock;
@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) calls: Calls,
     node: Mutex<Node>,
-    clockwork: Mutex<Clockwork>,
+    clockwork: Mutex<Timers>,
     work: Mutex<Work>,
     work_is_there: Condvar,
 }
@@ -48,7 +48,7 @@ struct Work {
 
 /// The futures to wake, the earliest first.
 #[derive(Default)]
-struct Clockwork {
+struct Timers {
     alarms: BTreeMap<Alarm, Waker>,
     last: u64,
 }
@@ -120,7 +120,12 @@ impl Shared {
     }
 
     /// What to tell a caller whose patience is at its end, and who waited for a range, or for the clock to be at `due`.
-    pub(crate) fn too_late(&self, line: &Line, for_range: bool, due: Option<UnixMillis>) -> MintError {
+    pub(crate) fn too_late(
+        &self,
+        line: &SharedCursor,
+        for_range: bool,
+        due: Option<UnixMillis>,
+    ) -> MintError {
         line.check().err().unwrap_or_else(|| match for_range {
             true => self.no_answer(),
             false => {

@@ -18,13 +18,13 @@ use crate::keys::{key_names, same_key, same_keys};
 use crate::kind::Origin;
 use crate::layout::{Layout, Width, Workers};
 use crate::ledger::{self, Beginning, Key, Ledger, LedgerError, Memory, Reply, Reserve};
-use crate::line::{Line, Trouble};
 use crate::mutation::mutate;
 use crate::name::{Name, NameError};
-use crate::node::{Group, Node, NodeSettings, Refill, Steps, Tally};
+use crate::node::{CounterQueue, Node, NodeSettings, SegmentState, SlotGroup, Steps};
 use crate::owner::Owner;
 use crate::segment::Segment;
-use crate::settings::{Taste, WorkerChoice};
+use crate::settings::{NameOptions, WorkerChoice};
+use crate::shared_cursor::{BlockReason, SharedCursor};
 use crate::status::{ClockStatus, NameState, NameStatus, SlotStatus, State, Status};
 use crate::stream::{Start, Stream};
 use crate::supply::SegmentSupply;
@@ -34,7 +34,7 @@ use crate::{Id, IdRepr, WideId};
 
 mod kinds;
 
-pub use kinds::Kinds;
+pub use kinds::KindRegistry;
 
 /// A ledger, a clock, and the names that are minted from them.
 ///
@@ -59,7 +59,7 @@ struct Inner {
     workers: WorkerChoice,
     /// It may be asked for when the ledger answers.
     realm_id: OnceLock<String>,
-    kinds: Kinds,
+    kinds: KindRegistry,
     names: Mutex<HashMap<Name, Handle>>,
     /// The streams that names of one layout share.
     streams: Mutex<HashMap<Layout, Arc<Stream>>>,
@@ -76,7 +76,7 @@ pub struct Builder {
     clock: ClockPolicy,
     check_clock: bool,
     await_ledger: bool,
-    kinds: Kinds,
+    kinds: KindRegistry,
 }
 
 impl Default for Builder {
@@ -90,7 +90,7 @@ impl Default for Builder {
             clock: ClockPolicy::default(),
             check_clock: true,
             await_ledger: false,
-            kinds: Kinds::default(),
+            kinds: KindRegistry::default(),
         }
     }
 }
@@ -157,7 +157,7 @@ impl Builder {
 
     /// Kinds of the program's own, which names can then have: [`Definition::Registered`].
     #[must_use]
-    pub fn kinds(self, kinds: Kinds) -> Self {
+    pub fn kinds(self, kinds: KindRegistry) -> Self {
         Self { kinds, ..self }
     }
 
@@ -283,7 +283,7 @@ impl Floe {
         Builder::default()
     }
 
-    /// A snowflake name with the default [`Taste`].
+    /// A snowflake name with the default [`NameOptions`].
     ///
     /// # Errors
     /// [`DefineError`].
@@ -291,7 +291,7 @@ impl Floe {
         self.generator(name, layout)
     }
 
-    /// A snowflake name of a layout with up to 128 bits, with the default [`Taste`].
+    /// A snowflake name of a layout with up to 128 bits, with the default [`NameOptions`].
     ///
     /// # Errors
     /// [`DefineError`].
@@ -301,7 +301,7 @@ impl Floe {
 
     fn generator<I: IdRepr>(&self, name: &str, layout: Layout) -> Result<Generator<I>, DefineError> {
         I::check(&layout).map_err(DefinitionError::Layout)?;
-        let (name, taste) = (Name::new(name)?, Taste::default());
+        let (name, taste) = (Name::new(name)?, NameOptions::default());
         let definition = Definition::Snowflake { layout: layout.clone(), own: false };
         self.check(&definition, &taste)?;
         self.bind(&name, &definition)?;
@@ -312,12 +312,12 @@ impl Floe {
         Ok(generator)
     }
 
-    /// A segment from 1 by 1, with the default [`Taste`].
+    /// A segment from 1 by 1, with the default [`NameOptions`].
     ///
     /// # Errors
     /// [`DefineError`].
     pub fn segment(&self, name: &str) -> Result<Segment, DefineError> {
-        match self.define(&Name::new(name)?, &Definition::SEGMENT, &Taste::default())? {
+        match self.define(&Name::new(name)?, &Definition::SEGMENT, &NameOptions::default())? {
             Handle::Segment(segment, _) => Ok(segment),
             other => Err(wrong_kind(&other)),
         }
@@ -328,7 +328,7 @@ impl Floe {
     /// # Errors
     /// [`DefineError`].
     pub fn counter(&self, name: &str) -> Result<Counter, DefineError> {
-        match self.define(&Name::new(name)?, &Definition::Counter, &Taste::default())? {
+        match self.define(&Name::new(name)?, &Definition::Counter, &NameOptions::default())? {
             Handle::Counter(counter, _) => Ok(counter),
             other => Err(wrong_kind(&other)),
         }
@@ -339,7 +339,7 @@ impl Floe {
     /// # Errors
     /// [`DefineError`].
     pub fn dated(&self, name: &str, shape: DatedShape) -> Result<Dated, DefineError> {
-        match self.define(&Name::new(name)?, &Definition::Dated(shape), &Taste::default())? {
+        match self.define(&Name::new(name)?, &Definition::Dated(shape), &NameOptions::default())? {
             Handle::Dated(dated, _) => Ok(dated),
             other => Err(wrong_kind(&other)),
         }
@@ -349,7 +349,12 @@ impl Floe {
     ///
     /// # Errors
     /// [`DefineError`]; `Mismatch` where the ledger has another definition.
-    pub fn define(&self, name: &Name, definition: &Definition, taste: &Taste) -> Result<Handle, DefineError> {
+    pub fn define(
+        &self,
+        name: &Name,
+        definition: &Definition,
+        taste: &NameOptions,
+    ) -> Result<Handle, DefineError> {
         self.define_then(name, definition, taste, || Ok(()))
     }
 
@@ -359,9 +364,9 @@ impl Floe {
     /// [`begin_at`](Self::begin_at).
     ///
     /// ```
-    /// use floe::{Definition, Floe, Name, Taste, ledger::{Beginning, Memory}};
+    /// use floe::{Definition, Floe, Name, NameOptions, ledger::{Beginning, Memory}};
     /// let floe = Floe::open(Memory::default())?;
-    /// let (orders, taste) = (Name::new("orders")?, Taste::default());
+    /// let (orders, taste) = (Name::new("orders")?, NameOptions::default());
     /// let (handle, begun) = floe.define_from(&orders, &Definition::SEGMENT, &taste, 50_000_001)?;
     /// assert_eq!(begun, Beginning::Here);
     /// assert_eq!(handle.mint_many(1)?.next().map(|id| id.to_string()).as_deref(), Some("50000001"));
@@ -374,7 +379,7 @@ impl Floe {
         &self,
         name: &Name,
         definition: &Definition,
-        taste: &Taste,
+        taste: &NameOptions,
         first: u64,
     ) -> Result<(Handle, Beginning), DefineError> {
         let position = begin_position(name, definition, first)?;
@@ -398,7 +403,7 @@ impl Floe {
         &self,
         name: &Name,
         definition: &Definition,
-        taste: &Taste,
+        taste: &NameOptions,
         before: impl FnOnce() -> Result<(), DefineError>,
     ) -> Result<Handle, DefineError> {
         definition.check()?;
@@ -509,9 +514,9 @@ impl Floe {
     /// at which it is, and only a raise while nobody mints can move it on.
     ///
     /// ```
-    /// use floe::{Definition, Floe, Name, Taste, ledger::Memory};
+    /// use floe::{Definition, Floe, Name, NameOptions, ledger::Memory};
     /// let floe = Floe::open(Memory::default())?;
-    /// let orders = floe.define(&Name::new("orders")?, &Definition::SEGMENT, &Taste::default())?;
+    /// let orders = floe.define(&Name::new("orders")?, &Definition::SEGMENT, &NameOptions::default())?;
     /// floe.begin_at(&orders, 50_000_001)?;
     /// assert_eq!(floe.segment("orders")?.mint()?.get(), 50_000_001);
     /// assert_eq!(floe.begin_at(&orders, 50_000_001)?, None);
@@ -552,18 +557,19 @@ impl Floe {
     /// # Errors
     /// [`DefineError`]; `Definition` where a newer floe has bound it to something that this one cannot read.
     pub fn stored(&self, name: &Name) -> Result<Option<Definition>, DefineError> {
-        let stored = self.inner.shared.ledger.definition(name).inspect_err(|error| self.heed(error))?;
+        let stored =
+            self.inner.shared.ledger.definition(name).inspect_err(|error| self.on_ledger_error(error))?;
         Ok(stored.map(|text| text.parse()).transpose()?)
     }
 
-    /// The ledger, for the operator's reads. [`heed`](Self::heed) their errors.
+    /// The ledger, for the operator's reads. [`on_ledger_error`](Self::on_ledger_error) their errors.
     pub fn ledger(&self) -> &dyn Ledger {
         &*self.inner.shared.ledger
     }
 
     /// Stops every name where an error of the [`ledger`](Self::ledger) says that it may not be used any more (`Unfit`), as
     /// where a reservation had met it.
-    pub fn heed(&self, error: &LedgerError) {
+    pub fn on_ledger_error(&self, error: &LedgerError) {
         if let LedgerError::Unfit(cause) = error {
             self.inner.shared.node().stop(cause);
         }
@@ -615,7 +621,9 @@ impl Floe {
         if let Some(cause) = self.inner.shared.node().stopped() {
             return Err(DefineError::Stopped(cause.to_owned()));
         }
-        if let Some(since) = ledger::retired(self.ledger(), name).inspect_err(|error| self.heed(error))? {
+        if let Some(since) =
+            ledger::retired(self.ledger(), name).inspect_err(|error| self.on_ledger_error(error))?
+        {
             return Err(DefineError::Retired { name: name.clone(), since });
         }
         let text = definition.to_string();
@@ -626,7 +634,12 @@ impl Floe {
     }
 
     fn bind_text(&self, name: &Name, text: &str, marked: bool) -> Result<String, DefineError> {
-        Ok(self.inner.shared.ledger.bind(name, text, marked).inspect_err(|error| self.heed(error))?)
+        Ok(self
+            .inner
+            .shared
+            .ledger
+            .bind(name, text, marked)
+            .inspect_err(|error| self.on_ledger_error(error))?)
     }
 
     /// Binds the key that a name seals with, where its texts say which, to its check value: with two keys under one id, two
@@ -647,7 +660,12 @@ impl Floe {
         self.inner.kinds.make(name, registered, self).map(Some).map_err(DefineError::Invalid)
     }
 
-    fn serve(&self, name: &Name, definition: &Definition, taste: &Taste) -> Result<Handle, DefineError> {
+    fn serve(
+        &self,
+        name: &Name,
+        definition: &Definition,
+        taste: &NameOptions,
+    ) -> Result<Handle, DefineError> {
         if let Some(minter) = TextMinter::unreserved(name, definition) {
             return Ok(Handle::Texts(minter, definition.clone()));
         }
@@ -664,18 +682,18 @@ impl Floe {
             Definition::Segment { increment, offset } => {
                 let steps =
                     Steps { min: taste.min_step, max: taste.max_step, refill_ms: millis(taste.refill) };
-                let line = Line::new(0, Arc::clone(&shared.signal));
+                let line = SharedCursor::new(0, Arc::clone(&shared.signal));
                 let numbers = Arc::new(SegmentSupply::new(*increment, *offset, line));
-                shared.node().add_refill(Refill::new(Key::name(name), Arc::clone(&numbers), steps));
+                shared.node().add_refill(SegmentState::new(Key::name(name), Arc::clone(&numbers), steps));
                 Handle::Segment(Segment::new(name.clone(), numbers, shared), definition.clone())
             }
             Definition::Counter => {
-                shared.node().add_tally(Tally::new(name.clone(), None));
+                shared.node().add_tally(CounterQueue::new(name.clone(), None));
                 Handle::Counter(Counter::new(name.clone(), shared), definition.clone())
             }
             Definition::Dated(shape) => {
                 let shape = Arc::new(shape.clone());
-                let tally = Tally::new(name.clone(), Some(Arc::clone(&shape)));
+                let tally = CounterQueue::new(name.clone(), Some(Arc::clone(&shape)));
                 shared.node().add_tally(tally);
                 Handle::Dated(Dated::new(name.clone(), shape, shared), definition.clone())
             }
@@ -684,7 +702,7 @@ impl Floe {
     }
 
     /// What can be known to fail is found before the name is bound, since that is for ever.
-    fn check(&self, definition: &Definition, taste: &Taste) -> Result<(), DefineError> {
+    fn check(&self, definition: &Definition, taste: &NameOptions) -> Result<(), DefineError> {
         if let Some(form) = definition.form().filter(|form| !form.can_encode()) {
             return Err(DefineError::Invalid(format!(
                 "the form \"{form}\" seals, and this process was not given its key"
@@ -702,7 +720,7 @@ impl Floe {
                 }
             }
             Definition::Segment { .. } if taste.min_step == 0 || taste.min_step > taste.max_step => {
-                let Taste { min_step, max_step, .. } = taste;
+                let NameOptions { min_step, max_step, .. } = taste;
                 Err(DefineError::Invalid(format!(
                     "min_step {min_step} must be from 1 to max_step {max_step}"
                 )))
@@ -711,13 +729,13 @@ impl Floe {
         }
     }
 
-    fn start(layout: &Layout, taste: &Taste) -> (Start, u64) {
+    fn start(layout: &Layout, taste: &NameOptions) -> (Start, u64) {
         let ahead_ms = millis(taste.max_ahead);
         (taste.start.unwrap_or_else(|| Stream::default_start(layout, ahead_ms)), ahead_ms)
     }
 
     /// The stream of a layout, or one of its own.
-    fn stream(&self, layout: &Layout, own: bool, taste: &Taste) -> Result<Arc<Stream>, DefineError> {
+    fn stream(&self, layout: &Layout, own: bool, taste: &NameOptions) -> Result<Arc<Stream>, DefineError> {
         let shared = &self.inner.shared;
         let (start, ahead_ms) = Self::start(layout, taste);
         let mut streams = lock(&self.inner.streams);
@@ -735,7 +753,7 @@ impl Floe {
         match groups.iter_mut().find(|group| group.bits == bits && group.workers == workers) {
             Some(group) => group.add(Arc::clone(&stream)),
             None => {
-                let mut group = Group::new(bits, workers);
+                let mut group = SlotGroup::new(bits, workers);
                 group.add(Arc::clone(&stream));
                 groups.push(group);
             }
@@ -870,7 +888,7 @@ fn status_of(
         Handle::Texts(..) => (None, None),
     };
     let state = match (trouble, barred) {
-        (Some(Trouble::Stopped(cause)), _) => NameState::Stopped(cause),
+        (Some(BlockReason::Stopped(cause)), _) => NameState::Stopped(cause),
         (_, Some(barred)) => barred,
         (trouble, None) => NameState::of(trouble, left),
     };
@@ -878,13 +896,15 @@ fn status_of(
 }
 
 /// What the ledger has said, and why the time or the numbers that are left forbid a mint.
-fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<Trouble>, Option<NameState>) {
+fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<BlockReason>, Option<NameState>) {
     let mut node = shared.node();
     let down = node.desk().down();
     let Some(tally) = node.tally(handle.name()) else { return (None, None) };
     let trouble = match tally.stopped() {
-        Some(cause) => Some(Trouble::Stopped(cause.to_owned())),
-        None => down.filter(|_| tally.waits()).map(|(since, cause)| Trouble::Unavailable { since, cause }),
+        Some(cause) => Some(BlockReason::Stopped(cause.to_owned())),
+        None => {
+            down.filter(|_| tally.waits()).map(|(since, cause)| BlockReason::Unavailable { since, cause })
+        }
     };
     let barred = tally.barred(now).map(NameState::barred);
     (trouble, barred.or_else(|| form_ended(handle, tally.last_end())))

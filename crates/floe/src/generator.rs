@@ -13,7 +13,7 @@ use crate::mutation::mutate;
 use crate::name::Name;
 use crate::stream::{Chunk, Stream};
 use crate::time::UnixMillis;
-use crate::wait::{self, Attempt, Bell, Step};
+use crate::wait::{self, Attempt, Step, Waiters};
 use crate::{Id, IdRepr};
 
 /// Mints snowflake IDs under one name, from any number of threads.
@@ -282,14 +282,14 @@ struct MintMany<'a, I: IdRepr> {
     count: u64,
     drawn: Option<(Drawn, u64)>,
     /// Whether it was a window that was missing the last time.
-    homeless: bool,
+    needs_window: bool,
     /// When the clock allows it, if it was the clock that was waited for the last time.
     due: Option<UnixMillis>,
 }
 
 impl<'a, I: IdRepr> MintMany<'a, I> {
     fn new(generator: &'a Generator<I>, count: u64) -> Self {
-        Self { generator, count, drawn: None, homeless: false, due: None }
+        Self { generator, count, drawn: None, needs_window: false, due: None }
     }
 }
 
@@ -297,7 +297,7 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
     type Output = Drawn;
 
     fn attempt(&mut self) -> Result<Step<Drawn>, MintError> {
-        let Self { generator, count, drawn, homeless, due } = self;
+        let Self { generator, count, drawn, needs_window, due } = self;
         let (stream, shared) = (&generator.stream, &generator.shared);
         let stamp = shared.look()?;
         let until = |due: UnixMillis| u64::try_from(due.since(stamp.time())).unwrap_or(0);
@@ -306,7 +306,7 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
         if drawn.is_none() {
             let further = shared.max_wait_ms / stream.layout.tick_millis();
             let draw = stream.draw(stamp, *count, true, if *count > 1 { further } else { 0 })?;
-            (*homeless, *due) = (draw == Draw::NeedRange, None);
+            (*needs_window, *due) = (draw == Draw::NeedRange, None);
             match draw {
                 Draw::Got(got) => *drawn = Some((got, stamp.era())),
                 Draw::Later(position) => {
@@ -337,11 +337,11 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
         }
     }
 
-    fn bell(&self) -> &Bell {
-        &self.generator.stream.line.bell
+    fn waiters(&self) -> &Waiters {
+        &self.generator.stream.line.waiters
     }
 
     fn give_up(&mut self) -> MintError {
-        self.generator.shared.too_late(&self.generator.stream.line, self.homeless, self.due)
+        self.generator.shared.too_late(&self.generator.stream.line, self.needs_window, self.due)
     }
 }

@@ -212,6 +212,10 @@ mod tests {
         let floe = Floe::open(Memory::default()).unwrap();
         send(floe.snowflake("orders", Layout::TWITTER).unwrap().mint_async());
         let name = Name::new("tickets").unwrap();
-        send(floe.define(&name, &Definition::SEGMENT, &crate::Taste::default()).unwrap().mint_many_async(1));
+        send(
+            floe.define(&name, &Definition::SEGMENT, &crate::NameOptions::default())
+                .unwrap()
+                .mint_many_async(1),
+        );
     }
 }

@@ -40,7 +40,6 @@
 #![forbid(unsafe_code)]
 
 mod batch;
-pub mod by_hand;
 mod clock;
 mod counter;
 mod cursor;
@@ -53,7 +52,7 @@ mod handle;
 mod keys;
 pub mod kind;
 pub mod ledger;
-mod line;
+pub mod manual;
 #[cfg(not(feature = "mutations"))]
 mod mutation;
 #[cfg(feature = "mutations")]
@@ -63,6 +62,7 @@ mod node;
 mod owner;
 mod segment;
 mod settings;
+mod shared_cursor;
 mod signal;
 mod status;
 mod stream;
@@ -80,7 +80,7 @@ pub use definition::{
     Registered, reserved_name,
 };
 pub use error::{DefineError, MintError, OpenError};
-pub use floe::{Builder, Floe, Kinds};
+pub use floe::{Builder, Floe, KindRegistry};
 #[cfg(any(feature = "postgres-types", feature = "sqlx"))]
 pub use floe_id::columns;
 pub use floe_id::{Id, IdError, IdRepr, Layout, LayoutError, WideId, form, inspect, layout};
@@ -90,7 +90,7 @@ pub use ledger::{Ledger, LedgerError};
 pub use name::{Name, NameError};
 pub use owner::{Owner, OwnerError};
 pub use segment::Segment;
-pub use settings::{Taste, WorkerChoice};
+pub use settings::{NameOptions, WorkerChoice};
 pub use status::{
     ClockStatus, LATENCY_BOUNDS_MICROS, LedgerCalls, NameState, NameStatus, SlotStatus, State, Status,
 };

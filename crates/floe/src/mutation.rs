@@ -142,7 +142,7 @@ mod switch {
         /// A name is served although the ledger has another definition of it.
         FingerprintIgnored = "fingerprint-ignored",
         /// Nobody who waits is woken when what they wait for is there.
-        BellNotRung = "bell-not-rung",
+        BellNotRung = "waiters-not-rung",
         /// A node whose ledger was unavailable does not ask it again.
         PauseForEver = "pause-for-ever",
 

@@ -10,26 +10,26 @@ use std::sync::Arc;
 use crate::clock::{Clock, Now};
 use crate::error::MintError;
 use crate::ledger::{AtHand, Key, LedgerError, Reply, Reserve, Token};
-use crate::line::{Board, Line, Trouble};
 use crate::mutation::mutate;
 use crate::name::Name;
 use crate::owner::Owner;
+use crate::shared_cursor::{BlockReason, SharedCursor, WakeList};
 use crate::ticket::Ticket;
 use crate::time::{MonoMillis, UnixMillis};
 use ledger_clock::LedgerClock;
 use past::Past;
 
-mod group;
+mod counter_queue;
 mod ledger_clock;
-mod numbers;
 mod past;
-mod tally;
+mod segment_state;
+mod slot_group;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use group::Group;
-pub(crate) use numbers::{Refill, Steps};
-pub(crate) use tally::Tally;
+pub(crate) use counter_queue::CounterQueue;
+pub(crate) use segment_state::{SegmentState, Steps};
+pub(crate) use slot_group::SlotGroup;
 
 /// What the ledger is asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,15 +82,15 @@ pub(crate) struct NodeSettings {
 
 /// See the module.
 pub(crate) struct Node {
-    desk: Desk,
-    pub(crate) groups: Vec<Group>,
+    desk: RequestQueue,
+    pub(crate) groups: Vec<SlotGroup>,
     /// By the numbers under which their lines stand on the board, each of which is given once.
-    refills: BTreeMap<usize, Refill>,
+    refills: BTreeMap<usize, SegmentState>,
     next_refill: usize,
-    tallies: HashMap<Name, Tally>,
+    tallies: HashMap<Name, CounterQueue>,
     past: Past,
     /// Where segments say that they are wanted.
-    board: Arc<Board>,
+    board: Arc<WakeList>,
     /// The segments and counts that somebody waits for: a step touches no others.
     busy_refills: BTreeSet<usize>,
     busy_tallies: BTreeSet<Name>,
@@ -99,7 +99,7 @@ pub(crate) struct Node {
 }
 
 /// What the parts of a node share: the way to the ledger, and what is known of it.
-pub(crate) struct Desk {
+pub(crate) struct RequestQueue {
     pub(crate) settings: NodeSettings,
     calls: VecDeque<Call>,
     asked: HashMap<u64, Purpose>,
@@ -112,14 +112,14 @@ pub(crate) struct Desk {
 /// Whom an answer concerns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    Group(usize),
-    Refill(usize),
-    Tally(Name),
+    SlotGroup(usize),
+    SegmentState(usize),
+    CounterQueue(Name),
     Clock,
     GiveBack,
 }
 
-impl Desk {
+impl RequestQueue {
     pub(crate) fn ask(&mut self, purpose: Purpose, op: Op) -> u64 {
         self.last_call += 1;
         self.asked.insert(self.last_call, purpose);
@@ -150,12 +150,18 @@ impl Desk {
 
     /// What to tell those who wait, and when to ask again, after the ledger did not answer. Who can mint for `left`
     /// milliseconds may take an eighth of it.
-    pub(crate) fn unavailable(&mut self, cause: String, now: &Now, pause: &mut Pause, left: u64) -> Trouble {
+    pub(crate) fn unavailable(
+        &mut self,
+        cause: String,
+        now: &Now,
+        pause: &mut Pause,
+        left: u64,
+    ) -> BlockReason {
         let random = self.random();
         pause.longer(now.mono, left / 8, random);
         let since = self.down.get_or_insert((now.stamp.time(), String::new())).0;
         self.down = Some((since, cause.clone()));
-        Trouble::Unavailable { since, cause }
+        BlockReason::Unavailable { since, cause }
     }
 
     pub(crate) fn down(&self) -> Option<(UnixMillis, String)> {
@@ -199,7 +205,7 @@ impl Node {
         let (calls, asked) = (VecDeque::new(), HashMap::new());
         let ledger_clock = LedgerClock::default();
         Self {
-            desk: Desk { settings, calls, asked, last_call: 0, down: None, ledger_clock },
+            desk: RequestQueue { settings, calls, asked, last_call: 0, down: None, ledger_clock },
             groups: Vec::new(),
             refills: BTreeMap::new(),
             next_refill: 0,
@@ -213,11 +219,11 @@ impl Node {
         }
     }
 
-    pub(crate) fn desk(&mut self) -> &mut Desk {
+    pub(crate) fn desk(&mut self) -> &mut RequestQueue {
         &mut self.desk
     }
 
-    pub(crate) fn add_refill(&mut self, mut refill: Refill) {
+    pub(crate) fn add_refill(&mut self, mut refill: SegmentState) {
         if let Some(mark) = self.past.take(refill.key()) {
             refill.was_at(mark);
         }
@@ -226,23 +232,23 @@ impl Node {
         self.next_refill += 1;
     }
 
-    pub(crate) fn add_tally(&mut self, mut tally: Tally) {
+    pub(crate) fn add_tally(&mut self, mut tally: CounterQueue) {
         if let Some(mark) = self.past.take(&Key::name(tally.name())) {
             tally.was_at(mark);
         }
         self.tallies.insert(tally.name().clone(), tally);
     }
 
-    pub(crate) fn tally(&self, name: &Name) -> Option<&Tally> {
+    pub(crate) fn tally(&self, name: &Name) -> Option<&CounterQueue> {
         self.tallies.get(name)
     }
 
     /// Lets go of a segment, whose unminted tail goes back; whether it did. Nobody may wait for it, and what stopped for
     /// ever has to stay.
-    pub(crate) fn unload_refill(&mut self, line: &Line, clock: &Clock) -> bool {
+    pub(crate) fn unload_refill(&mut self, line: &SharedCursor, clock: &Clock) -> bool {
         let Some(number) = line.number() else { return false };
         // A caller may have asked since the node stepped last.
-        let idle = |refill: &Refill| !refill.waits() && !refill.is_stopped() && !line.is_wanted();
+        let idle = |refill: &SegmentState| !refill.waits() && !refill.is_stopped() && !line.is_wanted();
         if self.stopped.is_some() || !self.refills.get(&number).is_some_and(idle) {
             return false;
         }
@@ -256,7 +262,7 @@ impl Node {
 
     /// Lets go of a counter or a dated name; whether it did. Nobody may wait for it, and what stopped for ever has to stay.
     pub(crate) fn unload_tally(&mut self, name: &Name) -> bool {
-        let idle = |tally: &Tally| !tally.waits() && !tally.gathers() && tally.stopped().is_none();
+        let idle = |tally: &CounterQueue| !tally.waits() && !tally.gathers() && tally.stopped().is_none();
         if self.stopped.is_some() || !self.tallies.get(name).is_some_and(idle) {
             return false;
         }
@@ -316,7 +322,7 @@ impl Node {
             self.busy_refills.extend(self.refills.keys());
         }
         self.desk.pursue_clock(&now);
-        if now.refusal().is_some() && self.groups.iter().any(Group::is_used) {
+        if now.refusal().is_some() && self.groups.iter().any(SlotGroup::is_used) {
             // The ledger's clock may know that it is right again.
             self.desk.ask_clock(&now);
         }
@@ -363,13 +369,13 @@ impl Node {
         }
         let now = clock.look();
         match purpose {
-            Purpose::Group(index) => {
+            Purpose::SlotGroup(index) => {
                 self.groups[index].handle(id, answer, index, &mut self.desk, &now, clock)
             }
-            Purpose::Refill(index) => {
+            Purpose::SegmentState(index) => {
                 self.refills.get_mut(&index)?.handle(id, answer, &mut self.desk, &now);
             }
-            Purpose::Tally(name) => {
+            Purpose::CounterQueue(name) => {
                 let tally = self.tallies.get_mut(&name)?;
                 tally.handle(id, answer, &mut self.desk, &now);
                 return tally.gathers().then_some(name);

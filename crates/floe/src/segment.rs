@@ -9,7 +9,7 @@ use crate::driver::Shared;
 use crate::error::MintError;
 use crate::name::Name;
 use crate::supply::SegmentSupply;
-use crate::wait::{self, Attempt, Bell, Step};
+use crate::wait::{self, Attempt, Step, Waiters};
 
 /// Mints numbers of a segment from any number of threads: the n-th (from 0) is `offset + increment * n`.
 ///
@@ -129,8 +129,8 @@ impl Attempt for MintMany<'_> {
         }
     }
 
-    fn bell(&self) -> &Bell {
-        &self.segment.numbers.line.bell
+    fn waiters(&self) -> &Waiters {
+        &self.segment.numbers.line.waiters
     }
 
     fn give_up(&mut self) -> MintError {

@@ -24,7 +24,7 @@ pub enum WorkerChoice {
 
 /// How one process mints a name. Unlike a [`Definition`](crate::Definition) it may differ from node to node and from day to day.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Taste {
+pub struct NameOptions {
     /// Where a tick's sequence begins. By default rolling, or random where a tick is longer than `max_ahead`.
     pub start: Option<Start>,
     /// How far minted ticks may run ahead of the steady clock in a burst.
@@ -37,7 +37,7 @@ pub struct Taste {
     pub refill: Duration,
 }
 
-impl Default for Taste {
+impl Default for NameOptions {
     fn default() -> Self {
         Self {
             start: None,

@@ -6,8 +6,8 @@ use crate::clock::ClockState;
 use crate::definition::Definition;
 use crate::error::MintError;
 use crate::ledger::{LedgerError, Reply};
-use crate::line::Trouble;
 use crate::name::Name;
+use crate::shared_cursor::BlockReason;
 use crate::time::UnixMillis;
 
 /// How a floe is doing.
@@ -139,19 +139,17 @@ impl NameState {
         }
     }
 
-    pub(crate) fn of(trouble: Option<Trouble>, left: u64) -> Self {
+    pub(crate) fn of(trouble: Option<BlockReason>, left: u64) -> Self {
         match trouble {
             None => Self::Ready,
             // The ledger is gone, and nobody notices yet.
-            Some(Trouble::Unavailable { .. } | Trouble::Exhausted(_) | Trouble::ClockApart(_))
-                if left > 0 =>
-            {
-                Self::Ready
-            }
-            Some(Trouble::Unavailable { since, cause }) => Self::Unavailable { since, cause },
-            Some(Trouble::Exhausted(cause)) => Self::Exhausted(cause),
-            Some(Trouble::ClockApart(cause)) => Self::ClockApart(cause),
-            Some(Trouble::Stopped(cause)) => Self::Stopped(cause),
+            Some(
+                BlockReason::Unavailable { .. } | BlockReason::Exhausted(_) | BlockReason::ClockApart(_),
+            ) if left > 0 => Self::Ready,
+            Some(BlockReason::Unavailable { since, cause }) => Self::Unavailable { since, cause },
+            Some(BlockReason::Exhausted(cause)) => Self::Exhausted(cause),
+            Some(BlockReason::ClockApart(cause)) => Self::ClockApart(cause),
+            Some(BlockReason::Stopped(cause)) => Self::Stopped(cause),
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::clock::Stamp;
 use crate::cursor::{Draw, Drawn, Owned};
 use crate::error::MintError;
 use crate::layout::{Layout, LayoutError};
-use crate::line::Line;
 use crate::mutation::mutate;
+use crate::shared_cursor::SharedCursor;
 use crate::signal::Signal;
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::UnixMillis;
@@ -67,7 +67,7 @@ pub(crate) struct Stream {
     /// How many positions there are in the clock's tick and those that may be run ahead to.
     reach: u64,
     random: AtomicU64,
-    pub(crate) line: Line,
+    pub(crate) line: SharedCursor,
 }
 
 impl Stream {
@@ -110,7 +110,7 @@ impl Stream {
             ahead_ticks: ahead_ms / tick,
             reach: (ahead_ms / tick).saturating_add(1).saturating_mul(layout.per_tick()),
             random: AtomicU64::new(seed),
-            line: Line::new(0, signal),
+            line: SharedCursor::new(0, signal),
             layout,
         }
     }

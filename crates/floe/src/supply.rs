@@ -2,12 +2,12 @@
 
 use crate::cursor::Draw;
 use crate::ledger::MAX_MARK;
-use crate::line::Line;
+use crate::shared_cursor::SharedCursor;
 use crate::sync::{AtomicU64, Ordering};
 
 /// What the node and the minting side share about a segment.
 pub(crate) struct SegmentSupply {
-    pub(crate) line: Line,
+    pub(crate) line: SharedCursor,
     pub(crate) increment: u64,
     pub(crate) offset: u64,
     /// The first position whose number would pass 2^63 - 1.
@@ -17,7 +17,7 @@ pub(crate) struct SegmentSupply {
 }
 
 impl SegmentSupply {
-    pub(crate) fn new(increment: u64, offset: u64, line: Line) -> Self {
+    pub(crate) fn new(increment: u64, offset: u64, line: SharedCursor) -> Self {
         let end = ((MAX_MARK - offset) / increment + 1).min(MAX_MARK);
         Self { line, increment, offset, end, low: AtomicU64::new(0) }
     }

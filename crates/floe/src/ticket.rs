@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::error::MintError;
 use crate::sync::{Mutex, lock};
-use crate::wait::Bell;
+use crate::wait::Waiters;
 
 /// One caller's place in a name's queue.
 pub(crate) struct Ticket {
     pub(crate) count: u64,
     answer: Mutex<Answer>,
-    bell: Bell,
+    waiters: Waiters,
 }
 
 enum Answer {
@@ -22,7 +22,7 @@ enum Answer {
 
 impl Ticket {
     pub(crate) fn new(count: u64) -> Arc<Self> {
-        Arc::new(Self { count, answer: Mutex::new(Answer::Open), bell: Bell::default() })
+        Arc::new(Self { count, answer: Mutex::new(Answer::Open), waiters: Waiters::default() })
     }
 
     /// Whether somebody still waits for the answer.
@@ -44,8 +44,8 @@ impl Ticket {
     }
 
     /// Rung when it is answered.
-    pub(crate) fn bell(&self) -> &Bell {
-        &self.bell
+    pub(crate) fn waiters(&self) -> &Waiters {
+        &self.waiters
     }
 
     /// Answers: the first of the caller's positions, or why there is none.
@@ -54,7 +54,7 @@ impl Ticket {
         if matches!(*answer, Answer::Open) {
             *answer = Answer::Done(result);
             drop(answer);
-            self.bell.ring();
+            self.waiters.wake();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Waiting without spinning: for a clock, for a range, for a count.
 //!
-//! What is waited for is an [`Attempt`]. A blocked thread parks until a [`Bell`] rings or a time has come; a future
-//! is woken by the same bell, and by the driver's alarms.
+//! What is waited for is an [`Attempt`]. A blocked thread parks until [`Waiters`] are woken or a time has come; a future
+//! is woken in the same way, and by the driver's alarms.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -18,7 +18,7 @@ use crate::time::MonoMillis;
 
 /// Rings for all who wait on it.
 #[derive(Default)]
-pub(crate) struct Bell {
+pub(crate) struct Waiters {
     waiting: Mutex<Waiting>,
 }
 
@@ -28,12 +28,12 @@ struct Waiting {
     last: u64,
 }
 
-/// The most callers that wait on one bell; the next is told that floe is busy.
+/// The most callers that wait in one place; the next is told that floe is busy.
 const MOST_WAITING: usize = 100_000;
 
-impl Bell {
+impl Waiters {
     /// Wakes everyone who waits, in the order in which they came.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake(&self) {
         mutate!(BellNotRung => return);
         let wakers = std::mem::take(&mut self.lock().wakers);
         wakers.into_values().for_each(Waker::wake);
@@ -66,13 +66,13 @@ impl Bell {
 pub(crate) trait Attempt {
     type Output;
 
-    /// Tries. `Ready` is final; otherwise try again when the bell rings, or after so many milliseconds.
+    /// Tries. `Ready` is final; otherwise try again when the waiters are woken, or after so many milliseconds.
     ///
     /// # Errors
     /// What is final, too.
     fn attempt(&mut self) -> Result<Step<Self::Output>, MintError>;
 
-    fn bell(&self) -> &Bell;
+    fn waiters(&self) -> &Waiters;
 
     /// The error when the caller's patience is at its end.
     fn give_up(&mut self) -> MintError;
@@ -82,7 +82,7 @@ pub(crate) trait Attempt {
 pub(crate) enum Step<T> {
     Ready(T),
     Wait {
-        /// Milliseconds after which it is worth trying again, if the bell does not ring before.
+        /// Milliseconds after which it is worth trying again, if nobody wakes the caller before.
         millis: Option<u64>,
     },
 }
@@ -113,7 +113,7 @@ struct Place<'a, A: Attempt> {
 impl<A: Attempt> Drop for Place<'_, A> {
     fn drop(&mut self) {
         if self.ticket != 0 {
-            self.attempt.bell().leave(self.ticket);
+            self.attempt.waiters().leave(self.ticket);
         }
         if let Some((alarm, _)) = self.alarm.take() {
             self.alarms.cancel(alarm);
@@ -139,8 +139,8 @@ impl<'a, A: Attempt> Place<'a, A> {
 
     /// One round: `Ok(Ok)` done, `Ok(Err(millis))` wait so long.
     fn round(&mut self, waker: &Waker, until: MonoMillis) -> Result<Result<A::Output, u64>, MintError> {
-        // On the list first: a bell that rings between the attempt and the wait is not missed.
-        self.attempt.bell().join(&mut self.ticket, waker)?;
+        // On the list first: a wake between the attempt and the wait is not missed.
+        self.attempt.waiters().join(&mut self.ticket, waker)?;
         let step = self.attempt.attempt()?;
         let left = until.since(self.alarms.mono());
         match step {
@@ -238,7 +238,7 @@ mod tests {
 
     /// Never done.
     #[derive(Default)]
-    struct Never(Bell);
+    struct Never(Waiters);
 
     impl Attempt for Never {
         type Output = ();
@@ -247,7 +247,7 @@ mod tests {
             Ok(Step::Wait { millis: None })
         }
 
-        fn bell(&self) -> &Bell {
+        fn waiters(&self) -> &Waiters {
             &self.0
         }
 
@@ -288,9 +288,9 @@ mod tests {
 
     #[test]
     fn who_stops_waiting_is_on_no_list_any_more() {
-        let (alarms, bell) = (Standing::default(), Bell::default());
+        let (alarms, waiters) = (Standing::default(), Waiters::default());
         let waker = Waker::from(Arc::new(Nobody));
-        struct On<'a>(&'a Bell);
+        struct On<'a>(&'a Waiters);
         impl Attempt for On<'_> {
             type Output = ();
 
@@ -298,7 +298,7 @@ mod tests {
                 Ok(Step::Wait { millis: None })
             }
 
-            fn bell(&self) -> &Bell {
+            fn waiters(&self) -> &Waiters {
                 self.0
             }
 
@@ -307,11 +307,19 @@ mod tests {
             }
         }
         for round in 0..2 {
-            let mut future = Box::pin(wait(On(&bell), &alarms, 1_000));
+            let mut future = Box::pin(wait(On(&waiters), &alarms, 1_000));
             assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-            assert_eq!((bell.lock().wakers.len(), alarms.set.lock().unwrap().len()), (1, 1), "round {round}");
+            assert_eq!(
+                (waiters.lock().wakers.len(), alarms.set.lock().unwrap().len()),
+                (1, 1),
+                "round {round}"
+            );
             drop(future);
-            assert_eq!((bell.lock().wakers.len(), alarms.set.lock().unwrap().len()), (0, 0), "round {round}");
+            assert_eq!(
+                (waiters.lock().wakers.len(), alarms.set.lock().unwrap().len()),
+                (0, 0),
+                "round {round}"
+            );
         }
     }
 }

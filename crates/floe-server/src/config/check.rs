@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use floe::ledger::Memory;
-use floe::{DefineError, Definition, Floe, Layout, Name, NameError, Taste, UnixMillis};
+use floe::{DefineError, Definition, Floe, Layout, Name, NameError, NameOptions, UnixMillis};
 
 use super::reader::Complaints;
 use super::{Config, ConfigError, Endpoint, NameRule, RuleIndex, show_duration};
@@ -191,7 +191,7 @@ fn names(config: &Config, problems: &mut Problems<'_>) {
         let natural = Definition::Snowflake { layout: Layout::TWITTER, own: false };
         let defined = Name::new("orders")
             .map_err(DefineError::Name)
-            .and_then(|name| floe.define(&name, &natural, &Taste::default()));
+            .and_then(|name| floe.define(&name, &natural, &NameOptions::default()));
         if let Err(error) = defined {
             problems.of(
                 "window",

@@ -7,7 +7,7 @@ pub(super) fn text() -> String {
     let config = Config::standalone();
     let (limits, clock, log) = (&config.limits, &config.clock, &config.log);
     let listen: Vec<_> = config.listen.iter().map(|address| format!("\"{address}\"")).collect();
-    let taste = floe::Taste::default();
+    let taste = floe::NameOptions::default();
     let format = match log.format {
         LogFormat::Text => "text",
         LogFormat::Json => "json",

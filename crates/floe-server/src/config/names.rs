@@ -8,8 +8,8 @@ use floe::form::{Form, Key, KeyId, Keys};
 use floe::kind::NanoIdFormat;
 use floe::ledger::MAX_MARK;
 use floe::{
-    DateFormat, DatedShape, Definition, DefinitionError, Kind, Kinds, Layout, LayoutError, Name, NoPosition,
-    Overflow, Properties, Registered, Start, Taste, UnixMillis, layout,
+    DateFormat, DatedShape, Definition, DefinitionError, Kind, KindRegistry, Layout, LayoutError, Name,
+    NameOptions, NoPosition, Overflow, Properties, Registered, Start, UnixMillis, layout,
 };
 use toml::de::DeValue;
 
@@ -24,7 +24,7 @@ pub struct NameSettings {
     /// What they are: cluster settings, fixed for ever once the ledger has them.
     pub definition: Definition,
     /// How this process serves them.
-    pub taste: Taste,
+    pub taste: NameOptions,
     /// The first number of such a segment or counter, where it is new; with `None` it is 1, or a segment's offset.
     pub first: Option<u64>,
 }
@@ -90,7 +90,11 @@ const VIBRATION: &str = "max-vibration-offset";
 
 /// Reads one `[[name]]`, and where it stands. `kinds` are those that the program registered. Without `keys`, those of a
 /// sealed form stay where they are, and the definition cannot be minted from.
-pub(super) fn read(section: &Section<'_, '_>, kinds: &Kinds, keys: bool) -> Option<(usize, NameSettings)> {
+pub(super) fn read(
+    section: &Section<'_, '_>,
+    kinds: &KindRegistry,
+    keys: bool,
+) -> Option<(usize, NameSettings)> {
     let rule = section.read("name", |value| NameRule::parse(&text(value)?));
     if !section.has("name") {
         section
@@ -212,7 +216,7 @@ fn check_first(section: &Section<'_, '_>, definition: &Definition, first: Option
 }
 
 /// A kind of floe's own, or one of `kinds`, with its word.
-fn kind_of(word: &str, kinds: &Kinds) -> Result<(Kind, String), String> {
+fn kind_of(word: &str, kinds: &KindRegistry) -> Result<(Kind, String), String> {
     if kinds.type_names().any(|type_name| type_name == word) {
         return Ok((Kind::Registered, word.to_owned()));
     }
@@ -301,7 +305,7 @@ fn key_of(place: &str) -> Result<Key, String> {
 }
 
 /// The kind that `word` may be a slip of the pen for.
-fn nearest<'k>(word: &str, kinds: &'k Kinds) -> Option<&'k str> {
+fn nearest<'k>(word: &str, kinds: &'k KindRegistry) -> Option<&'k str> {
     let word = word.to_lowercase();
     if let Some(called) = Definition::called(&word) {
         return Some(called.kind().as_str());
@@ -369,8 +373,8 @@ pub(super) fn without_doubles(
     once.map(|(_, name)| name).collect()
 }
 
-fn taste(section: &Section<'_, '_>) -> Taste {
-    let mut taste = Taste::default();
+fn taste(section: &Section<'_, '_>) -> NameOptions {
+    let mut taste = NameOptions::default();
     let start = |value: &DeValue<'_>| {
         let start = text(value)?;
         start

@@ -105,7 +105,7 @@ impl Service {
     }
 
     fn end_names_once(&self) -> Result<(), LedgerError> {
-        let retired = self.retired_names("").inspect_err(|error| self.floe.heed(error))?;
+        let retired = self.retired_names("").inspect_err(|error| self.floe.on_ledger_error(error))?;
         for open in self.names_open_here() {
             let name = open.handle.name();
             if let Some(since) = retired.get(name.as_str()) {

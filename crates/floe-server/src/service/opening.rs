@@ -130,7 +130,7 @@ impl Service {
                 Some(settings.definition.to_string())
             }
             (_, stored) => stored.map_err(|error| {
-                self.floe.heed(&error);
+                self.floe.on_ledger_error(&error);
                 self.refuse_to_open(name, error.into())
             })?,
         };
@@ -144,7 +144,7 @@ impl Service {
                 let stored = stored.map(|text| text.parse::<Definition>()).transpose();
                 let stored = stored.map_err(|error| self.refuse_to_open(name, error.into()))?;
                 let natural = || Definition::called(name.as_str()).unwrap_or_else(|| wire.natural());
-                (stored.unwrap_or_else(natural), floe::Taste::default(), None)
+                (stored.unwrap_or_else(natural), floe::NameOptions::default(), None)
             }
         };
         wire.admits(name.as_str(), &definition)?;

@@ -208,7 +208,7 @@ impl Service {
         match error {
             LedgerError::Unavailable(_) => unavailable().with_inside(detail),
             LedgerError::Unfit(_) => {
-                self.floe.heed(error);
+                self.floe.on_ledger_error(error);
                 self.stopped.notify_one();
                 stopped("any name").with_inside(detail)
             }

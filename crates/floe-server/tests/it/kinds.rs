@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use floe::form::{Form, Key, KeyId, Keys};
 use floe::kind::{Mint, UlidGenerator, Uuid};
-use floe::{Kinds, MintError};
+use floe::{KindRegistry, MintError};
 use floe_server::Config;
 
 use crate::harness::{Server, directory, file};
@@ -313,7 +313,7 @@ impl Mint for Slow {
 async fn a_registered_kind_that_hangs_holds_nobody_else() {
     let (gate, end) = channel();
     let end = Arc::new(Mutex::new(end));
-    let kinds = Kinds::new().with("slow", move |_, _| Ok(Slow(Arc::clone(&end))));
+    let kinds = KindRegistry::new().with("slow", move |_, _| Ok(Slow(Arc::clone(&end))));
     let directory = directory();
     let path = directory.path().join("floe.toml");
     std::fs::write(&path, "realm = \"test\"\nlimits = { max_wait = \"200ms\" }\n[[name]]\nname = \"slow\"\nkind = \"slow\"\n[[name]]\nname = \"v7\"\nkind = \"uuid7\"\n[[name]]\nname = \"b\"\nkind = \"segment\"\nform = \"base62\"\n").unwrap();
@@ -349,7 +349,7 @@ impl Mint for Tagged {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registered_kind_is_served_by_its_type_name() {
-    let kinds = Kinds::new().with("tagged", |properties, _| {
+    let kinds = KindRegistry::new().with("tagged", |properties, _| {
         Ok(Tagged(properties.get("tag").ok_or("it needs a tag")?.to_owned(), UlidGenerator::new()))
     });
     let directory = directory();

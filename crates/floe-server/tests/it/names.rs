@@ -227,7 +227,7 @@ async fn a_server_that_asks_for_the_first_number_makes_no_number_without_one() {
     let forgotten = floe::Name::new("forgotten").unwrap();
     assert_eq!(floe.stored(&forgotten).unwrap(), None, "what is refused is not bound");
     // What floe marks raise does.
-    floe.define(&forgotten, &floe::Definition::SEGMENT, &floe::Taste::default()).unwrap();
+    floe.define(&forgotten, &floe::Definition::SEGMENT, &floe::NameOptions::default()).unwrap();
     floe.ledger().raise(&floe::ledger::Key::name(&forgotten), 999).unwrap();
     floe.close();
     let server = Server::start(file(ASKING), directory).await;

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use floe::by_hand::{Call, Hand, Op};
 use floe::ledger::{Key, Memory, Reply, Reserve};
+use floe::manual::{Call, Manual, Op};
 use floe::{Ledger, LedgerError};
 
 use super::count::{Peaks, Seconds, Spread, wide};
@@ -397,7 +397,7 @@ impl<'a> Course<'a> {
                 let answer = if self.gone {
                     Err(LedgerError::Unavailable("the simulated ledger is out of reach".to_owned()))
                 } else {
-                    self.memory.reserve(request).and_then(|reply| Hand::check(reply, &call))
+                    self.memory.reserve(request).and_then(|reply| Manual::check(reply, &call))
                 };
                 self.note(node, life, request, &answer);
                 self.plan_at(back, Event::Answer { node, life, id: call.id, answer: Box::new(answer) });

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use floe::by_hand::{self, Call, Hand, Surroundings};
 use floe::ledger::{Memory, Reply};
+use floe::manual::{self, Call, Manual, Surroundings};
 use floe::{
     Floe, Generator, LedgerError, MintError, MonoMillis, Outcome, Owner, Reading, Segment, UnixMillis,
 };
@@ -51,7 +51,7 @@ pub(super) enum Minted {
 
 /// See the module.
 pub(super) struct Node {
-    hand: Hand,
+    hand: Manual,
     generator: Generator,
     segment: Option<Segment>,
     /// Fractions of a number that the segment's callers have not asked for yet, in thousandths.
@@ -95,7 +95,7 @@ impl Node {
         };
         let builder = Floe::builder().window(Duration::from_millis(plan.window_ms)).keep(true);
         let ledger = SimLedger::to(memory, reachable);
-        let (floe, hand) = by_hand::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
+        let (floe, hand) = manual::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
         let generator = floe.snowflake("orders", plan.layout.clone()).map_err(|error| error.to_string())?;
         let segment = match plan.numbers_per_second {
             0 => None,

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use floe::by_hand::Op;
 use floe::ledger::{Key, Reply, Reserve, Token};
+use floe::manual::Op;
 use floe::{MonoMillis, Reading, UnixMillis};
 
 use super::names::{self, AHEAD_MS, Bits, COUNT, INVOICE, NAMES, TICKETS};

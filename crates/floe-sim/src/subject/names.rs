@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use floe::{
     Counter, Dated, DatedShape, DefineError, Definition, Floe, Generator, Handle, Layout, Minter, Name,
-    Overflow, Segment, Taste, UnixMillis,
+    NameOptions, Overflow, Segment, UnixMillis,
 };
 
 use crate::model::{Fleet, NameInfo, Order};
@@ -110,8 +110,12 @@ pub(super) fn definition(name: usize, fleet: &Fleet, odd: bool) -> Result<Defini
 /// # Errors
 /// Those of [`Floe::define`].
 pub(super) fn define(floe: &Floe, name: usize, fleet: &Fleet, odd: bool) -> Result<Served, DefineError> {
-    let taste =
-        Taste { min_step: 8, max_step: 512, refill: std::time::Duration::from_secs(4), ..Taste::default() };
+    let taste = NameOptions {
+        min_step: 8,
+        max_step: 512,
+        refill: std::time::Duration::from_secs(4),
+        ..NameOptions::default()
+    };
     let label = Name::new(NAMES[name].label)?;
     Ok(match floe.define(&label, &definition(name, fleet, odd)?, &taste)? {
         Handle::Snowflake(generator, _) if name == 1 => Served::Minter(generator.clone(), generator.minter()),

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use floe::by_hand::{self, Call, Glance, Hand, Surroundings};
 use floe::ledger::{Memory, Reply};
+use floe::manual::{self, Call, Glance, Manual, Surroundings};
 use floe::{
     DatedId, DefineError, Definition, Floe, Id, IdRepr, LedgerError, MintError, MonoMillis, Outcome, Owner,
     Reading, UnixMillis, WorkerChoice,
@@ -86,7 +86,7 @@ pub(super) struct Birth {
 /// See the module.
 pub(super) struct Running {
     birth: Birth,
-    hand: Hand,
+    hand: Manual,
     floe: Floe,
     names: Vec<Served>,
     clock: Arc<Hands>,
@@ -164,7 +164,7 @@ impl Running {
             builder = builder.worker(WorkerChoice::Fixed(birth.setup.worker));
         }
         let ledger = SimLedger::to(&birth.memory, birth.reachable);
-        let (floe, hand) = by_hand::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
+        let (floe, hand) = manual::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
         let mut names = Vec::with_capacity(names::NAMES.len());
         for name in 0..names::NAMES.len() {
             match names::define(&floe, name, &birth.fleet, birth.setup.odd) {
@@ -270,7 +270,7 @@ impl Running {
             if let Served::Generator(generator) | Served::Bulk(generator) | Served::Minter(generator, _) =
                 &self.names[ask.name]
             {
-                match by_hand::mint_at(generator, glance) {
+                match manual::mint_at(generator, glance) {
                     Ok(Outcome::Ready(id)) => effects.answered.push((*ask, Ok(vec![id.to_u128()]))),
                     Ok(_) => self.wait(ask, effects),
                     Err(error) => effects.answered.push((*ask, Err(error))),

@@ -11,13 +11,13 @@ const SECOND: i64 = 1_000;
 const HOUR: i64 = 3_600 * SECOND;
 
 /// A wall and a monotonic clock, and the steady clock that looks at them.
-struct Desk {
+struct RequestQueue {
     wall: i64,
     mono: u64,
     steady: Steady,
 }
 
-impl Desk {
+impl RequestQueue {
     fn new() -> Self {
         Self::starting_at(START)
     }
@@ -72,7 +72,7 @@ fn reading(wall: i64, mono: u64) -> Reading {
 
 #[test]
 fn a_wall_clock_that_stands_does_not_stop_the_time() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.run(10 * SECOND);
     let before = desk.time();
     for _ in 0..1_000 {
@@ -91,7 +91,7 @@ fn a_wall_clock_that_stands_does_not_stop_the_time() {
 
 #[test]
 fn a_wall_clock_that_stands_is_held_through_for_an_hour_and_no_longer() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     for _ in 0..2 * 3_600 * 2 {
         desk.mono += 500;
         desk.steady.observe(reading(desk.wall, desk.mono));
@@ -104,7 +104,7 @@ fn a_wall_clock_that_stands_is_held_through_for_an_hour_and_no_longer() {
 fn a_wall_clock_stands_that_is_over_twenty_milliseconds_short_of_the_least_rate() {
     // In twentieths: 40 * 19 - 18 * 20 = 400, and 59 * 19 - 36 * 20 = 401.
     for (elapsed, ran, stands) in [(40, 18, false), (59, 36, true)] {
-        let mut desk = Desk::new();
+        let mut desk = RequestQueue::new();
         (desk.wall, desk.mono) = (desk.wall + ran, desk.mono + elapsed);
         desk.step(0);
         assert_eq!(desk.offset() > 0, stands, "{elapsed} ms, of which it showed {ran}");
@@ -114,7 +114,7 @@ fn a_wall_clock_stands_that_is_over_twenty_milliseconds_short_of_the_least_rate(
 
 #[test]
 fn a_slewed_wall_clock_is_followed() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     for millis in 1..=20_000 {
         // Four per cent slow, in whole milliseconds.
         desk.wall = START + millis * 24 / 25;
@@ -127,7 +127,7 @@ fn a_slewed_wall_clock_is_followed() {
 
 #[test]
 fn it_is_the_wall_clock_while_that_runs() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     for millis in [1, 7, 1_000, 60_000, 0] {
         desk.idle(millis);
         assert_eq!((desk.offset(), desk.state(), desk.era()), (0, ClockState::Level, 0));
@@ -136,7 +136,7 @@ fn it_is_the_wall_clock_while_that_runs() {
 
 #[test]
 fn a_small_rollback_is_waited_for_standing_still() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(-5);
     assert_eq!((desk.time(), desk.state()), (START, ClockState::Waiting(5)));
     desk.idle(3);
@@ -149,7 +149,7 @@ fn a_small_rollback_is_waited_for_standing_still() {
 
 #[test]
 fn a_larger_rollback_is_held_through_at_nineteen_twentieths_until_they_meet() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(-60 * SECOND);
     assert_eq!((desk.time(), desk.state()), (START, ClockState::Holding(60_000)));
     desk.run(60 * SECOND);
@@ -168,7 +168,7 @@ fn a_larger_rollback_is_held_through_at_nineteen_twentieths_until_they_meet() {
 #[test]
 fn the_rate_of_holding_does_not_hang_on_how_often_it_is_looked_at() {
     for every in [1, 3, 7, 100, 6_000] {
-        let mut desk = Desk::new();
+        let mut desk = RequestQueue::new();
         desk.step(-HOUR / 2);
         for _ in 0..42_000 / every {
             desk.idle(every);
@@ -179,10 +179,10 @@ fn the_rate_of_holding_does_not_hang_on_how_often_it_is_looked_at() {
 
 #[test]
 fn a_rollback_beyond_max_hold_is_refused_until_it_is_back_in_reach() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(-HOUR);
     assert_eq!(desk.state(), ClockState::Holding(3_600_000));
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(-HOUR - 1);
     assert_eq!(desk.state(), ClockState::Refused(3_600_001));
     let refusal = desk.steady.now().refusal().expect("nothing may be minted");
@@ -196,7 +196,7 @@ fn a_rollback_beyond_max_hold_is_refused_until_it_is_back_in_reach() {
 
 #[test]
 fn a_long_time_without_a_look_is_not_held_through_beyond_max_hold() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(-2 * HOUR);
     assert!(matches!(desk.state(), ClockState::Refused(_)));
     // An hour and a half later the wall clock is within max_hold of where the steady one stood.
@@ -208,7 +208,7 @@ fn a_long_time_without_a_look_is_not_held_through_beyond_max_hold() {
 
 #[test]
 fn a_clock_that_is_set_right_again_after_a_refusal_is_followed() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(-24 * HOUR);
     desk.run(5 * SECOND);
     assert!(matches!(desk.state(), ClockState::Refused(_)));
@@ -218,14 +218,14 @@ fn a_clock_that_is_set_right_again_after_a_refusal_is_followed() {
 
 #[test]
 fn a_jump_of_ten_seconds_is_followed_at_once() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(10 * SECOND);
     assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
 }
 
 #[test]
 fn a_larger_jump_is_believed_after_thirty_seconds_run_level() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(10 * SECOND + 1);
     assert_eq!((desk.time(), desk.state()), (START, ClockState::Doubting(10_001)));
     desk.run(29_900);
@@ -237,7 +237,7 @@ fn a_larger_jump_is_believed_after_thirty_seconds_run_level() {
 
 #[test]
 fn a_jump_that_is_taken_back_is_never_followed() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(HOUR);
     desk.run(29 * SECOND);
     desk.step(-HOUR);
@@ -246,7 +246,7 @@ fn a_jump_that_is_taken_back_is_never_followed() {
 
 #[test]
 fn thirty_seconds_run_level_begin_anew_with_every_jump() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(HOUR);
     desk.run(29 * SECOND);
     desk.step(HOUR);
@@ -259,7 +259,7 @@ fn thirty_seconds_run_level_begin_anew_with_every_jump() {
 
 #[test]
 fn thirty_seconds_run_level_are_not_a_millisecond_less() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(HOUR);
     desk.idle(29_999);
     assert!(matches!(desk.state(), ClockState::Doubting(_)), "{:?}", desk.state());
@@ -269,7 +269,7 @@ fn thirty_seconds_run_level_are_not_a_millisecond_less() {
 
 #[test]
 fn thirty_seconds_run_level_begin_anew_after_a_rollback() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(20 * SECOND);
     desk.run(10 * SECOND);
     desk.step(-40 * SECOND);
@@ -283,7 +283,7 @@ fn thirty_seconds_run_level_begin_anew_after_a_rollback() {
 }
 
 /// The ledger says now that its clock shows this.
-fn hear(desk: &mut Desk, said: i64) {
+fn hear(desk: &mut RequestQueue, said: i64) {
     let now = MonoMillis::new(desk.mono);
     let era = desk.era();
     desk.steady.hear(Heard::new(Some(UnixMillis::new(said)), now, now), era);
@@ -293,7 +293,7 @@ fn hear(desk: &mut Desk, said: i64) {
 #[test]
 fn a_jump_that_the_ledgers_clock_agrees_with_is_followed_at_once() {
     for off in [10_000, -10_000] {
-        let mut desk = Desk::new();
+        let mut desk = RequestQueue::new();
         desk.step(HOUR);
         assert_eq!(desk.state(), ClockState::Doubting(HOUR.unsigned_abs()));
         hear(&mut desk, START + HOUR + off);
@@ -304,7 +304,7 @@ fn a_jump_that_the_ledgers_clock_agrees_with_is_followed_at_once() {
 #[test]
 fn a_jump_that_the_ledgers_clock_disagrees_with_is_not_followed_for_as_long_as_they_do() {
     for off in [10_001, -10_001] {
-        let mut desk = Desk::new();
+        let mut desk = RequestQueue::new();
         desk.step(HOUR);
         hear(&mut desk, START + HOUR + off);
         desk.run(10 * 60 * SECOND);
@@ -319,7 +319,7 @@ fn a_jump_that_the_ledgers_clock_disagrees_with_is_not_followed_for_as_long_as_t
 #[test]
 fn a_jump_that_the_ledgers_clock_disagrees_with_is_followed_up_to_ten_seconds() {
     for (ahead, expected) in [(10_000, ClockState::Level), (10_001, ClockState::Contradicted(10_001))] {
-        let mut desk = Desk::new();
+        let mut desk = RequestQueue::new();
         desk.step(ahead);
         hear(&mut desk, START);
         assert_eq!(desk.state(), expected);
@@ -330,7 +330,7 @@ fn a_jump_that_the_ledgers_clock_disagrees_with_is_followed_up_to_ten_seconds() 
 /// A window was reserved by the time with the lead in it, so IDs were minted by it.
 #[test]
 fn it_does_not_go_back_behind_a_time_that_it_had_from_a_predecessor() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     hear(&mut desk, START);
     assert!(desk.steady.start_at(UnixMillis::new(START + 20 * SECOND)));
     desk.idle(0);
@@ -345,7 +345,7 @@ fn it_does_not_go_back_behind_a_time_that_it_had_from_a_predecessor() {
 
 #[test]
 fn a_rollback_that_the_ledgers_clock_disagrees_with_is_held_through_at_the_whole_rate() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(-HOUR / 2);
     hear(&mut desk, START);
     desk.run(10 * 60 * SECOND);
@@ -355,7 +355,7 @@ fn a_rollback_that_the_ledgers_clock_disagrees_with_is_held_through_at_the_whole
 
 #[test]
 fn what_the_ledger_said_before_a_jump_says_nothing_about_it() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     hear(&mut desk, START);
     desk.step(HOUR);
     assert_eq!(desk.state(), ClockState::Doubting(HOUR.unsigned_abs()));
@@ -367,7 +367,7 @@ fn what_the_ledger_said_before_a_jump_says_nothing_about_it() {
 
 #[test]
 fn a_ledger_without_a_clock_leaves_a_jump_to_the_thirty_seconds() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(HOUR);
     desk.steady.hear(Heard::new(None, MonoMillis::new(0), MonoMillis::new(0)), 1);
     desk.run(29_900);
@@ -379,7 +379,7 @@ fn a_ledger_without_a_clock_leaves_a_jump_to_the_thirty_seconds() {
 #[test]
 fn a_move_of_over_a_second_begins_an_era_either_way() {
     for (millis, eras) in [(1_001, 1), (-1_001, 1), (1_000, 0), (-1_000, 0), (HOUR, 1), (-HOUR * 24, 1)] {
-        let mut desk = Desk::new();
+        let mut desk = RequestQueue::new();
         desk.step(millis);
         desk.run(60 * SECOND);
         assert_eq!(desk.era(), eras, "moved by {millis} ms");
@@ -389,11 +389,11 @@ fn a_move_of_over_a_second_begins_an_era_either_way() {
 #[test]
 fn a_restored_process_begins_an_era() {
     // Its monotonic clock stood still meanwhile: a suspended machine, a snapshot that was resumed.
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.step(3 * HOUR);
     assert_eq!(desk.era(), 1);
     // Its monotonic clock is another machine's.
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     desk.mono += 50_000;
     desk.idle(1);
     assert_eq!(desk.era(), 1);
@@ -401,14 +401,14 @@ fn a_restored_process_begins_an_era() {
 
 #[test]
 fn neither_idling_nor_drift_begins_an_era() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     for _ in 0..24 {
         desk.idle(HOUR);
         // 100 ppm, which is more than a machine drifts that nobody corrects.
         desk.wall += 360;
     }
     assert_eq!((desk.era(), desk.state()), (0, ClockState::Level));
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     for _ in 0..86_400 {
         desk.wall -= i64::from(desk.mono.is_multiple_of(10_000));
         desk.idle(SECOND);
@@ -419,7 +419,7 @@ fn neither_idling_nor_drift_begins_an_era() {
 
 #[test]
 fn an_era_that_is_begun_by_hand_keeps_the_time() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     let before = desk.steady.now().stamp;
     desk.steady.invalidate();
     assert_eq!((desk.era(), desk.time()), (1, START));
@@ -429,7 +429,7 @@ fn an_era_that_is_begun_by_hand_keeps_the_time() {
 #[test]
 fn an_insane_clock_at_the_start_is_refused_until_it_is_sane() {
     for insane in [0, -1, i64::MIN, -HOUR, LAST_SANE, i64::MAX] {
-        let mut desk = Desk::starting_at(insane);
+        let mut desk = RequestQueue::starting_at(insane);
         assert_eq!(desk.state(), ClockState::Insane(UnixMillis::new(insane)));
         assert!(desk.steady.now().refusal().is_some());
         desk.wall = START;
@@ -442,7 +442,7 @@ fn an_insane_clock_at_the_start_is_refused_until_it_is_sane() {
 #[test]
 fn a_clock_that_turns_insane_is_refused_and_the_time_stands_still() {
     for insane in [0, -HOUR, LAST_SANE, i64::MAX] {
-        let mut desk = Desk::new();
+        let mut desk = RequestQueue::new();
         desk.wall = insane;
         desk.step(0);
         assert_eq!((desk.time(), desk.state()), (START, ClockState::Insane(UnixMillis::new(insane))));
@@ -452,7 +452,7 @@ fn a_clock_that_turns_insane_is_refused_and_the_time_stands_still() {
         desk.idle(SECOND);
         assert_eq!((desk.time(), desk.state()), (START + SECOND, ClockState::Level));
     }
-    let mut desk = Desk::starting_at(1);
+    let mut desk = RequestQueue::starting_at(1);
     desk.wall = LAST_SANE - 1;
     desk.step(0);
     assert!(!matches!(desk.state(), ClockState::Insane(_)), "the bounds themselves are sane");
@@ -460,12 +460,12 @@ fn a_clock_that_turns_insane_is_refused_and_the_time_stands_still() {
 
 #[test]
 fn it_starts_at_a_mark_that_is_within_max_hold() {
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     let mark = UnixMillis::new(START + HOUR);
     assert!(desk.steady.start_at(mark));
     desk.idle(0);
     assert_eq!((desk.time(), desk.state()), (START + HOUR, ClockState::Holding(3_600_000)));
-    let mut desk = Desk::new();
+    let mut desk = RequestQueue::new();
     assert!(!desk.steady.start_at(mark.plus(1)));
     desk.idle(0);
     assert_eq!((desk.time(), desk.state()), (START, ClockState::Level), "a refused mark changes nothing");

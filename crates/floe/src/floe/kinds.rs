@@ -14,7 +14,7 @@ use crate::name::Name;
 ///
 /// ```
 /// use floe::kind::{Mint, UlidGenerator};
-/// use floe::{Definition, Floe, Handle, Kinds, MintError, Name, Properties, Registered, Taste, ledger::Memory};
+/// use floe::{Definition, Floe, Handle, KindRegistry, MintError, Name, Properties, Registered, NameOptions, ledger::Memory};
 ///
 /// struct Tagged(String, UlidGenerator);
 ///
@@ -25,24 +25,24 @@ use crate::name::Name;
 ///     }
 /// }
 ///
-/// let kinds = Kinds::new().with("tagged", |properties, _| {
+/// let kinds = KindRegistry::new().with("tagged", |properties, _| {
 ///     let tag = properties.get("tag").ok_or("it needs the property tag")?;
 ///     Ok(Tagged(tag.to_owned(), UlidGenerator::new()))
 /// });
 /// let floe = Floe::builder().kinds(kinds).open(Memory::default())?;
 /// let tagged = Registered::new("tagged", Properties::default().with("tag", "eu")?)?;
-/// let users = floe.define(&Name::new("users")?, &Definition::Registered(tagged), &Taste::default())?;
+/// let users = floe.define(&Name::new("users")?, &Definition::Registered(tagged), &NameOptions::default())?;
 /// let Handle::Texts(users, _) = users else { unreachable!() };
 /// assert!(users.mint()?.starts_with("eu:0"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct Kinds(BTreeMap<String, Arc<Make>>);
+pub struct KindRegistry(BTreeMap<String, Arc<Make>>);
 
 /// Makes a registered kind for a name.
 type Make = dyn Fn(&Properties, &Floe) -> Result<Arc<dyn MintTexts>, String> + Send + Sync;
 
-impl Kinds {
+impl KindRegistry {
     /// None yet.
     pub const fn new() -> Self {
         Self(BTreeMap::new())
@@ -94,14 +94,14 @@ impl Kinds {
     }
 }
 
-impl fmt::Debug for Kinds {
+impl fmt::Debug for KindRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
 /// Two are equal that have the same type names: what makes a kind cannot be compared.
-impl PartialEq for Kinds {
+impl PartialEq for KindRegistry {
     fn eq(&self, other: &Self) -> bool {
         self.0.keys().eq(other.0.keys())
     }

@@ -4,11 +4,11 @@
 //! Uniqueness does not hang on it: marks see to that. It keeps a clock that is hours off from leaving marks and IDs
 //! there that everybody has to live with until that time has come.
 
-use super::{Desk, Op, Pause, Purpose};
+use super::{Op, Pause, Purpose, RequestQueue};
 use crate::clock::{ClockState, Heard, Now};
 use crate::ledger::LedgerError;
-use crate::line::Trouble;
 use crate::mutation::mutate;
+use crate::shared_cursor::BlockReason;
 use crate::time::{MonoMillis, UnixMillis};
 
 /// So old an answer is still right to within what two clocks drift; then the ledger is asked again, and nobody waits.
@@ -40,7 +40,7 @@ pub(super) enum Gate {
     Apart(String),
 }
 
-impl Desk {
+impl RequestQueue {
     /// Whether a window may be reserved by this clock. In every era the ledger's clock is asked first; from then on
     /// its answer is carried on, and nobody waits.
     pub(super) fn gate(&mut self, now: &Now) -> Gate {
@@ -99,7 +99,7 @@ impl Desk {
     }
 
     /// The ledger has not said anything: what to tell those who wait.
-    pub(super) fn clock_silent(&mut self, error: &LedgerError, now: &Now) -> Trouble {
+    pub(super) fn clock_silent(&mut self, error: &LedgerError, now: &Now) -> BlockReason {
         let mut pause = self.ledger_clock.pause;
         let trouble = self.unavailable(error.to_string(), now, &mut pause, 0);
         self.ledger_clock.pause = pause;

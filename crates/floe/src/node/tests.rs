@@ -10,7 +10,7 @@ use crate::definition::DatedShape;
 use crate::error::MintError;
 use crate::layout::{Layout, Workers};
 use crate::ledger::{Ledger, Memory};
-use crate::line::Line;
+use crate::shared_cursor::SharedCursor;
 use crate::signal::Signal;
 use crate::stream::{Start, Stream};
 use crate::supply::SegmentSupply;
@@ -145,7 +145,7 @@ impl Rig {
         if let Some(group) = groups.iter_mut().find(|group| group.bits == bits && group.workers == workers) {
             group.add(Arc::clone(&stream));
         } else {
-            let mut group = Group::new(bits, workers);
+            let mut group = SlotGroup::new(bits, workers);
             group.add(Arc::clone(&stream));
             groups.push(group);
         }
@@ -164,16 +164,16 @@ impl Rig {
     fn segment_of(&mut self, name: &str, steps: Steps, increment: u64, offset: u64) -> Arc<SegmentSupply> {
         let name = Name::new(name).unwrap();
         self.ledger.bind(&name, "segment", true).unwrap();
-        let line = Line::new(0, Arc::clone(&self.signal));
+        let line = SharedCursor::new(0, Arc::clone(&self.signal));
         let numbers = Arc::new(SegmentSupply::new(increment, offset, line));
-        self.node.add_refill(Refill::new(Key::name(&name), Arc::clone(&numbers), steps));
+        self.node.add_refill(SegmentState::new(Key::name(&name), Arc::clone(&numbers), steps));
         numbers
     }
 
     fn tally(&mut self, name: &str, shape: Option<DatedShape>) -> Name {
         let name = Name::new(name).unwrap();
         self.ledger.bind(&name, "counted", true).unwrap();
-        let tally = Tally::new(name.clone(), shape.map(Arc::new));
+        let tally = CounterQueue::new(name.clone(), shape.map(Arc::new));
         self.node.add_tally(tally);
         name
     }

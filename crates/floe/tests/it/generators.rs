@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::Memory;
-use floe::{Definition, Floe, Generator, Handle, Id, Layout, MintError, Name, Outcome, Start, Taste};
+use floe::{Definition, Floe, Generator, Handle, Id, Layout, MintError, Name, NameOptions, Outcome, Start};
 
 use crate::checker::{Returned, increasing_and_unique, unique};
 use crate::executor::block_on;
@@ -76,7 +76,7 @@ fn so_they_do_on_every_start() {
     for start in [Start::Zero, Start::Random(100), Start::Rolling] {
         let floe = patient();
         let definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
-        let taste = Taste { start: Some(start), ..Taste::default() };
+        let taste = NameOptions { start: Some(start), ..NameOptions::default() };
         let orders = snowflake(&floe, "orders", &definition, &taste);
         let returned = Returned::default();
         let lists = from_threads(THREADS, move |_| {
@@ -86,7 +86,7 @@ fn so_they_do_on_every_start() {
     }
 }
 
-fn snowflake(floe: &Floe, name: &str, definition: &Definition, taste: &Taste) -> Generator {
+fn snowflake(floe: &Floe, name: &str, definition: &Definition, taste: &NameOptions) -> Generator {
     match floe.define(&Name::new(name).unwrap(), definition, taste).unwrap() {
         Handle::Snowflake(generator, _) => generator,
         other => panic!("{name} is served as {}", other.definition()),
@@ -139,7 +139,7 @@ fn names_that_share_a_layout_share_uniqueness_and_order() {
 fn a_name_of_its_own_mints_apart_from_the_others_of_its_layout() {
     let floe = patient();
     let layout = layout("time:32 worker:4 sequence:12 tick=1s");
-    let taste = Taste { start: Some(Start::Zero), ..Taste::default() };
+    let taste = NameOptions { start: Some(Start::Zero), ..NameOptions::default() };
     let definition = |own| Definition::Snowflake { layout: layout.clone(), own };
     let shared = ["orders", "users"].map(|name| snowflake(&floe, name, &definition(false), &taste));
     let own = snowflake(&floe, "sessions", &definition(true), &taste);
@@ -248,7 +248,7 @@ fn ticks_longer_than_any_caller_waits_are_minted_in_at_once_and_told_when_full()
         &floe,
         "orders",
         &Definition::Snowflake { layout, own: false },
-        &Taste { start: Some(Start::Zero), ..Taste::default() },
+        &NameOptions { start: Some(Start::Zero), ..NameOptions::default() },
     );
     unique(vec![orders.mint().unwrap(), block_on(orders.mint_async()).unwrap()]);
     for busy in [orders.mint(), block_on(orders.mint_async())] {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::{Key, Ledger, Memory};
-use floe::{Definition, Floe, Handle, MintError, Name, Segment, Taste};
+use floe::{Definition, Floe, Handle, MintError, Name, NameOptions, Segment};
 
 use crate::faulty::{Faulty, Mode, within};
 
@@ -21,7 +21,7 @@ fn mark(ledger: &dyn Ledger) -> u64 {
     ledger.list(key().as_str(), "", 1).unwrap()[0].mark
 }
 
-fn segment(floe: &Floe, increment: u64, offset: u64, taste: &Taste) -> Segment {
+fn segment(floe: &Floe, increment: u64, offset: u64, taste: &NameOptions) -> Segment {
     let definition = Definition::Segment { increment, offset };
     match floe.define(&name("tickets"), &definition, taste).unwrap() {
         Handle::Segment(segment, _) => segment,
@@ -29,8 +29,8 @@ fn segment(floe: &Floe, increment: u64, offset: u64, taste: &Taste) -> Segment {
     }
 }
 
-fn steps(min_step: u64, max_step: u64) -> Taste {
-    Taste { min_step, max_step, ..Taste::default() }
+fn steps(min_step: u64, max_step: u64) -> NameOptions {
+    NameOptions { min_step, max_step, ..NameOptions::default() }
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn two_ticket_servers_as_flickr_has_them_are_disjoint() {
     // Each has a ledger of its own: nothing but increment and offset keeps them apart.
     let minted = [1, 2].map(|offset| {
         let floe = Floe::open(Memory::default()).unwrap();
-        let numbers = segment(&floe, 2, offset, &Taste::default()).mint_many(5_000).unwrap();
+        let numbers = segment(&floe, 2, offset, &NameOptions::default()).mint_many(5_000).unwrap();
         numbers.map(|id| id.get()).collect::<Vec<_>>()
     });
     assert_eq!((&minted[0][..3], &minted[1][..3]), (&[1, 3, 5][..], &[2, 4, 6][..]));
@@ -188,7 +188,8 @@ fn a_process_that_ends_at_any_call_leaves_no_name_below_its_first_number() {
             let ledger = Faulty::new(Mode::Fine);
             let floe = Floe::open(ledger.clone()).unwrap();
             ledger.set(Mode::Calls(calls));
-            let ended = floe.define_from(&name("tickets"), &definition, &Taste::default(), 1_001).is_err();
+            let ended =
+                floe.define_from(&name("tickets"), &definition, &NameOptions::default(), 1_001).is_err();
             ledger.set(Mode::Gone);
             floe.close();
             ledger.set(Mode::Fine);
@@ -196,7 +197,7 @@ fn a_process_that_ends_at_any_call_leaves_no_name_below_its_first_number() {
             assert!(!is_bound || mark(&ledger) == 1_000, "{definition}, after {calls} calls");
             // Whoever says a number next says it for all that will be minted.
             let floe = Floe::open(ledger.clone()).unwrap();
-            let next = floe.define_from(&name("tickets"), &definition, &Taste::default(), 2_001);
+            let next = floe.define_from(&name("tickets"), &definition, &NameOptions::default(), 2_001);
             let begins = if is_bound { 1_001 } else { 2_001 };
             let first = next.unwrap().0.mint_many(1).unwrap().next().unwrap().to_string();
             assert_eq!(first, begins.to_string(), "{definition}, after {calls} calls");

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use floe::by_hand::{self, Hand, Op, Surroundings};
 use floe::ledger::{Key, Ledger, MAX_MARK, Memory};
+use floe::manual::{self, Manual, Op, Surroundings};
 use floe::{
-    Definition, Floe, Handle, Layout, MintError, MonoMillis, Name, NameState, Outcome, Owner, Reading, Start,
-    Taste, UnixMillis,
+    Definition, Floe, Handle, Layout, MintError, MonoMillis, Name, NameOptions, NameState, Outcome, Owner,
+    Reading, Start, UnixMillis,
 };
 
 /// 2026-11-22.
@@ -18,7 +18,7 @@ const HOUR: i64 = 3_600_000;
 
 pub(crate) struct Rig {
     pub(crate) floe: Floe,
-    pub(crate) hand: Hand,
+    pub(crate) hand: Manual,
     ledger: Memory,
     pub(crate) wall: Arc<AtomicI64>,
     pub(crate) mono: Arc<AtomicU64>,
@@ -48,12 +48,12 @@ impl Rig {
             owner: Owner::this_process("here"),
             is_gone: Box::new(|_| false),
         };
-        let (floe, hand) = by_hand::open(Floe::builder(), ledger.clone(), surroundings).unwrap();
+        let (floe, hand) = manual::open(Floe::builder(), ledger.clone(), surroundings).unwrap();
         Self { floe, hand, ledger, wall, mono, breaks }
     }
 
     pub(crate) fn define(&self, name: &str, definition: &Definition) -> Handle {
-        self.floe.define(&Name::new(name).unwrap(), definition, &Taste::default()).unwrap()
+        self.floe.define(&Name::new(name).unwrap(), definition, &NameOptions::default()).unwrap()
     }
 
     /// Answers whatever is asked.
@@ -178,7 +178,7 @@ fn a_name_whose_form_has_run_out_of_digits_says_so() {
         let floe = Floe::open(Memory::default()).unwrap();
         let short = numbers.in_form("base62 bits=4".parse().unwrap()).unwrap();
         let seats = Name::new("seats").unwrap();
-        let taste = Taste { min_step: 4, max_step: 4, ..Taste::default() };
+        let taste = NameOptions { min_step: 4, max_step: 4, ..NameOptions::default() };
         let Handle::Texts(texts, _) = floe.define(&seats, &short, &taste).unwrap() else {
             panic!("it has a form")
         };
@@ -201,7 +201,7 @@ fn a_name_whose_form_has_run_out_of_digits_says_so() {
 #[test]
 fn a_tick_that_begins_below_nothing_is_refused_when_the_name_is_defined() {
     let floe = Floe::open(Memory::default()).unwrap();
-    let taste = Taste { start: Some(Start::Random(0)), ..Taste::default() };
+    let taste = NameOptions { start: Some(Start::Random(0)), ..NameOptions::default() };
     let orders = Name::new("orders").unwrap();
     let refused = floe.define(&orders, &snowflake(&Layout::TWITTER), &taste).unwrap_err().to_string();
     assert!(refused.contains("random:0") && refused.contains("take \"zero\""), "{refused}");

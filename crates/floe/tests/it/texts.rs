@@ -6,8 +6,8 @@ use floe::form::{Form, FormError, Key, KeyId, Keys};
 use floe::kind::{Mint, NanoIdFormat, UlidGenerator};
 use floe::ledger::{Ledger as _, Memory};
 use floe::{
-    DatedShape, DefineError, Definition, DefinitionError, Floe, Handle, Kind, Kinds, Layout, MintError,
-    Minted, Name, NameState, Overflow, Properties, Registered, Taste, TextMinter,
+    DatedShape, DefineError, Definition, DefinitionError, Floe, Handle, Kind, KindRegistry, Layout,
+    MintError, Minted, Name, NameOptions, NameState, Overflow, Properties, Registered, TextMinter,
 };
 
 const TWITTER: Definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
@@ -21,7 +21,7 @@ fn name(text: &str) -> Name {
 }
 
 fn define(floe: &Floe, called: &str, definition: &Definition) -> Result<TextMinter, DefineError> {
-    match floe.define(&name(called), definition, &Taste::default())? {
+    match floe.define(&name(called), definition, &NameOptions::default())? {
         Handle::Texts(minter, _) => Ok(minter),
         other => panic!("{called} is served as {}", other.definition()),
     }
@@ -366,7 +366,7 @@ impl Mint for Poor {
 
 #[test]
 fn a_registered_kind_makes_as_many_as_were_asked_for_of_at_most_1024_bytes() {
-    let kinds = Kinds::new().with("fits", |_, _| Ok(Poor(1024))).with("long", |_, _| Ok(Poor(1025)));
+    let kinds = KindRegistry::new().with("fits", |_, _| Ok(Poor(1024))).with("long", |_, _| Ok(Poor(1025)));
     let floe = Floe::builder().kinds(kinds).open(Memory::default()).unwrap();
     let of = |kind: &str| {
         let registered = Registered::new(kind, Properties::default()).unwrap();
@@ -383,7 +383,7 @@ fn a_registered_kind_makes_as_many_as_were_asked_for_of_at_most_1024_bytes() {
 
 #[test]
 fn a_registered_kind_is_made_once_for_each_name_from_its_properties() {
-    let kinds = Kinds::new()
+    let kinds = KindRegistry::new()
         .with("letters", |properties, _| {
             Ok(Letters(properties.get("letters").ok_or("it has no letters")?.to_owned(), 0.into()))
         })
@@ -427,7 +427,7 @@ fn type_names_and_properties_have_rules() {
     for type_name in ["", "uuid4", "Sqids", "sqids", "registered", "two words", "ümlaut", &"x".repeat(65)] {
         let error = Registered::new(type_name, Properties::default()).unwrap_err();
         assert!(matches!(error, DefinitionError::Value(_)), "{type_name}: {error:?}");
-        let kinds = Kinds::new().with(type_name, |_, _| Ok(UlidGenerator::new()));
+        let kinds = KindRegistry::new().with(type_name, |_, _| Ok(UlidGenerator::new()));
         assert!(Floe::builder().kinds(kinds).open(Memory::default()).is_err(), "{type_name}");
     }
     let all =
@@ -481,7 +481,11 @@ fn what_a_name_says_by_itself() {
 fn texts_are_taken_in_turn() {
     let floe = open();
     let handle = floe
-        .define(&name("codes"), &formed(Definition::SEGMENT, "decimal width=3 bits=9"), &Taste::default())
+        .define(
+            &name("codes"),
+            &formed(Definition::SEGMENT, "decimal width=3 bits=9"),
+            &NameOptions::default(),
+        )
         .unwrap();
     let Ok(Minted::Texts(mut texts)) = handle.mint_many(3) else { panic!("they are texts") };
     assert_eq!((texts.len(), texts.next_text()), (3, Some("001")));

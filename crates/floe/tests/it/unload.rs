@@ -1,7 +1,9 @@
 //! Names that are unloaded and come back.
 
 use floe::ledger::{Ledger, Memory};
-use floe::{DefineError, Definition, Floe, Kinds, Layout, MintError, Name, Properties, Registered, Taste};
+use floe::{
+    DefineError, Definition, Floe, KindRegistry, Layout, MintError, Name, NameOptions, Properties, Registered,
+};
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -17,7 +19,7 @@ const KINDS: [&str; 4] = [
 
 fn next(floe: &Floe, at: usize) -> Result<String, MintError> {
     let definition: Definition = KINDS[at].parse().unwrap();
-    let handle = floe.define(&name(&format!("name-{at}")), &definition, &Taste::default()).unwrap();
+    let handle = floe.define(&name(&format!("name-{at}")), &definition, &NameOptions::default()).unwrap();
     handle.mint_many(1).map(|mut ids| ids.next().unwrap().to_string())
 }
 
@@ -94,7 +96,8 @@ fn a_retired_name_is_closed_to_every_kind_of_call_and_keeps_its_mark() {
     // A new process, which knows nothing.
     let floe = Floe::open(ledger).unwrap();
     for (at, text) in KINDS.iter().enumerate() {
-        let refused = floe.define(&name(&format!("name-{at}")), &text.parse().unwrap(), &Taste::default());
+        let refused =
+            floe.define(&name(&format!("name-{at}")), &text.parse().unwrap(), &NameOptions::default());
         assert!(matches!(refused, Err(DefineError::Retired { .. })), "{text}: {refused:?}");
     }
     assert!(matches!(floe.snowflake("flakes", Layout::TWITTER), Err(DefineError::Retired { .. })));
@@ -102,14 +105,14 @@ fn a_retired_name_is_closed_to_every_kind_of_call_and_keeps_its_mark() {
 
 #[test]
 fn a_generator_whose_ids_are_unique_in_itself_alone_stays() {
-    let kinds = Kinds::new().with("mine", |_, _| Ok(floe::kind::UlidGenerator::new()));
+    let kinds = KindRegistry::new().with("mine", |_, _| Ok(floe::kind::UlidGenerator::new()));
     let floe = Floe::builder().kinds(kinds).open(Memory::default()).unwrap();
     let own = Definition::Snowflake { layout: Layout::TWITTER, own: true };
     let formed: Definition = format!("{own} form base62").parse().unwrap();
     let mine = Definition::Registered(Registered::new("mine", Properties::default()).unwrap());
     for (at, definition) in [own, formed, mine].iter().enumerate() {
         let name = name(&format!("own-{at}"));
-        let handle = floe.define(&name, definition, &Taste::default()).unwrap();
+        let handle = floe.define(&name, definition, &NameOptions::default()).unwrap();
         handle.mint_many(1).unwrap();
         assert!(!floe.unload(&name), "another of {definition} would mint beside the one that is still held");
     }

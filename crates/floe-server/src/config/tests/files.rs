@@ -100,7 +100,7 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
     [embedded, shared].iter().for_each(|config| config.check().unwrap());
     assert_eq!(config.names.len(), 7);
     assert_eq!(config.window, Some(config.window_on(false)));
-    assert_eq!(config.names[2].taste, floe::Taste::default());
+    assert_eq!(config.names[2].taste, floe::NameOptions::default());
 }
 
 #[test]

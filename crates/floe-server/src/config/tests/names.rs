@@ -124,7 +124,7 @@ fn keys_come_from_files() {
 
 #[test]
 fn registered_kinds_are_called_by_their_type_names() {
-    let kinds = || Kinds::new().with("mine", |_, _| Ok(floe::kind::UlidGenerator::new()));
+    let kinds = || KindRegistry::new().with("mine", |_, _| Ok(floe::kind::UlidGenerator::new()));
     let read = |text: &str| {
         Config::parse_with(&format!("realm = \"shop\"\n{text}"), Path::new("floe.toml"), kinds())
     };

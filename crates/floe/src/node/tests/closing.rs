@@ -140,11 +140,13 @@ fn a_give_back_that_fails_costs_the_tail_and_no_more() {
 
 #[test]
 fn what_was_stopped_stays_stopped_whatever_is_said_later() {
-    let line = Line::new(0, Arc::default());
+    let line = SharedCursor::new(0, Arc::default());
     line.stop("floe was closed");
-    for later in
-        [None, Some(Trouble::Exhausted("used up".to_owned())), Some(Trouble::Stopped("too late".to_owned()))]
-    {
+    for later in [
+        None,
+        Some(BlockReason::Exhausted("used up".to_owned())),
+        Some(BlockReason::Stopped("too late".to_owned())),
+    ] {
         line.set_trouble(later);
         assert_eq!(line.check(), Err(MintError::Stopped("floe was closed".to_owned())));
     }

@@ -145,7 +145,7 @@ fn a_range_that_does_not_follow_is_a_spare_and_nothing_in_hand_is_lost() {
 #[test]
 fn increments_and_offsets_end_at_the_largest_number() {
     for (increment, offset) in [(1, 0), (1, 1), (2, 1), (2, 2), (3, 5), (1 << 32, 1 << 32), (1_000, 7)] {
-        let numbers = SegmentSupply::new(increment, offset, Line::new(0, Arc::default()));
+        let numbers = SegmentSupply::new(increment, offset, SharedCursor::new(0, Arc::default()));
         let last = u128::from(numbers.end - 1) * u128::from(increment) + u128::from(offset);
         assert!(last <= u128::from(MAX_MARK), "{increment} {offset}");
         // Position 2^63 - 1 itself is never reached: marks end there.

@@ -39,7 +39,7 @@ impl TimeSource for Read {
 }
 
 /// The driver's part, by hand.
-pub struct Hand {
+pub struct Manual {
     shared: Arc<Shared>,
 }
 
@@ -65,15 +65,15 @@ pub fn open(
     builder: Builder,
     ledger: impl Ledger + 'static,
     surroundings: Surroundings,
-) -> Result<(Floe, Hand), OpenError> {
+) -> Result<(Floe, Manual), OpenError> {
     let Surroundings { clock, entropy, owner, is_gone } = surroundings;
     let clock = Arc::new(Clock::new(builder.clock(), Box::new(Read(clock))));
     let floe = builder.assemble(Arc::new(ledger), clock, owner, is_gone, entropy)?;
-    let hand = Hand { shared: floe.shared() };
+    let hand = Manual { shared: floe.shared() };
     Ok((floe, hand))
 }
 
-impl Hand {
+impl Manual {
     /// Whether somebody has asked for a turn since the last one: a mint that found nothing left, a caller that queued.
     pub fn is_called(&self) -> bool {
         self.shared.signal.is_raised() || self.shared.has_calls()
@@ -130,7 +130,7 @@ impl Hand {
         self.shared.node().stopped().map(ToOwned::to_owned)
     }
 
-    /// One round of the thread that keeps the time at hand while minting is fast. Until [`Hand::put_away`] mints use
+    /// One round of the thread that keeps the time at hand while minting is fast. Until [`Manual::put_away`] mints use
     /// the time as it was then, or as the node saw it since.
     pub fn tick(&self) {
         self.shared.clock.tick();

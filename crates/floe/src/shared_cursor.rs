@@ -8,11 +8,11 @@ use crate::error::MintError;
 use crate::signal::Signal;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::UnixMillis;
-use crate::wait::Bell;
+use crate::wait::Waiters;
 
 /// Why a line has nothing to mint from.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum BlockReason {
     Unavailable {
         since: UnixMillis,
         cause: String,
@@ -23,45 +23,45 @@ pub(crate) enum Trouble {
     Stopped(String),
 }
 
-impl From<Trouble> for MintError {
-    fn from(trouble: Trouble) -> Self {
+impl From<BlockReason> for MintError {
+    fn from(trouble: BlockReason) -> Self {
         match trouble {
-            Trouble::Unavailable { since, cause } => Self::Unavailable { since, cause },
-            Trouble::Exhausted(cause) => Self::Exhausted(cause),
-            Trouble::ClockApart(cause) | Trouble::Stopped(cause) => Self::Stopped(cause),
+            BlockReason::Unavailable { since, cause } => Self::Unavailable { since, cause },
+            BlockReason::Exhausted(cause) => Self::Exhausted(cause),
+            BlockReason::ClockApart(cause) | BlockReason::Stopped(cause) => Self::Stopped(cause),
         }
     }
 }
 
 /// See the module.
-pub(crate) struct Line {
+pub(crate) struct SharedCursor {
     pub(crate) cursor: Cursor,
-    pub(crate) bell: Bell,
+    pub(crate) waiters: Waiters,
     wanted: AtomicBool,
     /// The largest number that one call wants and has not got.
     demand: AtomicU64,
-    trouble: Mutex<Option<Trouble>>,
+    trouble: Mutex<Option<BlockReason>>,
     signal: Arc<Signal>,
     /// Where the node looks for those who want more, and the number under which it knows this line there.
-    board: OnceLock<(Arc<Board>, usize)>,
+    board: OnceLock<(Arc<WakeList>, usize)>,
 }
 
 /// The lines that somebody wants more from: a node with ten thousand names steps where it is wanted, and not through
 /// all of them. Each line is on it at most once, since it puts itself there when it is first wanted.
 #[derive(Default)]
-pub(crate) struct Board(Mutex<Vec<usize>>);
+pub(crate) struct WakeList(Mutex<Vec<usize>>);
 
-impl Board {
+impl WakeList {
     pub(crate) fn take(&self) -> Vec<usize> {
         std::mem::take(&mut lock(&self.0))
     }
 }
 
-impl Line {
+impl SharedCursor {
     pub(crate) fn new(floor: u64, signal: Arc<Signal>) -> Self {
         Self {
             cursor: Cursor::new(floor),
-            bell: Bell::default(),
+            waiters: Waiters::default(),
             wanted: AtomicBool::new(false),
             demand: AtomicU64::new(0),
             trouble: Mutex::new(None),
@@ -71,7 +71,7 @@ impl Line {
     }
 
     /// From now on the line is put on `board` under `number` when it is wanted.
-    pub(crate) fn enlist(&self, board: &Arc<Board>, number: usize) {
+    pub(crate) fn enlist(&self, board: &Arc<WakeList>, number: usize) {
         self.board.get_or_init(|| (Arc::clone(board), number));
     }
 
@@ -102,24 +102,24 @@ impl Line {
         self.demand.load(Ordering::Relaxed) > 0
     }
 
-    pub(crate) fn trouble(&self) -> Option<Trouble> {
+    pub(crate) fn trouble(&self) -> Option<BlockReason> {
         lock(&self.trouble).clone()
     }
 
     /// Says why there is nothing to mint, or that there is again. Whoever waits looks again. What stopped stays so.
-    pub(crate) fn set_trouble(&self, trouble: Option<Trouble>) {
+    pub(crate) fn set_trouble(&self, trouble: Option<BlockReason>) {
         let mut current = lock(&self.trouble);
-        if *current != trouble && !matches!(*current, Some(Trouble::Stopped(_))) {
+        if *current != trouble && !matches!(*current, Some(BlockReason::Stopped(_))) {
             *current = trouble;
             drop(current);
-            self.bell.ring();
+            self.waiters.wake();
         }
     }
 
     /// Nothing is minted here any more, for ever.
     pub(crate) fn stop(&self, cause: &str) {
         self.cursor.close();
-        self.set_trouble(Some(Trouble::Stopped(cause.to_owned())));
+        self.set_trouble(Some(BlockReason::Stopped(cause.to_owned())));
     }
 
     /// # Errors

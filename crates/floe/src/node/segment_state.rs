@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Desk, Op, Pause, Purpose, went_back};
+use super::{Op, Pause, Purpose, RequestQueue, went_back};
 use crate::clock::Now;
 use crate::cursor::Owned;
 use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
-use crate::line::Trouble;
 use crate::mutation::mutate;
+use crate::shared_cursor::BlockReason;
 use crate::supply::SegmentSupply;
 use crate::sync::Ordering;
 use crate::time::MonoMillis;
@@ -25,7 +25,7 @@ pub(crate) struct Steps {
 }
 
 /// One segment's supply.
-pub(crate) struct Refill {
+pub(crate) struct SegmentState {
     key: Key,
     pub(crate) numbers: Arc<SegmentSupply>,
     steps: Steps,
@@ -45,7 +45,7 @@ pub(crate) struct Refill {
     era: u64,
 }
 
-impl Refill {
+impl SegmentState {
     pub(crate) fn new(key: Key, numbers: Arc<SegmentSupply>, steps: Steps) -> Self {
         Self {
             key,
@@ -64,11 +64,11 @@ impl Refill {
         }
     }
 
-    pub(crate) fn step(&mut self, index: usize, desk: &mut Desk, now: &Now) {
+    pub(crate) fn step(&mut self, index: usize, desk: &mut RequestQueue, now: &Now) {
         if let Some(count) = self.numbers.line.take_wanted() {
             self.wanted = Some(self.wanted.unwrap_or(0).max(count));
         }
-        self.heed(now);
+        self.on_new_era(now);
         let Some(wanted) = self.wanted else { return };
         if self.is_stopped() || self.asking.is_some() || !self.pause.is_over(now.mono) {
             return;
@@ -83,7 +83,7 @@ impl Refill {
     }
 
     /// In a new era nothing that was reserved before is minted, and nothing of it is given back either.
-    fn heed(&mut self, now: &Now) {
+    fn on_new_era(&mut self, now: &Now) {
         if mutate!(now.stamp.era() == self.era, EraIgnored => true) {
             return;
         }
@@ -104,7 +104,7 @@ impl Refill {
             .unwrap_or(0)
     }
 
-    fn ask(&mut self, index: usize, wanted: u64, desk: &mut Desk, now: &Now) {
+    fn ask(&mut self, index: usize, wanted: u64, desk: &mut RequestQueue, now: &Now) {
         if self.unanswered.is_none() {
             self.fit_step(now);
         }
@@ -125,7 +125,7 @@ impl Refill {
             create: false,
             note: None,
         };
-        self.asking = Some((desk.ask(Purpose::Refill(index), Op::Reserve(request)), token));
+        self.asking = Some((desk.ask(Purpose::SegmentState(index), Op::Reserve(request)), token));
     }
 
     /// The step follows the rate, as Leaf's does: larger when the last one was used up before the interval was over,
@@ -143,8 +143,14 @@ impl Refill {
         }
     }
 
-    pub(crate) fn handle(&mut self, id: u64, answer: Result<Reply, LedgerError>, desk: &mut Desk, now: &Now) {
-        self.heed(now);
+    pub(crate) fn handle(
+        &mut self,
+        id: u64,
+        answer: Result<Reply, LedgerError>,
+        desk: &mut RequestQueue,
+        now: &Now,
+    ) {
+        self.on_new_era(now);
         let Some((_, token)) = self.asking.take_if(|(call, _)| *call == id) else { return };
         match answer {
             Ok(Reply::Got { start, end, previous_mark }) => self.got(token, start, end, previous_mark, now),
@@ -167,7 +173,7 @@ impl Refill {
         self.wanted = None;
         let last = self.numbers.increment * (self.numbers.end - 1) + self.numbers.offset;
         let text = format!("{} is used up: its last number is {last}. Bind a new name", self.key.subject());
-        self.numbers.line.set_trouble(Some(Trouble::Exhausted(text)));
+        self.numbers.line.set_trouble(Some(BlockReason::Exhausted(text)));
     }
 
     fn got(&mut self, token: Token, start: u64, end: u64, previous_mark: u64, now: &Now) {
@@ -197,13 +203,13 @@ impl Refill {
         (self.wanted, self.pause) = (None, Pause::default());
         self.numbers.low.store(self.step, Ordering::Relaxed);
         line.set_trouble(None);
-        line.bell.ring();
+        line.waiters.wake();
     }
 
     /// Closes the cursor and gives the unminted tail of the last reservation back. Returns the least that the mark is at
     /// from then on.
-    pub(crate) fn give_back(&mut self, desk: &mut Desk, now: &Now) -> u64 {
-        self.heed(now);
+    pub(crate) fn give_back(&mut self, desk: &mut RequestQueue, now: &Now) -> u64 {
+        self.on_new_era(now);
         let cursor = &self.numbers.line.cursor;
         let next = mutate!(cursor.close(), GiveBackBeforeClose => cursor.next());
         let Some((token, start)) = self.last.take() else { return self.last_end };
@@ -222,7 +228,7 @@ impl Refill {
 
     /// Whether it is stopped for ever.
     pub(crate) fn is_stopped(&self) -> bool {
-        matches!(self.numbers.line.trouble(), Some(Trouble::Stopped(_)))
+        matches!(self.numbers.line.trouble(), Some(BlockReason::Stopped(_)))
     }
 
     /// The mark was at least here before (I1).

@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::ledger_clock::Gate;
-use super::{Desk, NodeSettings, Op, Pause, Purpose, went_back};
+use super::{NodeSettings, Op, Pause, Purpose, RequestQueue, went_back};
 use crate::clock::{Clock, Now};
 use crate::layout::Workers;
 use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
-use crate::line::Trouble;
 use crate::mutation::mutate;
 use crate::owner::Owner;
+use crate::shared_cursor::BlockReason;
 use crate::stream::Stream;
 use crate::time::{MonoMillis, UnixMillis};
 
@@ -36,7 +36,7 @@ const LOOKS_APART_MS: (u64, u64) = (2_000, 4_000);
 const SOON_MS: u64 = 40;
 
 /// The streams of layouts with one number of worker bits, and the slot that they mint in.
-pub(crate) struct Group {
+pub(crate) struct SlotGroup {
     pub(crate) bits: u32,
     pub(crate) workers: Workers,
     streams: Vec<Arc<Stream>>,
@@ -55,7 +55,7 @@ pub(crate) struct Group {
     wanted: bool,
     /// Nothing is reserved before the ledger has said what its clock shows.
     awaits_clock: bool,
-    trouble: Option<Trouble>,
+    trouble: Option<BlockReason>,
 }
 
 /// An order of all slots, how far it was gone through in vain, and how often.
@@ -115,7 +115,7 @@ struct Acquiring {
     goes_on_at: u64,
 }
 
-impl Group {
+impl SlotGroup {
     pub(crate) fn new(bits: u32, workers: Workers) -> Self {
         Self {
             bits,
@@ -155,19 +155,19 @@ impl Group {
         self.eaten.iter().copied().collect()
     }
 
-    pub(crate) fn trouble(&self) -> Option<&Trouble> {
+    pub(crate) fn trouble(&self) -> Option<&BlockReason> {
         self.trouble.as_ref()
     }
 
-    pub(crate) fn step(&mut self, index: usize, desk: &mut Desk, now: &Now) {
+    pub(crate) fn step(&mut self, index: usize, desk: &mut RequestQueue, now: &Now) {
         // All are asked: each has a flag to take.
         for stream in &self.streams {
             self.wanted |= stream.line.take_wanted().is_some();
         }
-        self.heed(now);
+        self.on_new_era(now);
         if now.refusal().is_some()
             || self.streams.is_empty()
-            || matches!(self.trouble, Some(Trouble::Stopped(_)))
+            || matches!(self.trouble, Some(BlockReason::Stopped(_)))
         {
             return;
         }
@@ -183,12 +183,12 @@ impl Group {
         }
         // A lost slot whose window is over is a slot like any other again.
         self.held = self.held.take().filter(|held| !held.lost || held.end > now.stamp.millis());
-        let homeless = self.held.as_ref().is_none_or(|held| held.lost);
+        let needs_window = self.held.as_ref().is_none_or(|held| held.lost);
         let moves = self.workers.len() > 1 || self.held.is_none();
         if !self.pause.is_over(now.mono) {
             return;
         }
-        if homeless && moves && (self.wanted || keep || self.held.is_some()) {
+        if needs_window && moves && (self.wanted || keep || self.held.is_some()) {
             self.acquire(index, desk, now);
         } else if !self.is_asking() {
             // Nobody looks whether it is still so: whoever comes next finds out.
@@ -197,7 +197,7 @@ impl Group {
     }
 
     /// In a new era nothing that was reserved before is minted, and nothing of it is given back either.
-    fn heed(&mut self, now: &Now) {
+    fn on_new_era(&mut self, now: &Now) {
         if mutate!(now.stamp.era() == self.era, EraIgnored => true) {
             return;
         }
@@ -214,20 +214,20 @@ impl Group {
     }
 
     /// Whether a window may be reserved as far as the clocks are concerned. Whoever waits is told why not.
-    fn may_reserve(&mut self, desk: &mut Desk, now: &Now) -> bool {
+    fn may_reserve(&mut self, desk: &mut RequestQueue, now: &Now) -> bool {
         let gate = desk.gate(now);
         self.awaits_clock = matches!(gate, Gate::Awaited);
         if let Gate::Apart(text) = gate {
             self.wanted = false;
             self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
-            self.set_trouble(Some(Trouble::ClockApart(text)));
+            self.set_trouble(Some(BlockReason::ClockApart(text)));
             return false;
         }
         !self.awaits_clock
     }
 
     /// The ledger has not said what its clock shows.
-    pub(crate) fn clock_silent(&mut self, trouble: &Trouble) {
+    pub(crate) fn clock_silent(&mut self, trouble: &BlockReason) {
         if self.awaits_clock {
             self.set_trouble(Some(trouble.clone()));
         }
@@ -256,7 +256,7 @@ impl Group {
         self.streams.iter().filter_map(begun).fold(millis, u64::min)
     }
 
-    fn renew(&mut self, index: usize, desk: &mut Desk, now: &Now) {
+    fn renew(&mut self, index: usize, desk: &mut RequestQueue, now: &Now) {
         if !self.may_reserve(desk, now) {
             return;
         }
@@ -280,10 +280,10 @@ impl Group {
             create: true,
             note: None,
         };
-        held.renewing = Some((desk.ask(Purpose::Group(index), Op::Reserve(request)), token));
+        held.renewing = Some((desk.ask(Purpose::SlotGroup(index), Op::Reserve(request)), token));
     }
 
-    fn acquire(&mut self, index: usize, desk: &mut Desk, now: &Now) {
+    fn acquire(&mut self, index: usize, desk: &mut RequestQueue, now: &Now) {
         let asked = self.acquiring.as_ref().is_some_and(|acquiring| acquiring.call.is_some());
         if asked || !self.may_reserve(desk, now) {
             return;
@@ -313,11 +313,11 @@ impl Group {
             create: true,
             note: Some(desk.settings.owner.note(now.stamp.time())),
         };
-        acquiring.call = Some(desk.ask(Purpose::Group(index), Op::Reserve(request)));
+        acquiring.call = Some(desk.ask(Purpose::SlotGroup(index), Op::Reserve(request)));
     }
 
     /// Those who wait are told; whoever comes later asks anew.
-    fn slots_are_out(&mut self, free: Option<u64>, times: u32, desk: &mut Desk, now: &Now) {
+    fn slots_are_out(&mut self, free: Option<u64>, times: u32, desk: &mut RequestQueue, now: &Now) {
         let left = free.map(|mark| mark.saturating_sub(now.stamp.millis()));
         if let Some(left) = left.filter(|left| *left <= SOON_MS && self.workers.len() <= PROBED_AT_ONCE) {
             // Somebody has just closed there, and looking again is cheap.
@@ -342,7 +342,7 @@ impl Group {
         let text = format!(
             "{probed} worker slots of {bits} bits are taken{eaten}: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits"
         );
-        self.set_trouble(Some(Trouble::Exhausted(text)));
+        self.set_trouble(Some(BlockReason::Exhausted(text)));
     }
 
     pub(crate) fn handle(
@@ -350,11 +350,11 @@ impl Group {
         id: u64,
         answer: Result<Reply, LedgerError>,
         index: usize,
-        desk: &mut Desk,
+        desk: &mut RequestQueue,
         now: &Now,
         clock: &Clock,
     ) {
-        self.heed(now);
+        self.on_new_era(now);
         if let Some((call, token)) = self.held.as_ref().and_then(|held| held.renewing)
             && call == id
         {
@@ -365,7 +365,13 @@ impl Group {
         self.step(index, desk, &clock.look());
     }
 
-    fn renewed(&mut self, answer: Result<Reply, LedgerError>, token: Token, desk: &mut Desk, now: &Now) {
+    fn renewed(
+        &mut self,
+        answer: Result<Reply, LedgerError>,
+        token: Token,
+        desk: &mut RequestQueue,
+        now: &Now,
+    ) {
         let Some(held) = &mut self.held else { return };
         held.renewing = None;
         match answer {
@@ -385,11 +391,17 @@ impl Group {
                 held.lost = true;
                 self.eaten.insert(held.worker);
             }
-            Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
+            Err(error) => self.set_trouble(Some(BlockReason::Stopped(error.to_string()))),
         }
     }
 
-    fn probed(&mut self, answer: Result<Reply, LedgerError>, desk: &mut Desk, now: &Now, clock: &Clock) {
+    fn probed(
+        &mut self,
+        answer: Result<Reply, LedgerError>,
+        desk: &mut RequestQueue,
+        now: &Now,
+        clock: &Clock,
+    ) {
         let Some(acquiring) = &mut self.acquiring else { return };
         acquiring.call = None;
         let (worker, token) = (acquiring.worker, acquiring.token);
@@ -419,13 +431,13 @@ impl Group {
             Err(LedgerError::Missing(_)) if self.workers.len() > 1 => {
                 self.eaten.insert(worker);
             }
-            Err(error) => self.set_trouble(Some(Trouble::Stopped(error.to_string()))),
+            Err(error) => self.set_trouble(Some(BlockReason::Stopped(error.to_string()))),
         }
     }
 
     /// Whether the mark of a slot was left by an earlier life of this node, by its owner note, or by this process itself.
     /// Safety does not hang on it: time that somebody has reserved is never minted in by anyone else.
-    fn was_ours(&self, worker: u64, mark: u64, note: Option<&str>, desk: &Desk) -> bool {
+    fn was_ours(&self, worker: u64, mark: u64, note: Option<&str>, desk: &RequestQueue) -> bool {
         let owner: Option<Owner> = note.and_then(|note| note.parse().ok());
         // Nobody has reserved there since this process did: its own windows reach so far.
         let own = self.ends.get(&worker) == Some(&mark);
@@ -433,7 +445,14 @@ impl Group {
     }
 
     /// Goes on in a slot where an earlier life of this node stopped, if it did and the clock may start there.
-    fn goes_on(&mut self, worker: u64, mark: u64, note: Option<&str>, desk: &Desk, clock: &Clock) -> bool {
+    fn goes_on(
+        &mut self,
+        worker: u64,
+        mark: u64,
+        note: Option<&str>,
+        desk: &RequestQueue,
+        clock: &Clock,
+    ) -> bool {
         let goes_on =
             self.was_ours(worker, mark, note, desk) && clock.start_at(UnixMillis::from_position(mark));
         if let Some(acquiring) = &mut self.acquiring
@@ -446,7 +465,14 @@ impl Group {
 
     /// The one slot that this node may have has a mark in the future: its own crash, or its own window from before a
     /// new era, or another live node.
-    fn fixed_is_taken(&mut self, mark: u64, note: Option<&str>, desk: &Desk, now: &Now, clock: &Clock) {
+    fn fixed_is_taken(
+        &mut self,
+        mark: u64,
+        note: Option<&str>,
+        desk: &RequestQueue,
+        now: &Now,
+        clock: &Clock,
+    ) {
         let (worker, until) = (self.workers.first(), UnixMillis::from_position(mark));
         if self.goes_on(worker, mark, note, desk, clock) {
             return;
@@ -468,7 +494,7 @@ impl Group {
                 "worker {worker} is held until {until} by another node ({who}): stop that one, or give this one another worker id"
             )
         };
-        self.set_trouble(Some(Trouble::Exhausted(text)));
+        self.set_trouble(Some(BlockReason::Exhausted(text)));
     }
 
     /// A window is ours.
@@ -477,7 +503,7 @@ impl Group {
         if mutate!(mutate!(previous_mark, WentBackByOneIgnored => previous_mark + 1) < last, WentBackIgnored => false)
         {
             let slot = Key::slot(self.bits, worker);
-            return self.set_trouble(Some(Trouble::Stopped(went_back(&slot, previous_mark, last))));
+            return self.set_trouble(Some(BlockReason::Stopped(went_back(&slot, previous_mark, last))));
         }
         self.ends.insert(worker, end);
         let touches = |end: u64| {
@@ -508,12 +534,12 @@ impl Group {
             stream.line.set_trouble(None);
             // Whoever wanted it up to now tries again; a renewal is for those who still want one then.
             stream.line.take_wanted();
-            stream.line.bell.ring();
+            stream.line.waiters.wake();
         }
     }
 
-    fn set_trouble(&mut self, trouble: Option<Trouble>) {
-        if let Some(Trouble::Stopped(cause)) = &trouble {
+    fn set_trouble(&mut self, trouble: Option<BlockReason>) {
+        if let Some(BlockReason::Stopped(cause)) = &trouble {
             self.stop(cause);
             // Names that come later do not mint in what was held either, and what may have been minted is not given
             // back (I1).
@@ -526,8 +552,8 @@ impl Group {
     }
 
     /// Closes the streams and gives back from the first tick in which none of them drew.
-    pub(crate) fn give_back(&mut self, desk: &mut Desk, now: &Now) {
-        self.heed(now);
+    pub(crate) fn give_back(&mut self, desk: &mut RequestQueue, now: &Now) {
+        self.on_new_era(now);
         let unminted = self.streams.iter().filter_map(|stream| stream.close()).max();
         let Some(held) = self.held.take() else { return };
         let from = unminted.and_then(UnixMillis::position).unwrap_or(0).max(held.reserved_at);
@@ -544,7 +570,7 @@ impl Group {
     }
 
     pub(crate) fn deadline(&self, settings: &NodeSettings, now: &Now) -> Option<MonoMillis> {
-        if self.streams.is_empty() || matches!(self.trouble, Some(Trouble::Stopped(_))) {
+        if self.streams.is_empty() || matches!(self.trouble, Some(BlockReason::Stopped(_))) {
             return None;
         }
         let asking = self.is_asking();
@@ -585,7 +611,7 @@ impl Acquiring {
         workers: &Workers,
         bits: u32,
         looked: Option<Look>,
-        desk: &mut Desk,
+        desk: &mut RequestQueue,
         now: &Now,
         floor: u64,
     ) -> Self {
@@ -622,7 +648,7 @@ impl Acquiring {
         &mut self,
         workers: &Workers,
         may_be_probed: impl Fn(u64) -> bool,
-        desk: &mut Desk,
+        desk: &mut RequestQueue,
         now: &Now,
     ) -> Option<(u64, u64)> {
         let now = now.stamp.millis();
@@ -675,7 +701,7 @@ impl Acquiring {
 
 /// The slots that the ledger has at hand and that have room for a window: those of which the steady clock has to be put
 /// ahead the least come first. Where the ledger behind is out of reach, no other can be had.
-fn at_hand(workers: &Workers, bits: u32, desk: &Desk, now: &Now, floor: u64) -> Vec<u64> {
+fn at_hand(workers: &Workers, bits: u32, desk: &RequestQueue, now: &Now, floor: u64) -> Vec<u64> {
     if workers.len() == 1 {
         return Vec::new();
     }

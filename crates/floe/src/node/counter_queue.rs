@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Desk, Op, Pause, Purpose, went_back};
+use super::{Op, Pause, Purpose, RequestQueue, went_back};
 use crate::clock::Now;
 use crate::definition::PERIOD_BITS;
 use crate::definition::{DatedShape, Overflow};
@@ -19,7 +19,7 @@ use crate::time::MonoMillis;
 const MOST_QUEUED: usize = 100_000;
 
 /// One name's queue.
-pub(crate) struct Tally {
+pub(crate) struct CounterQueue {
     name: Name,
     /// `None` for a counter.
     shape: Option<Arc<DatedShape>>,
@@ -44,7 +44,7 @@ struct Asking {
     period: u64,
 }
 
-impl Tally {
+impl CounterQueue {
     pub(crate) fn new(name: Name, shape: Option<Arc<DatedShape>>) -> Self {
         let (queue, pause) = (VecDeque::new(), Pause::default());
         let (asking, gathering, room, stopped) = (None, None, None, None);
@@ -105,12 +105,12 @@ impl Tally {
     }
 
     /// The moment is over: asks for the callers that are there.
-    pub(crate) fn gathered(&mut self, desk: &mut Desk, now: &Now) {
+    pub(crate) fn gathered(&mut self, desk: &mut RequestQueue, now: &Now) {
         self.gathering = None;
         self.step(desk, now);
     }
 
-    pub(crate) fn step(&mut self, desk: &mut Desk, now: &Now) {
+    pub(crate) fn step(&mut self, desk: &mut RequestQueue, now: &Now) {
         if !self.may_ask() || !self.pause.is_over(now.mono) {
             return;
         }
@@ -154,7 +154,7 @@ impl Tally {
         Ok((period, floor, floor + most))
     }
 
-    fn ask(&mut self, period: u64, floor: u64, end: u64, desk: &mut Desk) {
+    fn ask(&mut self, period: u64, floor: u64, end: u64, desk: &mut RequestQueue) {
         let room = match self.room {
             Some((of, room)) if of == period => room,
             _ => end - floor,
@@ -187,11 +187,17 @@ impl Tally {
             create: false,
             note: None,
         };
-        let call = desk.ask(Purpose::Tally(self.name.clone()), Op::Count(request));
+        let call = desk.ask(Purpose::CounterQueue(self.name.clone()), Op::Count(request));
         self.asking = Some(Asking { call, callers, period });
     }
 
-    pub(crate) fn handle(&mut self, id: u64, answer: Result<Reply, LedgerError>, desk: &mut Desk, now: &Now) {
+    pub(crate) fn handle(
+        &mut self,
+        id: u64,
+        answer: Result<Reply, LedgerError>,
+        desk: &mut RequestQueue,
+        now: &Now,
+    ) {
         let Some(Asking { callers, period, .. }) = self.asking.take_if(|asking| asking.call == id) else {
             return;
         };
@@ -304,7 +310,7 @@ fn cannot_be_written(shape: &DatedShape, now: &Now) -> MintError {
 }
 
 #[cfg(feature = "mutations")]
-impl Tally {
+impl CounterQueue {
     /// The callers, with those that have gone replaced by those that are queued now.
     fn handed_on(&mut self, mut callers: Vec<Arc<Ticket>>) -> Vec<Arc<Ticket>> {
         for gone in callers.iter_mut().filter(|ticket| !ticket.is_open()) {
