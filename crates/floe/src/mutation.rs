@@ -142,7 +142,7 @@ mod switch {
         /// A name is served although the ledger has another definition of it.
         FingerprintIgnored = "fingerprint-ignored",
         /// Nobody who waits is woken when what they wait for is there.
-        BellNotRung = "waiters-not-rung",
+        WaitersNotWoken = "waiters-not-woken",
         /// A node whose ledger was unavailable does not ask it again.
         PauseForEver = "pause-for-ever",
 

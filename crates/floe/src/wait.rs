@@ -34,7 +34,7 @@ const MOST_WAITING: usize = 100_000;
 impl Waiters {
     /// Wakes everyone who waits, in the order in which they came.
     pub(crate) fn wake(&self) {
-        mutate!(BellNotRung => return);
+        mutate!(WaitersNotWoken => return);
         let wakers = std::mem::take(&mut self.lock().wakers);
         wakers.into_values().for_each(Waker::wake);
     }
