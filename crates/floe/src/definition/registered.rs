@@ -119,7 +119,7 @@ impl Properties {
     /// Refuses all but `known`, so that a kind finds keys that were mistyped.
     ///
     /// # Errors
-    /// The key that is none of them, and what they are, for [`Kinds`](crate::Kinds) to pass on.
+    /// The key that is none of them, and what they are, for [`KindRegistry`](crate::KindRegistry) to pass on.
     pub fn only(&self, known: &[&str]) -> Result<(), String> {
         match self.0.keys().find(|key| !known.contains(&key.as_str())) {
             None => Ok(()),
