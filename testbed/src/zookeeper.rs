@@ -123,7 +123,8 @@ impl Zookeeper {
         command.env("LC_ALL", "C.UTF-8");
         command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", &class_path()]);
         command.arg("org.apache.zookeeper.ZooKeeperMain");
-        command.args(["-server", &format!("127.0.0.1:{}", self.port())]);
+        // Without `-waitforconnection` a second thread tells of the connection, at times after the answer.
+        command.args(["-waitforconnection", "-server", &format!("127.0.0.1:{}", self.port())]);
         command
     }
 
