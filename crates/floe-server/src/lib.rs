@@ -10,21 +10,16 @@ mod clients;
 mod config;
 #[cfg(unix)]
 mod files;
-mod grpc;
-mod http;
+mod fronts;
 mod listener;
 mod log;
-mod memcached;
 mod metrics;
-mod mysql;
-mod resp;
 mod server;
 mod service;
 mod session;
 mod status;
 #[cfg(all(test, feature = "redis"))]
 mod tests;
-mod thrift;
 
 pub use config::{
     ClockSettings, Config, ConfigError, DefaultNames, Endpoint, Limits, LogFormat, LogSettings, NameRule,

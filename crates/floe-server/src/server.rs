@@ -17,10 +17,11 @@ use crate::awaited::{Awaited, Stage};
 use crate::config::{
     Config, ConfigError, Endpoint, LogFormat, NameRule, NameSettings, NewNames, Spoken, show_duration,
 };
+use crate::fronts::http;
 use crate::listener::{Listeners, Port, Served, thread_date};
+use crate::log;
 use crate::metrics::Metrics;
 use crate::service::Service;
-use crate::{http, log};
 
 /// What a server says once it listens.
 #[derive(Clone, Debug)]

@@ -16,14 +16,15 @@ use crate::access::{Caller, Origin};
 use crate::awaited::Awaited;
 use crate::clients::{Address, Clients};
 use crate::config::{Config, NewToken};
-use crate::memcached::{Binary, Text};
+use crate::fronts::http;
+use crate::fronts::memcached::{Binary, Text};
+use crate::fronts::mysql::{Mysql, Tls};
+use crate::fronts::resp::Resp;
+use crate::fronts::thrift::Thrift;
 use crate::metrics::Metrics;
-use crate::mysql::{Mysql, Tls};
-use crate::resp::Resp;
+use crate::server;
 use crate::service::Service;
 use crate::session::Session;
-use crate::thrift::Thrift;
-use crate::{http, server};
 
 /// Where the ledger is, and what its client says of it.
 const SECRETS: [&str; 6] = ["redis", "127.0.0.1", ":1/", "clerk", "/7", "refused"];

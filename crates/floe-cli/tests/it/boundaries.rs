@@ -217,7 +217,7 @@ fn what_ships_has_no_test_hook() {
 const LEFT_OUT: &[(&str, &str)] = &[
     ("icu_provider", "idna_adapter 1.1: cargo update -p idna_adapter --precise 1.1.0"),
     ("matchers", "tracing_subscriber::filter::Targets"),
-    ("protox", "crates/floe-server/src/grpc/generated"),
+    ("protox", "crates/floe-server/src/fronts/grpc/generated"),
     ("x509-parser", "x509-cert"),
 ];
 

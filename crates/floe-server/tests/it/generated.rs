@@ -1,4 +1,4 @@
-//! What is made of the .proto files is kept in `src/grpc/generated`, so that a build of floe compiles none.
+//! What is made of the .proto files is kept in `src/fronts/grpc/generated`, so that a build of floe compiles none.
 //! `GENERATED=overwrite` writes the files anew, to be read before they are committed.
 
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use prost::Message;
 
 const PROTOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/proto");
-const GENERATED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grpc/generated");
+const GENERATED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fronts/grpc/generated");
 
 /// The code, and the descriptors that reflection serves.
 const FILES: &[&str] = &["descriptors.bin", "floe.v1.rs", "katsubushi.rs"];
@@ -26,7 +26,10 @@ fn the_code_of_grpc_is_what_the_proto_files_say() {
     let mut names: Vec<_> =
         std::fs::read_dir(made.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, FILES, "a .proto file came or went: change FILES, and what src/grpc.rs includes");
+    assert_eq!(
+        names, FILES,
+        "a .proto file came or went: change FILES, and what src/fronts/grpc.rs includes"
+    );
     if std::env::var_os("GENERATED").is_some_and(|value| value == "overwrite") {
         generate(Path::new(GENERATED));
     }
@@ -35,7 +38,7 @@ fn the_code_of_grpc_is_what_the_proto_files_say() {
         let found = std::fs::read(Path::new(GENERATED).join(name)).unwrap();
         assert!(
             found == expected,
-            "src/grpc/generated/{name} is not what the .proto files say: run\n    \
+            "src/fronts/grpc/generated/{name} is not what the .proto files say: run\n    \
              GENERATED=overwrite cargo test -p floe-server --all-features --test it generated\nand read the change"
         );
     }

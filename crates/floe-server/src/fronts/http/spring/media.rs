@@ -9,11 +9,11 @@ const MOST: usize = 50;
 
 /// The client takes nothing that can be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::http) struct NotAcceptable;
+pub(in crate::fronts::http) struct NotAcceptable;
 
 /// What an answer can be written as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::http) enum Produces {
+pub(in crate::fronts::http) enum Produces {
     /// A text: as any type.
     Text,
     /// An object: as JSON alone.
@@ -21,7 +21,7 @@ pub(in crate::http) enum Produces {
 }
 
 /// How an answer in JSON is named where nothing else is asked for.
-pub(in crate::http) const JSON: &str = "application/json;charset=UTF-8";
+pub(in crate::fronts::http) const JSON: &str = "application/json;charset=UTF-8";
 
 /// A media type or range.
 #[derive(Clone, PartialEq, Debug)]

@@ -23,7 +23,7 @@ use utoipa_axum::routes;
 use crate::access::Caller;
 use crate::clients::{CLIENT, Client};
 use crate::config::Limits;
-use crate::grpc;
+use crate::fronts::grpc;
 use crate::metrics::Counted;
 use crate::service::Service;
 use crate::status::Refusal;

@@ -216,7 +216,7 @@ impl State {
         {
             // Its first word alone does not tell it from a line that somebody types to Redis.
             self.metrics.refused(Status::BadRequest);
-            reply::client_error(output, &Refusal::bad(crate::memcached::SERVED).text());
+            reply::client_error(output, &Refusal::bad(crate::fronts::memcached::SERVED).text());
             return Next::Close;
         }
         if let Some(name) = incremented(command, request).filter(|_| self.queue.is_none()) {

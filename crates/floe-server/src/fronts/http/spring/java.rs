@@ -8,7 +8,7 @@ const ZEROS: [u32; 37] = [
 ];
 
 /// `Long.parseLong`.
-pub(in crate::http) fn long(text: &str) -> Option<i64> {
+pub(in crate::fronts::http) fn long(text: &str) -> Option<i64> {
     parse(text, 10)
 }
 
@@ -16,7 +16,7 @@ pub(in crate::http) fn long(text: &str) -> Option<i64> {
 ///
 /// # Errors
 /// The message of Java's exception.
-pub(in crate::http) fn integer(text: &str) -> Result<Option<i32>, String> {
+pub(in crate::fronts::http) fn integer(text: &str) -> Result<Option<i32>, String> {
     if text.is_empty() {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use axum::response::IntoResponse;
 use super::{Asked, body_type};
 
 /// Names and values, in the order in which they came.
-pub(in crate::http) struct Parameters(Vec<(String, Value)>);
+pub(in crate::fronts::http) struct Parameters(Vec<(String, Value)>);
 
 /// A value, and whether it is no UTF-8, so that the text is not what was sent.
 #[derive(PartialEq, Debug)]
@@ -53,25 +53,25 @@ impl Parameters {
     }
 
     /// The values of a name, with commas between them.
-    pub(in crate::http) fn text(&self, name: &str) -> Option<String> {
+    pub(in crate::fronts::http) fn text(&self, name: &str) -> Option<String> {
         let values: Vec<&str> = self.values(name).map(|value| value.text.as_str()).collect();
         (!values.is_empty()).then(|| values.join(","))
     }
 
     /// The first value of a name, and whether there are more.
-    pub(in crate::http) fn first(&self, name: &str) -> Option<(&str, bool)> {
+    pub(in crate::fronts::http) fn first(&self, name: &str) -> Option<(&str, bool)> {
         let mut values = self.values(name);
         Some((&values.next()?.text, values.next().is_some()))
     }
 
     /// Whether all of [`text`](Self::text) was sent so: as one value, in UTF-8.
-    pub(in crate::http) fn is_one(&self, name: &str) -> bool {
+    pub(in crate::fronts::http) fn is_one(&self, name: &str) -> bool {
         let mut values = self.values(name);
         values.next().is_none_or(|value| !value.garbled) && values.next().is_none()
     }
 
     /// Whether one of the values is no UTF-8.
-    pub(in crate::http) fn is_garbled(&self, name: &str) -> bool {
+    pub(in crate::fronts::http) fn is_garbled(&self, name: &str) -> bool {
         self.values(name).any(|value| value.garbled)
     }
 
