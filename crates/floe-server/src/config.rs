@@ -18,6 +18,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use tracing_subscriber::filter::Targets;
 
+use crate::tls::TlsSettings;
+
 mod check;
 mod defaults;
 mod endpoint;
@@ -40,7 +42,6 @@ pub use places::Places;
 pub use reader::ConfigError;
 use reader::{Complaints, Document, Section};
 pub(crate) use rules::RuleIndex;
-pub use tls::TlsSettings;
 pub use tokens::{NativeHash, NewToken, TinyIdToken, TokenHash, TokenSettings};
 
 /// All settings of a server. Make one with [`standalone`](Self::standalone) or [`load`](Self::load), change it with
@@ -578,7 +579,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] names the file, what is wrong with it, and the way out.
     pub fn check_files(&self) -> Result<(), ConfigError> {
-        self.tls.as_ref().map_or(Ok(()), |tls| crate::listener::check_tls(tls).map_err(ConfigError::one))
+        self.tls.as_ref().map_or(Ok(()), |tls| crate::tls::check(tls).map_err(ConfigError::one))
     }
 
     /// Checks that there is something to mint: names that are listed, or that come into being on first use.

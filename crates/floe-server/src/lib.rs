@@ -14,17 +14,20 @@ mod fronts;
 mod listener;
 mod log;
 mod metrics;
+mod rewound;
 mod server;
 mod service;
 mod session;
 mod status;
 #[cfg(all(test, feature = "redis"))]
 mod tests;
+mod tls;
 
 pub use config::{
     ClockSettings, Config, ConfigError, DefaultNames, Endpoint, Limits, LogFormat, LogSettings, NameRule,
-    NameSettings, NativeHash, NewNames, NewToken, Places, TinyIdToken, TlsSettings, TokenHash, TokenSettings,
+    NameSettings, NativeHash, NewNames, NewToken, Places, TinyIdToken, TokenHash, TokenSettings,
     parse_duration, show_duration,
 };
 pub use log::json_line;
 pub use server::{ServeError, Started, run, serve};
+pub use tls::TlsSettings;

@@ -26,31 +26,28 @@ use tokio_util::either::Either;
 
 use crate::access::{Caller, Origin};
 use crate::clients::{Address, CLIENT, Client, Clients, Full, NoPlace, Place};
-use crate::config::{Endpoint, Limits, Spoken, TlsSettings};
+use crate::config::{Endpoint, Limits, Spoken};
 use crate::fronts::http::{self, Plain};
 use crate::fronts::memcached::{Binary, Text};
 use crate::fronts::mysql::{self, Mysql};
 use crate::fronts::resp::Resp;
 use crate::fronts::thrift::Thrift;
 use crate::metrics::{Counted, Metrics};
+use crate::rewound::Rewound;
 use crate::service::Service;
 use crate::session;
+use crate::tls::{self, Tls, TlsSettings};
 
 mod detect;
 mod frames;
 mod guard;
-mod rewound;
 mod sockets;
 pub(crate) mod thread_date;
-mod tls;
 
 use detect::{Detected, Protocol, detect};
 use guard::Guard;
-use rewound::Rewound;
 pub(crate) use sockets::Port;
 use sockets::{Door, Socket, Stream, accept_any, is_local, peer_of};
-use tls::Tls;
-pub(crate) use tls::check as check_tls;
 
 /// How many clients at once hear that all connections are taken; more are closed without a word.
 const TURNED_AWAY_AT_ONCE: usize = 64;

@@ -5,19 +5,7 @@ use std::path::PathBuf;
 use toml::de::DeValue;
 
 use super::reader::{Section, boolean, text};
-
-/// TLS on every listener.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TlsSettings {
-    /// The server's certificate and those of its issuers, in PEM.
-    pub certificate: PathBuf,
-    /// Its private key, in PEM.
-    pub key: PathBuf,
-    /// The certificates that sign those of clients; `None` asks clients for none.
-    pub client_ca: Option<PathBuf>,
-    /// Whether a listener that other machines can reach also serves who comes without TLS.
-    pub plain: bool,
-}
+use crate::tls::TlsSettings;
 
 /// Reads the table.
 pub(super) fn read(section: &Section<'_, '_>) -> Option<TlsSettings> {

@@ -1,7 +1,7 @@
 //! TLS by rustls: the server's certificate, which may be replaced while the server runs, and the names in a client's.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -19,8 +19,6 @@ use x509_cert::der::{Decode, Tag, Tagged};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-use crate::config::TlsSettings;
-
 /// A certificate, whether or not it keeps those rules of RFC 5280 that do not concern floe.
 type Certificate = CertificateInner<Raw>;
 
@@ -31,10 +29,23 @@ const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const LOOK: Duration = Duration::from_secs(2);
 
 /// What a client hears that says hello where there is no TLS: a fatal alert, handshake_failure (RFC 8446, section 6.2).
-pub(super) const NO_TLS: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
+pub(crate) const NO_TLS: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
+
+/// TLS on every listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TlsSettings {
+    /// The server's certificate and those of its issuers, in PEM.
+    pub certificate: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
+    /// The certificates that sign those of clients; `None` asks clients for none.
+    pub client_ca: Option<PathBuf>,
+    /// Whether a listener that other machines can reach also serves who comes without TLS.
+    pub plain: bool,
+}
 
 /// See the module.
-pub(super) struct Tls {
+pub(crate) struct Tls {
     settings: TlsSettings,
     current: RwLock<Arc<ServerConfig>>,
     /// What `current` was made of.
@@ -64,7 +75,7 @@ impl Tls {
     ///
     /// # Errors
     /// A text that names the file, what is wrong with it, and the way out.
-    pub(super) fn load(settings: &TlsSettings) -> Result<Self, String> {
+    pub(crate) fn load(settings: &TlsSettings) -> Result<Self, String> {
         let files = Files::read(settings)?;
         let current = RwLock::new(Arc::new(files.config(settings)?));
         if let Err(problem) = files.in_date(settings) {
@@ -74,12 +85,12 @@ impl Tls {
     }
 
     /// Whether clients from other machines may do without.
-    pub(super) fn plain(&self) -> bool {
+    pub(crate) fn plain(&self) -> bool {
         self.settings.plain
     }
 
     /// Shakes hands.
-    pub(super) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
+    pub(crate) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
     ) -> io::Result<TlsStream<S>> {
@@ -96,7 +107,7 @@ impl Tls {
     }
 
     /// Takes up the files whenever they change; never ends. Files that cannot be used leave what is there.
-    pub(super) async fn watch(&self) {
+    pub(crate) async fn watch(&self) {
         let mut seen = Ok(self.files.clone());
         loop {
             tokio::time::sleep(LOOK).await;
@@ -250,7 +261,7 @@ fn unread(error: &pem::Error) -> String {
 }
 
 /// The names in a client's certificate, which was checked: its common names, then its DNS names.
-pub(super) fn names(connection: &ServerConnection) -> Vec<String> {
+pub(crate) fn names(connection: &ServerConnection) -> Vec<String> {
     let Some([certificate, ..]) = connection.peer_certificates() else { return Vec::new() };
     let Ok(certificate) = Certificate::from_der(certificate) else { return Vec::new() };
     let certificate = certificate.tbs_certificate();
