@@ -14,7 +14,6 @@ use std::sync::Arc;
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use floe_wire::mysql::{Salt, caching_sha2, native_password};
 use prometheus_client::metrics::counter::Counter;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
@@ -72,13 +71,6 @@ enum Who {
 struct Bearer {
     settings: TokenSettings,
     minted: Counter,
-}
-
-/// A proof of a password, as MySQL's clients send it.
-#[derive(Clone, Copy)]
-pub(crate) enum MysqlProof<'p> {
-    Native(&'p [u8]),
-    CachingSha2(&'p [u8]),
 }
 
 impl Access {
@@ -145,20 +137,9 @@ impl Access {
         caller.sees(name).then_some(caller)
     }
 
-    /// Who sends this proof of a password for `salt` on the connection of `peer`. The user that comes with it is nobody's
-    /// business: the secret tells who calls.
-    pub(crate) fn mysql(&self, salt: &Salt, proof: MysqlProof<'_>, peer: &Caller) -> Caller {
-        self.first(peer, |settings| {
-            let proven = match proof {
-                MysqlProof::Native(proof) => {
-                    settings.mysql_native.is_some_and(|hash| native_password(proof, salt, &hash.0))
-                }
-                MysqlProof::CachingSha2(proof) => {
-                    settings.hash.is_some_and(|hash| caching_sha2(proof, salt, &hash.0))
-                }
-            };
-            Choice::from(u8::from(proven))
-        })
+    /// Who knows a secret, by a proof of it that is held against each token, on the connection of `peer`.
+    pub(crate) fn proven(&self, peer: &Caller, proves: impl Fn(&TokenSettings) -> bool) -> Caller {
+        self.first(peer, |settings| Choice::from(u8::from(proves(settings))))
     }
 
     /// Whom a client certificate with these names is of: the first that a token lists.
@@ -415,8 +396,6 @@ fn secret(value: &HeaderValue) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use sha1::Sha1;
-    use sha2::{Digest, Sha256};
 
     use super::*;
     use crate::config::{Config, NewToken};
@@ -431,7 +410,7 @@ mod tests {
         );
         let config = Config::parse(&text, "floe.toml".as_ref()).unwrap();
         assert!(!format!("{config:?}").contains(shop.secret()));
-        (Access::new(&config.tokens, &[], &Metrics::new(10)), shop, other)
+        (Access::new(&config.tokens, &[], &Metrics::new(10, [])), shop, other)
     }
 
     fn status(caller: &Caller, name: &str) -> Option<Status> {
@@ -512,30 +491,6 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_of_mysqls_shows_a_token_and_a_hash_makes_none() {
-        let (access, shop, other) = access();
-        let salt = Salt::from_random([7; 20]);
-        let xor = |a: &[u8], b: &[u8]| a.iter().zip(b).map(|(a, b)| a ^ b).collect::<Vec<_>>();
-        let sha2 = |once: &[u8]| {
-            let twice = Sha256::digest(once);
-            xor(once, &Sha256::new().chain_update(twice).chain_update(salt.as_bytes()).finalize())
-        };
-        let native = |secret: &str| {
-            let once = Sha1::digest(secret);
-            let twice = Sha1::digest(once);
-            xor(&once, &Sha1::new().chain_update(salt.as_bytes()).chain_update(twice).finalize())
-        };
-        let with = |proof: MysqlProof<'_>| status(&access.mysql(&salt, proof, &access.unknown()), "orders");
-        assert_eq!(with(MysqlProof::CachingSha2(&sha2(&Sha256::digest(shop.secret())))), None);
-        assert_eq!(with(MysqlProof::Native(&native(shop.secret()))), None);
-        // Its mysql_native is not in the file.
-        assert_eq!(with(MysqlProof::Native(&native(other.secret()))), Some(Status::WrongToken));
-        let stolen = TokenHash::of(shop.secret().as_bytes());
-        assert_eq!(with(MysqlProof::CachingSha2(&sha2(&stolen.0))), Some(Status::WrongToken));
-        assert_eq!(with(MysqlProof::CachingSha2(b"")), Some(Status::WrongToken));
-    }
-
-    #[test]
     fn a_row_of_tinyids_is_for_its_name_alone() {
         let (shop_access, shop, _) = access();
         let row = |token: &str, name: &str| TinyIdToken {
@@ -543,9 +498,9 @@ mod tests {
             biz_type: name.to_owned(),
         };
         let rows = [row("a", "orders"), row("b", "orders"), row("b", "bills"), row("", "empty")];
-        let alone = Access::new(&[], &rows, &Metrics::new(10));
+        let alone = Access::new(&[], &rows, &Metrics::new(10, []));
         let settings: Vec<_> = shop_access.bearers.iter().map(|bearer| bearer.settings.clone()).collect();
-        let both = Access::new(&settings, &rows, &Metrics::new(10));
+        let both = Access::new(&settings, &rows, &Metrics::new(10, []));
         for access in [&alone, &both] {
             let visits = |name: &str, token: &str| access.visitor(&access.unknown(), name, token).is_some();
             for (name, token, is) in [
@@ -568,13 +523,13 @@ mod tests {
         assert!(both.visitor(&both.unknown(), "orders", shop.secret()).is_some(), "floe's own holds too");
         assert!(both.visitor(&both.token(shop.secret().as_bytes(), &both.unknown()), "user-1", "").is_some());
         assert!(both.visitor(&both.token(shop.secret().as_bytes(), &both.unknown()), "bills", "").is_none());
-        let none = Access::new(&[], &[], &Metrics::new(10));
+        let none = Access::new(&[], &[], &Metrics::new(10, []));
         assert!(none.visitor(&none.unknown(), "orders", "").is_some(), "there is nothing to hold it against");
     }
 
     #[test]
     fn a_server_without_tokens_asks_nobody() {
-        let access = Access::new(&[], &[], &Metrics::new(10));
+        let access = Access::new(&[], &[], &Metrics::new(10, []));
         for caller in [access.unknown(), access.token(b"x", &access.unknown()), access.certificate(&[])] {
             assert_eq!(status(&caller, "orders"), None);
         }

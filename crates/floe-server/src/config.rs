@@ -7,6 +7,7 @@
 //!
 //! Without a file ([`Config::standalone`]) names come into being on first use; with one, only those that it lists.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use floe::ledger::Ledger;
 use floe::{KindRegistry, Name, WorkerChoice};
 use floe_ledger::OpenError;
+use floe_wire::Protocol;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use tracing_subscriber::filter::Targets;
@@ -35,7 +37,6 @@ mod tls;
 mod tokens;
 
 pub use endpoint::Endpoint;
-pub(crate) use endpoint::Spoken;
 use endpoint::{endpoints, hosts};
 pub use names::{NameRule, NameSettings};
 pub use places::Places;
@@ -74,17 +75,10 @@ pub struct Config {
     pub keep: Option<bool>,
     /// Where to listen for clients of every protocol but MySQL's, told apart by their first bytes.
     pub listen: Vec<Endpoint>,
-    /// Where to listen for HTTP alone, gRPC among it.
-    pub http: Vec<Endpoint>,
-    /// Where to listen for Redis' protocol alone.
-    pub resp: Vec<Endpoint>,
-    /// Where to listen for memcached's protocol alone.
-    pub memcached: Vec<Endpoint>,
-    /// Where to listen for Thrift alone.
-    pub thrift: Vec<Endpoint>,
-    /// Where to listen for clients of MySQL, to whom the server speaks first, so that they need a port of their own.
-    /// `None` is [`DEFAULT_MYSQL`](Self::DEFAULT_MYSQL) unless something else has that port; an empty list is nowhere.
-    pub mysql: Option<Vec<Endpoint>>,
+    /// Where to listen for one protocol alone, by its word (`http`, `resp`, `memcached`, `thrift`, `mysql`). Clients of
+    /// `mysql` need that, since the server speaks first to them: where it is not there, they are listened for on
+    /// 127.0.0.1:7606 unless something else has that port, and an empty list is nowhere.
+    pub own_ports: BTreeMap<&'static str, Vec<Endpoint>>,
     /// Whether a listener that is not loopback may start although nothing asks its clients who they are.
     pub insecure: bool,
     /// Names under which HTTP clients reach a listener of this machine alone, as through a proxy that passes `Host` on, besides
@@ -289,9 +283,6 @@ impl Config {
     /// The port that is listened on where nothing else is said.
     pub const DEFAULT_PORT: u16 = 7600;
 
-    /// Where clients of MySQL are listened to where nothing else is said.
-    pub const DEFAULT_MYSQL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7606);
-
     /// The settings of a server without a file: every default, and names on first use.
     pub fn standalone() -> Self {
         Self {
@@ -308,11 +299,7 @@ impl Config {
             window: None,
             keep: None,
             listen: vec![Endpoint::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::DEFAULT_PORT))],
-            http: Vec::new(),
-            resp: Vec::new(),
-            memcached: Vec::new(),
-            thrift: Vec::new(),
-            mysql: None,
+            own_ports: BTreeMap::new(),
             insecure: false,
             hosts: Vec::new(),
             tls: None,
@@ -540,19 +527,13 @@ impl Config {
         move |name| index.find(name).and_then(|at| self.names.get(at))
     }
 
-    /// Every endpoint that was asked for, and what is spoken there.
-    pub(crate) fn endpoints(&self) -> impl Iterator<Item = (Spoken, &Endpoint)> {
-        let settings: [(_, &[Endpoint]); 6] = [
-            (Spoken::Any, &self.listen),
-            (Spoken::Http, &self.http),
-            (Spoken::Resp, &self.resp),
-            (Spoken::Memcached, &self.memcached),
-            (Spoken::Thrift, &self.thrift),
-            (Spoken::Mysql, self.mysql.as_deref().unwrap_or_default()),
-        ];
-        settings
-            .into_iter()
-            .flat_map(|(spoken, endpoints)| endpoints.iter().map(move |endpoint| (spoken, endpoint)))
+    /// Every endpoint that was asked for, and which protocol alone is spoken there, if it is one.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = (Option<&'static Protocol>, &Endpoint)> {
+        let any = self.listen.iter().map(|endpoint| (None, endpoint));
+        let own = self.own_ports.iter().flat_map(|(word, endpoints)| {
+            endpoints.iter().map(|endpoint| (crate::protocols::protocol(word), endpoint))
+        });
+        any.chain(own)
     }
 
     /// A short configuration to begin with, for people: valid as it is, with what a first file needs and why.
@@ -630,17 +611,17 @@ impl Config {
         section.set("window", &mut self.window, |value| window(value).map(Some));
         section.set("keep", &mut self.keep, |value| boolean(value).map(Some));
         section.set("listen", &mut self.listen, endpoints);
-        section.set("http", &mut self.http, endpoints);
-        section.set("resp", &mut self.resp, endpoints);
-        section.set("memcached", &mut self.memcached, endpoints);
-        section.set("thrift", &mut self.thrift, endpoints);
+        for protocol in crate::protocols::PROTOCOLS {
+            if let Some(read) = section.read(protocol.word, endpoints) {
+                self.own_ports.insert(protocol.word, read);
+            }
+        }
         section.set("insecure", &mut self.insecure, boolean);
         section.set("hosts", &mut self.hosts, hosts);
         section.table("tls", |section| self.tls = tls::read(section));
         section.set("worker", &mut self.worker, worker);
         section.set("instance", &mut self.instance, |value| name(value).map(Some));
         section.set("threads", &mut self.threads, |value| within(1..=256)(value).map(Some));
-        section.set("mysql", &mut self.mysql, |value| endpoints(value).map(Some));
         section
             .set("new_names", &mut self.new_names, |value| reader::one_of(NewNames::WORDS)(value).map(Some));
         section.table("clock", |section| {

@@ -3,6 +3,21 @@
 //! Every protocol translates to the one `Service`, which decides; every error has one row in one table.
 //! This crate knows `floe` and its ledgers, and no user's terminal: `floe-cli` calls [`serve`].
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(all(
+        feature = "protocol-grpc",
+        feature = "protocol-memcached",
+        feature = "protocol-mysql",
+        feature = "protocol-resp",
+        feature = "protocol-thrift"
+    )),
+    allow(
+        dead_code,
+        unused_imports,
+        unused_variables,
+        reason = "no protocol needs all that there is for them"
+    )
+)]
 
 mod access;
 mod awaited;
@@ -14,6 +29,7 @@ mod fronts;
 mod listener;
 mod log;
 mod metrics;
+mod protocols;
 mod rewound;
 mod server;
 mod service;

@@ -66,8 +66,8 @@ pub(crate) struct Metrics {
     names_limit: Gauge,
     /// Connections on which something came that is no protocol.
     pub(crate) unknown_protocols: Counter,
-    /// User agents that Twitter's `get_id` does not take.
-    pub(crate) useragents_refused: Counter,
+    /// What single protocols count, by the metric's name.
+    of_protocols: HashMap<&'static str, Counter>,
     floe: Arc<OnceLock<Floe>>,
 }
 
@@ -122,7 +122,7 @@ struct CommandLabels {
 }
 
 /// The counters of one protocol, for one connection.
-pub(crate) struct WireMetrics {
+pub(crate) struct ProtocolMetrics {
     protocol: &'static str,
     answered: Counter,
     commands: Family<CommandLabels, Counter>,
@@ -145,8 +145,12 @@ struct Names {
 type Admitted = (bool, Arc<AtomicU64>);
 
 impl Metrics {
-    /// Metrics in which up to `metric_names` names have a label of their own.
-    pub(crate) fn new(metric_names: usize) -> Self {
+    /// Metrics in which up to `metric_names` names have a label of their own, with what single protocols count: names and
+    /// help.
+    pub(crate) fn new(
+        metric_names: usize,
+        of_protocols: impl IntoIterator<Item = (&'static str, &'static str)>,
+    ) -> Self {
         let names = Arc::new(Names { limit: metric_names, known: RwLock::default() });
         let floe = Arc::new(OnceLock::new());
         let mut registry = Registry::with_prefix("floe");
@@ -211,9 +215,12 @@ impl Metrics {
         let unknown_protocols = Counter::default();
         let help = "Connections that were closed since what came on them is no protocol that is served";
         registry.register("connections_unknown_protocol", help, unknown_protocols.clone());
-        let useragents_refused = Counter::default();
-        let help = "Calls of Thrift's get_id with a user agent that is none";
-        registry.register("thrift_useragents_refused", help, useragents_refused.clone());
+        let of_protocols = of_protocols.into_iter().map(|(name, help)| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            (name, counter)
+        });
+        let of_protocols = of_protocols.collect();
         registry
             .register_collector(Box::new(FromStatus { floe: Arc::clone(&floe), names: Arc::clone(&names) }));
         Self {
@@ -238,7 +245,7 @@ impl Metrics {
             names_refused,
             names_limit,
             unknown_protocols,
-            useragents_refused,
+            of_protocols,
             floe,
         }
     }
@@ -299,10 +306,17 @@ impl Metrics {
         }
     }
 
+    /// Adds one to what a single protocol counts.
+    pub(crate) fn count(&self, name: &'static str) {
+        if let Some(counter) = self.of_protocols.get(name) {
+            counter.inc();
+        }
+    }
+
     /// The counters of a protocol.
-    pub(crate) fn wire(&self, protocol: &'static str) -> WireMetrics {
+    pub(crate) fn protocol(&self, protocol: &'static str) -> ProtocolMetrics {
         let label = CommandLabels { protocol, outcome: "ok" };
-        WireMetrics {
+        ProtocolMetrics {
             protocol,
             answered: self.commands.get_or_create(&label).clone(),
             commands: self.commands.clone(),
@@ -324,7 +338,7 @@ impl Metrics {
     }
 }
 
-impl WireMetrics {
+impl ProtocolMetrics {
     /// So many commands were done.
     pub(crate) fn answered(&self, count: u64) {
         self.answered.inc_by(count);

@@ -9,16 +9,18 @@ use std::time::Duration;
 
 use floe::ledger::Ledger as _;
 use floe::{Floe, Kind, OpenError};
+use floe_wire::Protocol;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::awaited::{Awaited, Stage};
 use crate::config::{
-    Config, ConfigError, Endpoint, LogFormat, NameRule, NameSettings, NewNames, Spoken, show_duration,
+    Config, ConfigError, Endpoint, LogFormat, NameRule, NameSettings, NewNames, show_duration,
 };
-use crate::fronts::http;
-use crate::listener::{Listeners, Port, Served, thread_date};
+use crate::fronts::http::thread_date;
+use crate::fronts::{Backend, FRONTS};
+use crate::listener::{Listeners, Port};
 use crate::log;
 use crate::metrics::Metrics;
 use crate::service::Service;
@@ -71,16 +73,23 @@ pub async fn run(
     config.check()?;
     config.check_mints()?;
     let config = Arc::new(config);
-    let metrics = Arc::new(Metrics::new(config.limits.metric_names));
+    let metrics = Arc::new(Metrics::new(
+        config.limits.metric_names,
+        FRONTS.iter().flat_map(|front| front.counters.iter().copied()),
+    ));
     // Before the ledger: a second server that is started by mistake should not touch it.
     let listeners =
         Listeners::bind(&ports(&config), &config.limits, config.tls.as_ref(), Arc::clone(&metrics)).await;
     let listeners = listeners.map_err(ServeError::Listen)?;
     let endpoints = listeners.endpoints().map_err(|error| ServeError::Listen(error.to_string()))?;
     warn_of_tokens_in_the_clear(&config, &endpoints);
-    let (any, own): (Vec<_>, Vec<_>) = endpoints.into_iter().partition(|(_, spoken)| *spoken == Spoken::Any);
-    let endpoints = any.into_iter().map(|(endpoint, _)| endpoint).collect();
-    let ports = own.into_iter().map(|(endpoint, spoken)| (spoken.name(), endpoint)).collect();
+    let (mut any, mut ports) = (Vec::new(), Vec::new());
+    for (endpoint, protocol) in endpoints {
+        match protocol {
+            None => any.push(endpoint),
+            Some(protocol) => ports.push((protocol.name, endpoint)),
+        }
+    }
     let awaited = Awaited::begin(&config);
     let is_there = begun(&awaited, &config).await?;
     let (ledger, opened) = (awaited.clone(), Arc::clone(&config));
@@ -94,10 +103,9 @@ pub async fn run(
     let realm_id = Some(status.realm_id).filter(|id| !id.is_empty());
     let ledger = status.ledger;
     let started =
-        Started { endpoints, ports, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
+        Started { endpoints: any, ports, realm_id, ledger, names_on_first_use: service.names_on_first_use() };
     service.open_listed().await;
-    let router = http::router(Arc::clone(&service), &config.limits);
-    let served = Served { router, service: Arc::clone(&service) };
+    let backend = Backend::new(&config, &service);
     ready(&started);
 
     let mut cause = None;
@@ -118,7 +126,7 @@ pub async fn run(
             tokio::time::sleep(config.limits.drain_delay).await;
         }
     };
-    listeners.serve(&served, stop).await;
+    listeners.serve(&backend, stop).await;
     let closing = Arc::clone(&service);
     blocking(move || closing.close()).await?;
     cause.map_or(Ok(()), Err)
@@ -297,17 +305,20 @@ const BLOCKING_THREADS: usize = 16;
 
 /// What is listened on.
 fn ports(config: &Config) -> Vec<Port> {
-    let asked = config.endpoints().map(|(spoken, endpoint)| Port {
+    let asked = config.endpoints().map(|(protocol, endpoint)| Port {
         endpoint: endpoint.clone(),
-        spoken,
+        protocol,
         optional: false,
     });
-    let default = config.mysql.is_none().then_some(Port {
-        endpoint: Endpoint::Tcp(Config::DEFAULT_MYSQL),
-        spoken: Spoken::Mysql,
+    let needed = crate::protocols::PROTOCOLS
+        .iter()
+        .filter(|protocol| protocol.server_begins && !config.own_ports.contains_key(protocol.word));
+    let by_default = needed.map(|protocol| Port {
+        endpoint: Endpoint::Tcp((Ipv4Addr::LOCALHOST, protocol.port).into()),
+        protocol: Some(protocol),
         optional: true,
     });
-    asked.chain(default).collect()
+    asked.chain(by_default).collect()
 }
 
 /// Opens the library on the ledger, which may not be there yet.
@@ -431,7 +442,7 @@ fn greeting(config: &Config, started: &Started) -> String {
         Some(NameRule::Pattern(prefix)) => Some(format!("{prefix}1")),
         None => started.names_on_first_use.then(|| "orders".to_owned()),
     };
-    let http = started.ports.iter().filter(|(protocol, _)| *protocol == Spoken::Http.name());
+    let http = started.ports.iter().filter(|(protocol, _)| *protocol == floe_wire::http::PROTOCOL.name);
     let mut http = started.endpoints.iter().chain(http.map(|(_, endpoint)| endpoint));
     if let (Some(endpoint), Some(name)) = (http.next(), name) {
         let (socket, reachable) = match endpoint {
@@ -475,7 +486,7 @@ fn greeting_in_json(config: &Config, started: &Started) -> String {
 }
 
 /// Warns of secrets that cross a network as they are.
-fn warn_of_tokens_in_the_clear(config: &Config, endpoints: &[(Endpoint, Spoken)]) {
+fn warn_of_tokens_in_the_clear(config: &Config, endpoints: &[(Endpoint, Option<&'static Protocol>)]) {
     let plain = config.tls.as_ref().is_none_or(|tls| tls.plain);
     let exposed: Vec<_> = endpoints
         .iter()
@@ -543,7 +554,7 @@ mod tests {
     fn greeted(config: &Config) -> String {
         let started = Started {
             endpoints: config.listen.clone(),
-            ports: vec![("MySQL", Endpoint::Tcp(Config::DEFAULT_MYSQL))],
+            ports: vec![("MySQL", Endpoint::Tcp(([127, 0, 0, 1], 7606).into()))],
             realm_id: Some("r".to_owned()),
             ledger: "memory:".to_owned(),
             names_on_first_use: config.names_on_first_use(),

@@ -1,7 +1,7 @@
 //! The one service: every protocol translates to it, and it decides.
 //!
-//! It knows which names exist or may come into being, which kind answers on which wire, how many IDs a call may ask
-//! for and how long it may wait. It knows no protocol: a front end hands it a [`Wire`] and a name, and gets IDs or a
+//! It knows which names exist or may come into being, which kind answers on which call, how many IDs a call may ask
+//! for and how long it may wait. It knows no protocol: a front hands it a [`Call`] and a name, and gets IDs or a
 //! [`Refusal`], which its column of the table in [`status`](crate::status) turns into an answer.
 
 use std::collections::{HashMap, HashSet};
@@ -22,10 +22,10 @@ use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
 
 mod births;
+pub(crate) mod call;
 mod date;
 mod endings;
 mod inspect;
-mod katsubushi;
 mod loaded;
 mod names;
 mod opening;
@@ -33,17 +33,12 @@ mod raise;
 mod report;
 
 use births::{Asked, Births};
+pub(crate) use call::Call;
 pub(crate) use date::DateText;
 use date::Dates;
-pub(crate) use inspect::{Field, Inspection, LeafParts, Opened, Reading};
-use katsubushi::Katsubushi;
-pub(crate) use katsubushi::KatsubushiStats;
+pub(crate) use inspect::{Field, Inspection, Opened, Reading};
 use names::Rules;
-pub(crate) use names::Wire;
 pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
-
-/// See [`Service::behind_any_key`].
-const ANY_SNOWFLAKE: &str = "leaf-snowflake";
 
 /// How soon asking again makes sense where nothing better is known.
 const RETRY: Duration = Duration::from_secs(1);
@@ -68,14 +63,13 @@ pub(crate) struct Service {
     open: RwLock<HashMap<Box<str>, Known>>,
     /// Names are opened one at a time, so that their bound holds and a ledger that hangs holds one thread.
     opening: Arc<tokio::sync::Mutex<Births>>,
-    thrift_name: String,
     max_batch: u64,
     max_names: usize,
     new_names: NewNames,
     new_names_per_hour: u32,
     max_wait: Duration,
     metrics: Arc<Metrics>,
-    katsubushi: Katsubushi,
+    since: Instant,
     dates: Dates,
     texts_minted: Arc<Semaphore>,
     draining: AtomicBool,
@@ -128,14 +122,13 @@ impl Service {
             access: Access::new(&config.tokens, &config.tiny_id_tokens, &metrics).with_hosts(&config.hosts),
             open: RwLock::default(),
             opening: Arc::default(),
-            thrift_name: config.default_names.thrift.to_string(),
             max_batch: config.limits.max_batch,
             max_names: config.limits.max_names,
             new_names: config.on_new_names(),
             new_names_per_hour: config.limits.new_names_per_hour,
             max_wait: config.limits.max_wait,
             metrics,
-            katsubushi: Katsubushi::new(config),
+            since: Instant::now(),
             dates: Dates::default(),
             texts_minted: Arc::new(Semaphore::new(TEXTS_MINTED)),
             draining: AtomicBool::new(false),
@@ -157,7 +150,7 @@ impl Service {
         let now = |definition: &Definition| is_there || !definition.needs_ledger();
         let nobody = self.access.unknown();
         for (name, definition) in self.rules.listed().filter(|(_, definition)| now(definition)) {
-            if let Err(refusal) = self.open_name(&nobody, Wire::Native, name.as_str(), None).await {
+            if let Err(refusal) = self.open_name(&nobody, &call::NATIVE, name.as_str(), None).await {
                 tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.whole());
                 if matches!(refusal.status, Status::Busy | Status::Unavailable) {
                     break;
@@ -200,11 +193,11 @@ impl Service {
     pub(crate) async fn mint(
         self: &Arc<Self>,
         caller: &Caller,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
         n: u64,
     ) -> Result<Minted, Refusal> {
-        self.mint_again(caller, &mut None, wire, name, n).await
+        self.mint_again(caller, &mut None, call, name, n).await
     }
 
     /// [`mint`](Self::mint) for a connection that may have minted under the name before: it is not looked up where it is
@@ -216,7 +209,7 @@ impl Service {
         self: &Arc<Self>,
         caller: &Caller,
         recent: &mut Option<Arc<OpenName>>,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
         n: u64,
     ) -> Result<Minted, Refusal> {
@@ -226,9 +219,9 @@ impl Service {
         }
         let open = match recent {
             Some(open) if open.name() == name => open,
-            _ => recent.insert(self.opened(caller, wire, name).await?),
+            _ => recent.insert(self.opened(caller, call, name).await?),
         };
-        wire.admits(name, open.handle.definition())?;
+        call.admits(name, open.handle.definition())?;
         open.check().map_err(|refusal| refusal.told(caller.sees_inside()))?;
         let held = Self::hold_texts(open, n).await?;
         // Many texts are made, and not only drawn, which takes a thread a while.
@@ -312,7 +305,7 @@ impl Service {
         &self,
         caller: &Caller,
         recent: &mut Option<Arc<OpenName>>,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
     ) -> Option<Minted> {
         caller.check_name(name).ok()?;
@@ -320,7 +313,7 @@ impl Service {
             Some(open) if open.name() == name => open,
             _ => recent.insert(self.find(name)?.open().ok()?),
         };
-        wire.admits(name, open.handle.definition()).ok()?;
+        call.admits(name, open.handle.definition()).ok()?;
         // What the log was told of is taken back by `mint`.
         if open.stop_logged.load(Ordering::Relaxed) || open.ended.get().is_some() {
             return None;
@@ -331,9 +324,9 @@ impl Service {
         Some(minted)
     }
 
-    /// The name behind Twitter's `get_id`, which names none.
-    pub(crate) fn thrift_name(&self) -> &str {
-        &self.thrift_name
+    /// How long this server has been there.
+    pub(crate) fn uptime(&self) -> Duration {
+        self.since.elapsed()
     }
 
     /// The most IDs in one call.
@@ -381,26 +374,26 @@ impl Service {
     pub(crate) async fn mint_range(
         self: &Arc<Self>,
         caller: &Caller,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
     ) -> Result<Minted, Refusal> {
         caller.check_name(name)?;
-        let n = self.opened(caller, wire, name).await?.min_step.min(self.max_batch);
-        self.mint(caller, wire, name, n).await
+        let n = self.opened(caller, call, name).await?.min_step.min(self.max_batch);
+        self.mint(caller, call, name, n).await
     }
 
-    /// What a name is, opened as a call on `wire` would.
+    /// What a name is, opened as the call would.
     ///
     /// # Errors
     /// A [`Refusal`], as for minting.
     pub(crate) async fn definition(
         self: &Arc<Self>,
         caller: &Caller,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
     ) -> Result<Definition, Refusal> {
         caller.check_name(name)?;
-        Ok(self.opened(caller, wire, name).await?.handle.definition().clone())
+        Ok(self.opened(caller, call, name).await?.handle.definition().clone())
     }
 
     /// The most IDs of an open name that one mint can come to, whatever `limits.max_batch` says.
@@ -411,10 +404,9 @@ impl Service {
         }
     }
 
-    /// The name behind a key of Leaf's snowflake that cannot be a snowflake name itself: Leaf looks at no key there. Only
-    /// where the configuration has every name be a snowflake that it does not list otherwise.
-    pub(crate) fn behind_any_key(&self) -> Option<&'static str> {
-        self.rules.any_is_snowflake().then_some(ANY_SNOWFLAKE)
+    /// Whether the configuration has every name be a snowflake that it does not list otherwise.
+    pub(crate) fn any_is_snowflake(&self) -> bool {
+        self.rules.any_is_snowflake()
     }
 
     /// Whether a name is known as it is written: listed, open here, or, where names come into being by themselves, bound in
@@ -564,9 +556,4 @@ fn short(text: &str) -> String {
         None => text.to_owned(),
         Some((at, _)) => format!("{}…", &text[..at]),
     }
-}
-
-/// The definition of a snowflake name that nobody configured.
-fn natural_snowflake() -> Definition {
-    Definition::Snowflake { layout: floe::Layout::TWITTER, own: false }
 }

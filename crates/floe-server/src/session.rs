@@ -1,8 +1,8 @@
 //! A connection of a protocol in which requests follow one another: reading, writing, and the bounds on both.
 //!
-//! A protocol is a [`Session`]: it takes the whole requests at the front of what has come, and appends its answers to
-//! one buffer, which is written at once. So a pipeline of any depth costs one write for each read. A session that has
-//! written [`FULL`] bytes returns, and nothing is read until the client has taken them.
+//! A protocol is a [`Session`]: it takes the request at the front of what has come, and appends its answer to one buffer,
+//! which is written when no whole request is left. So a pipeline of any depth costs one write for each read. Once
+//! [`FULL`] bytes wait, nothing is served or read until the client has taken them.
 //!
 //! What a connection's buffers hold counts in [`clients`](crate::clients), and nothing is served for which there is no room.
 //!
@@ -53,16 +53,32 @@ pub(crate) fn is_due(output: &[u8], since: Instant) -> bool {
     output.len() >= FULL || (!output.is_empty() && since.elapsed() >= PROMPT)
 }
 
+/// A connection, as its front sees it.
+pub(crate) type Stream = Box<dyn Duplex>;
+
+/// What can be read from and written to: TCP, a unix socket, or TLS on one of them.
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
+
 /// A protocol on one connection.
 pub(crate) trait Session: Send {
-    /// Serves the whole requests at the front of `input`, which it began to do at `since`, and appends the answers to
-    /// `output`, until [`is_due`] says that they should be written.
-    fn serve(
+    /// Serves the request at the front of `input` and appends its answer to `output`; `None` where less than a request has
+    /// come. What came together has been served `since` then.
+    ///
+    /// A request may be gathered with those that follow it, until [`flush`](Self::flush) answers all of them.
+    fn take(
         &mut self,
         input: &[u8],
         output: &mut Vec<u8>,
         since: Instant,
-    ) -> impl Future<Output = Served> + Send;
+    ) -> impl Future<Output = Option<Taken>> + Send;
+
+    /// Answers what has been gathered; whether the connection can go on.
+    fn flush(&mut self, output: &mut Vec<u8>) -> impl Future<Output = bool> + Send {
+        let _ = output;
+        async { true }
+    }
 
     /// The bytes that it holds from one call of [`serve`](Self::serve) to the next, beside its input and its output.
     fn keeps(&self) -> usize {
@@ -88,20 +104,43 @@ pub(crate) trait Session: Send {
     }
 }
 
-/// What [`Session::serve`] came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Served {
-    /// How many bytes of the input are done with.
-    pub consumed: usize,
-    pub next: Next,
+/// How many bytes of the input are done with, and what is to happen next.
+pub(crate) type Taken = (usize, Next);
+
+/// Serves the whole requests at the front of `input`, which it began to do at `since`, until [`is_due`] says that the
+/// answers should be written.
+pub(crate) async fn serve(
+    session: &mut impl Session,
+    input: &[u8],
+    output: &mut Vec<u8>,
+    since: Instant,
+) -> Taken {
+    let mut consumed = 0;
+    let mut next = Next::Again;
+    while !is_due(output, since) {
+        let rest = input.get(consumed..).unwrap_or_default();
+        let Some((bytes, after)) = session.take(rest, output, since).await else {
+            next = Next::Read;
+            break;
+        };
+        consumed += bytes;
+        if after != Next::Read {
+            next = after;
+            break;
+        }
+    }
+    match session.flush(output).await {
+        true => (consumed, next),
+        false => (consumed, Next::Close),
+    }
 }
 
-/// What is to happen once the answers are written.
+/// What is to happen after a request, or once the answers are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// What is left is less than a request.
+    /// The next request may follow; or what is left is less than one.
     Read,
-    /// There may be whole requests left.
+    /// The client should have what there is before anything else is served.
     Again,
     /// What is left is for somebody else to serve, and all that follows.
     HandOver,
@@ -115,31 +154,23 @@ pub(crate) enum Next {
 ///
 /// What that takes is allocated here, so that a connection which has not said anything yet does not hold the room for the
 /// most demanding protocol.
-pub(crate) fn run<'a, S, P>(
-    stream: &'a mut S,
-    session: &'a mut P,
+pub(crate) fn run<'a>(
+    stream: &'a mut Stream,
+    session: &'a mut impl Session,
     client: &'a Arc<Client>,
     limits: &'a Limits,
     draining: watch::Receiver<bool>,
-) -> BoxFuture<'a, io::Result<Option<Vec<u8>>>>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-    P: Session,
-{
+) -> BoxFuture<'a, io::Result<Option<Vec<u8>>>> {
     Box::pin(run_to_its_end(stream, session, client, limits, draining))
 }
 
-async fn run_to_its_end<S, P>(
-    stream: &mut S,
-    session: &mut P,
+async fn run_to_its_end(
+    stream: &mut Stream,
+    session: &mut impl Session,
     client: &Arc<Client>,
     limits: &Limits,
     draining: watch::Receiver<bool>,
-) -> io::Result<Option<Vec<u8>>>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-    P: Session,
-{
+) -> io::Result<Option<Vec<u8>>> {
     let mut input = BytesMut::new();
     let mut output = Vec::new();
     let mut buffers = Buffers { held: client.nothing(), input: 0 };
@@ -166,7 +197,7 @@ where
             }
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
-        let (mut consumed, mut answered) = (0, false);
+        let (mut consumed_any, mut answered) = (false, false);
         let now = loop {
             if let Err(full) = buffers.expect(&input, session.keeps()).await {
                 session.busy(full.into(), &mut output);
@@ -175,21 +206,21 @@ where
                 return Ok(None);
             }
             let since = Instant::now();
-            let served = {
+            let (consumed, next) = {
                 let _at_work = client.at_work();
-                session.serve(&input, &mut output, since).await
+                serve(session, &input, &mut output, since).await
             };
             let mut now = Instant::now();
             buffers.hold(&output, session.keeps());
             session.took(now - since);
-            input.advance(served.consumed.min(input.len()));
-            consumed += served.consumed;
+            input.advance(consumed.min(input.len()));
+            consumed_any |= consumed > 0;
             answered |= !output.is_empty();
             if write(stream, &mut output, limits.stall_timeout).await? {
                 now = Instant::now();
             }
             buffers.held.goes_on();
-            match served.next {
+            match next {
                 // After so much of one client, the others' turn.
                 Next::Again => yield_now().await,
                 Next::Close => {
@@ -209,7 +240,7 @@ where
         // what came was none.
         if idle {
             waits.deadline = idle_until;
-        } else if was_idle || consumed > 0 {
+        } else if was_idle || consumed_any {
             waits.deadline = now.min(idle_until) + limits.header_timeout;
         }
         if input.is_empty() && input.capacity() > KEPT {
@@ -298,8 +329,8 @@ impl<T: Future<Output = ()>> Waits<'_, T> {
 }
 
 /// Reads on, unless the time is over, or the server stops and no request has begun.
-async fn read<S: AsyncRead + Unpin, T: Future<Output = ()>>(
-    stream: &mut S,
+async fn read<T: Future<Output = ()>>(
+    stream: &mut Stream,
     input: &mut BytesMut,
     waits: &mut Waits<'_, T>,
 ) -> io::Result<Read> {
@@ -322,11 +353,7 @@ async fn read<S: AsyncRead + Unpin, T: Future<Output = ()>>(
 }
 
 /// Writes everything, as long as the client takes something every now and then; whether it had to be waited for.
-async fn write<S: AsyncWrite + Unpin>(
-    stream: &mut S,
-    output: &mut Vec<u8>,
-    stall: Duration,
-) -> io::Result<bool> {
+async fn write(stream: &mut Stream, output: &mut Vec<u8>, stall: Duration) -> io::Result<bool> {
     if output.is_empty() {
         return Ok(false);
     }
@@ -362,7 +389,7 @@ async fn write<S: AsyncWrite + Unpin>(
 }
 
 /// Closes, and lets the client read what it was told. The room that takes is allocated now, and not with the connection.
-pub(crate) fn farewell<S: AsyncRead + AsyncWrite + Unpin + Send>(stream: &mut S) -> BoxFuture<'_, ()> {
+pub(crate) fn farewell(stream: &mut Stream) -> BoxFuture<'_, ()> {
     let goodbye = async move {
         stream.shutdown().await?;
         let (mut rest, mut left) = ([0; 4096], FAREWELL.1);

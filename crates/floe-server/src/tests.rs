@@ -4,36 +4,29 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header;
 use http_body_util::BodyExt;
-use tokio::time::Instant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::watch;
 use tower::ServiceExt;
 
-use crate::access::{Caller, Origin};
+use crate::access::Origin;
 use crate::awaited::Awaited;
 use crate::clients::{Address, Clients};
 use crate::config::{Config, NewToken};
-use crate::fronts::http;
-use crate::fronts::memcached::{Binary, Text};
-use crate::fronts::mysql::{Mysql, Tls};
-use crate::fronts::resp::Resp;
-use crate::fronts::thrift::Thrift;
+use crate::fronts::{Backend, Conversation, Front, Offer, http};
 use crate::metrics::Metrics;
 use crate::server;
 use crate::service::Service;
-use crate::session::Session;
 
 /// Where the ledger is, and what its client says of it.
 const SECRETS: [&str; 6] = ["redis", "127.0.0.1", ":1/", "clerk", "/7", "refused"];
 
 /// A server whose ledger is away.
 struct Away {
-    service: Arc<Service>,
-    router: Router,
-    config: Arc<Config>,
+    backend: Arc<Backend>,
 }
 
 impl Away {
@@ -45,14 +38,13 @@ impl Away {
              [[name]]\nname = 'flakes'\nkind = 'snowflake'\nlayout = 'twitter'\n{tokens}"
         );
         let config = Arc::new(Config::parse(&text, "floe.toml".as_ref()).unwrap());
-        let metrics = Arc::new(Metrics::new(10));
+        let metrics = Arc::new(Metrics::new(10, []));
         let awaited = Awaited::begin(&config);
         awaited.tried().await;
         let (ledger, settings) = (awaited.clone(), Arc::clone(&config));
         let opened = tokio::task::spawn_blocking(move || server::open(ledger, &settings)).await;
         let service = Service::new(&config, opened.unwrap().unwrap(), metrics, awaited);
-        let router = http::router(Arc::clone(&service), &config.limits);
-        Self { service, router, config }
+        Self { backend: Backend::new(&config, &service) }
     }
 
     fn from(&self, peer: &str, local: bool) -> Origin {
@@ -69,21 +61,42 @@ impl Away {
             request = request.method("POST").header(header::CONTENT_TYPE, "application/grpc");
         }
         let mut request = request.header(header::HOST, "x").body(Body::from(grpc.to_vec())).unwrap();
-        request.extensions_mut().insert(self.service.access().unknown().from(origin));
-        let clients = Clients::new(&self.config.limits, Arc::new(Metrics::new(10)));
+        request.extensions_mut().insert(self.backend.service.access().unknown().from(origin));
+        let clients = Clients::new(&self.backend.limits, Arc::new(Metrics::new(10, [])));
         let place = clients.admit(Address::of(None)).unwrap();
         request.extensions_mut().insert(Arc::clone(place.client()));
         http::recognise(&mut request);
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = self.backend.router().oneshot(request).await.unwrap();
         let (head, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         format!("{path}: {head:?} {}", body.escape_ascii())
     }
 
-    async fn say(&self, mut session: impl Session, words: &[u8]) -> String {
-        let mut output = Vec::new();
-        session.serve(words, &mut output, Instant::now()).await;
-        output.escape_ascii().to_string()
+    async fn say(&self, word: &str, origin: Origin, words: &[u8]) -> String {
+        let clients = Clients::new(&self.backend.limits, Arc::new(Metrics::new(10, [])));
+        let place = clients.admit(Address::of(None)).unwrap();
+        let (mut client, stream) = tokio::io::duplex(1 << 20);
+        let (_going_on, draining) = watch::channel(false);
+        let front = Front::of(crate::protocols::protocol(word).unwrap()).unwrap();
+        let served = (front.serve)(Conversation {
+            stream: Box::new(stream),
+            caller: self.backend.service.access().unknown().from(origin),
+            client: Arc::clone(place.client()),
+            backend: Arc::clone(&self.backend),
+            draining,
+            id: 1,
+            first: words.first().copied(),
+            shared: true,
+            tls: Offer::None,
+        });
+        let mut said = Vec::new();
+        let asked = async {
+            client.write_all(words).await.unwrap();
+            client.shutdown().await.unwrap();
+            client.read_to_end(&mut said).await.unwrap();
+        };
+        tokio::join!(served, asked).0.unwrap();
+        said.escape_ascii().to_string()
     }
 
     /// What each wire says to a client there, which shows this token over HTTP.
@@ -111,28 +124,23 @@ impl Away {
         if token.is_some() {
             return said;
         }
-        let (service, limits) = (&self.service, &self.config.limits);
-        let caller = || -> Caller { service.access().unknown().from(origin) };
-        let resp = || Resp::new(service, caller(), limits, 1, true);
         for command in ["INCR orders", "MINT tickets", "GET orders", "EXISTS orders", "SETNX tickets 5"] {
-            said.push(self.say(resp(), format!("{command}\r\n").as_bytes()).await);
+            said.push(self.say("resp", origin, format!("{command}\r\n").as_bytes()).await);
         }
-        said.push(self.say(Text::new(service, caller(), limits), b"get orders\r\n").await);
+        said.push(self.say("memcached", origin, b"get orders\r\n").await);
         let mut get = vec![0x80, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 6];
         get.extend([[0; 12].as_slice(), b"orders"].concat());
-        said.push(self.say(Binary::new(service, caller(), limits), &get).await);
+        said.push(self.say("memcached", origin, &get).await);
         let call = b"\x80\x01\0\x01\0\0\0\x06get_id\0\0\0\x07\x0b\0\x01\0\0\0\x03app\0";
-        said.push(self.say(Thrift::new(service, caller()), call).await);
+        said.push(self.say("thrift", origin, call).await);
         for query in ["REPLACE INTO orders (stub) VALUES ('a')", "ALTER TABLE tickets AUTO_INCREMENT = 9"] {
-            let mut mysql = Mysql::new(service, Tls::None, limits, 1, [7; 20]);
-            mysql.comes_from(origin);
             let mut login = b"\x22\0\0\x01\x00\x82\0\0\0\0\0\x01\x21".to_vec();
             login.extend([0; 23]);
             login.extend(b"a\0\0");
             login[0] = u8::try_from(login.len() - 4).unwrap();
             login.extend([u8::try_from(query.len() + 1).unwrap(), 0, 0, 0, 3]);
             login.extend(query.bytes());
-            said.push(self.say(mysql, &login).await);
+            said.push(self.say("mysql", origin, &login).await);
         }
         said
     }

@@ -11,6 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use x509_cert::certificate::{CertificateInner, Raw};
@@ -24,6 +25,9 @@ type Certificate = CertificateInner<Raw>;
 
 /// The common name in a subject (RFC 5280, appendix A.1).
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
+
+/// What TLS costs a connection, in bytes.
+pub(crate) const BYTES: usize = 20 << 10;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -89,13 +93,17 @@ impl Tls {
         self.settings.plain
     }
 
-    /// Shakes hands.
+    /// Shakes hands within this time; with the names in the client's certificate.
     pub(crate) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
-    ) -> io::Result<TlsStream<S>> {
+        within: Duration,
+    ) -> io::Result<(TlsStream<S>, Vec<String>)> {
         let current = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
-        TlsAcceptor::from(current).accept(stream).await
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the TLS handshake did not end in time");
+        let stream = timeout(within, TlsAcceptor::from(current).accept(stream)).await.map_err(late)??;
+        let names = names(stream.get_ref().1);
+        Ok((stream, names))
     }
 
     /// Serves what stands in new files from now on, unless it cannot be used, or today lies outside its dates.

@@ -7,6 +7,10 @@ pub(crate) struct Cursor<'a> {
     at: usize,
 }
 
+#[cfg_attr(
+    not(all(feature = "memcached", feature = "mysql", feature = "resp", feature = "thrift")),
+    allow(dead_code, reason = "no codec needs all of it")
+)]
 impl<'a> Cursor<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }

@@ -11,9 +11,19 @@
 //! is `floe-server`'s.
 #![forbid(unsafe_code)]
 
+#[cfg(any(feature = "memcached", feature = "mysql", feature = "resp", feature = "thrift"))]
 mod cursor;
+pub mod http;
+#[cfg(feature = "memcached")]
 pub mod memcached;
+#[cfg(feature = "mysql")]
 pub mod mysql;
+#[cfg(any(feature = "memcached", feature = "resp"))]
 mod one_line;
+mod protocol;
+#[cfg(feature = "resp")]
 pub mod resp;
+#[cfg(feature = "thrift")]
 pub mod thrift;
+
+pub use protocol::{Begins, FIRST_BYTES, Protocol};

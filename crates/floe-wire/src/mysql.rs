@@ -34,6 +34,7 @@
 use std::fmt;
 
 use crate::cursor::Cursor;
+use crate::protocol::{Begins, Protocol};
 
 pub use self::command::{Command, Execute, Malformed, Parameters, Value};
 pub use self::login::{Greeting, Login, Opening, Plugin, Salt, caching_sha2, native_password};
@@ -43,6 +44,10 @@ mod command;
 mod login;
 mod reply;
 pub mod sql;
+
+/// MySQL's protocol, in which the server speaks first.
+pub const PROTOCOL: Protocol =
+    Protocol { word: "mysql", name: "MySQL", port: 7606, server_begins: true, begins: |_| Begins::No };
 
 /// A packet without its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,8 +36,24 @@ mod decode;
 mod encode;
 mod line;
 
+use crate::protocol::{Begins, Protocol};
+
 pub use decode::{Decoder, Error, Limits, Request};
 pub use encode::{Encoder, Version};
+
+/// Redis' protocol, in both versions.
+pub const PROTOCOL: Protocol =
+    Protocol { word: "resp", name: "Redis", port: 6379, server_begins: false, begins };
+
+/// Arrays; empty lines, which Redis passes over; and words that somebody types, of which some are other protocols' too.
+fn begins(bytes: &[u8]) -> Begins {
+    match bytes {
+        [] => Begins::Unsure,
+        [b'*' | b'\r' | b'\n', ..] => Begins::Yes,
+        [first, ..] if first.is_ascii_alphabetic() => Begins::Yes,
+        _ => Begins::No,
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -35,8 +35,22 @@ use std::fmt;
 
 use self::skip::Skip;
 use crate::cursor::Cursor;
+use crate::protocol::{Begins, Protocol};
 
 mod skip;
+
+/// Thrift's binary protocol, framed or not.
+pub const PROTOCOL: Protocol =
+    Protocol { word: "thrift", name: "Thrift", port: 7609, server_begins: false, begins };
+
+fn begins(bytes: &[u8]) -> Begins {
+    match bytes {
+        // A frame's length or, unframed and not strict, a method name's; or the version, the type and the name's length.
+        [0, ..] | [0x80, 1, 0, _, 0, ..] => Begins::Yes,
+        [] | [0x80] | [0x80, 1] | [0x80, 1, 0] | [0x80, 1, 0, _] => Begins::Unsure,
+        _ => Begins::No,
+    }
+}
 
 /// What a message may be at most. A message beyond it is refused as soon as the length that says so has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

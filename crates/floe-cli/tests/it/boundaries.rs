@@ -235,7 +235,7 @@ fn mentioned(text: &str, depth: usize) -> BTreeSet<String> {
     let mut code = String::new();
     while let Some(line) = lines.next() {
         // Tests may import what they like. Those that stand in the file are its end, and others are one line.
-        if line != "#[cfg(test)]" {
+        if line.trim_start() != "#[cfg(test)]" {
             code.extend([line, "\n"]);
         } else if lines.find(|line| !line.starts_with("#[")).is_some_and(|item| item.ends_with('{')) {
             break;

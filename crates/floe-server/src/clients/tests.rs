@@ -3,7 +3,7 @@ use futures_util::FutureExt;
 use super::*;
 
 fn clients(limits: Limits) -> Arc<Clients> {
-    let mut clients = Clients::new(&limits, Arc::new(Metrics::new(10)));
+    let mut clients = Clients::new(&limits, Arc::new(Metrics::new(10, [])));
     // It has run for a while.
     Arc::get_mut(&mut clients).unwrap().began -= Duration::from_secs(60);
     clients

@@ -17,7 +17,8 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
 pub(super) fn problems(config: &Config, unread: &Complaints) -> Vec<String> {
     let mut problems = Problems { config, found: Vec::new() };
     let read = |settings: &[&str]| !settings.iter().any(|setting| unread.about(setting));
-    let of_listeners = ["listen", "http", "resp", "memcached", "thrift", "mysql", "insecure", "[[token]]"];
+    let mut of_listeners = vec!["listen", "insecure", "[[token]]"];
+    of_listeners.extend(crate::protocols::PROTOCOLS.iter().map(|protocol| protocol.word));
     ledger(config, &mut problems);
     if read(&of_listeners) {
         listeners(config, &mut problems);
@@ -84,8 +85,8 @@ fn listeners(config: &Config, problems: &mut Problems<'_>) {
                 .to_owned(),
         );
     }
-    for (index, (spoken, endpoint)) in endpoints.iter().enumerate() {
-        let setting = spoken.setting();
+    for (index, (protocol, endpoint)) in endpoints.iter().enumerate() {
+        let setting = protocol.map_or("listen", |protocol| protocol.word);
         if endpoint.is_exposed() && config.tokens.is_empty() && !config.insecure {
             problems.of(setting, format!(
                 "{setting}: {endpoint} is reachable from other machines, and nothing tells its clients apart: add a [[token]] (floe token new makes one), listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"

@@ -1,5 +1,7 @@
 //! Every default as commented TOML.
 
+use floe_wire::Protocol;
+
 use super::{Config, LogFormat, show_duration};
 
 /// A setting whose default depends on something else stands as a comment; all others stand as they are.
@@ -61,16 +63,7 @@ cache_window = "{cache_window}"
 # free one), or unix sockets ("unix:/run/floe.sock").
 listen = [{listen}]
 
-# Where to listen for clients of MySQL, or "off". The default is left out where something else has its port; an address
-# that is set has to be free.
-# mysql = "{mysql}"
-
-# Where to listen for one protocol alone. The default is nowhere.
-# http = "127.0.0.1:8080"
-# resp = "127.0.0.1:6379"
-# memcached = "127.0.0.1:11211"
-# thrift = "127.0.0.1:7609"
-
+{ports}
 # Whether a listener that other machines can reach may start without a [[token]], so that it serves everybody.
 insecure = {insecure}
 
@@ -246,7 +239,7 @@ drain_timeout = "{drain_timeout}"
         data_dir = config.data_dir.display(),
         cache_window = show_duration(config.cache_window),
         listen = listen.join(", "),
-        mysql = Config::DEFAULT_MYSQL,
+        ports = ports(),
         insecure = config.insecure,
         max_hold = show_duration(clock.max_hold),
         wait = show_duration(clock.wait),
@@ -277,4 +270,22 @@ drain_timeout = "{drain_timeout}"
         max_step = taste.max_step,
         refill = show_duration(taste.refill),
     )
+}
+
+/// Where to listen for single protocols.
+fn ports() -> String {
+    let (needed, others): (Vec<&Protocol>, Vec<_>) =
+        crate::protocols::PROTOCOLS.iter().copied().partition(|protocol| protocol.server_begins);
+    let mut text = String::new();
+    let line = |protocol: &Protocol| format!("# {} = \"127.0.0.1:{}\"\n", protocol.word, protocol.port);
+    for protocol in needed {
+        text += &format!(
+            "# Where to listen for clients of {}, or \"off\". The default is left out where something else has its port; an address\n# that is set has to be free.\n{}\n",
+            protocol.name,
+            line(protocol)
+        );
+    }
+    text += "# Where to listen for one protocol alone. The default is nowhere.\n";
+    text.extend(others.into_iter().map(line));
+    text
 }

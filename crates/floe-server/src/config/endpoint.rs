@@ -28,45 +28,6 @@ impl Endpoint {
     }
 }
 
-/// What the clients of an endpoint may speak.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Spoken {
-    /// Whatever their first bytes show.
-    Any,
-    Http,
-    Resp,
-    Memcached,
-    Thrift,
-    /// The server speaks first, and TLS begins within the protocol.
-    Mysql,
-}
-
-impl Spoken {
-    /// What people call it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Any => "any protocol",
-            Self::Http => "HTTP",
-            Self::Resp => "Redis",
-            Self::Memcached => "memcached",
-            Self::Thrift => "Thrift",
-            Self::Mysql => "MySQL",
-        }
-    }
-
-    /// The setting that lists the endpoints.
-    pub(crate) const fn setting(self) -> &'static str {
-        match self {
-            Self::Any => "listen",
-            Self::Http => "http",
-            Self::Resp => "resp",
-            Self::Memcached => "memcached",
-            Self::Thrift => "thrift",
-            Self::Mysql => "mysql",
-        }
-    }
-}
-
 /// As it is written in a configuration: `127.0.0.1:7600`, or `unix:/run/floe.sock`.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,12 +7,14 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, header};
 use tonic::metadata::MetadataValue;
 use tonic::server::NamedService;
 
 use crate::access::Caller;
 use crate::config::Limits;
+use crate::fronts::katsubushi::Katsubushi;
 use crate::service::Service;
 use crate::status::{Refusal, Status};
 
@@ -53,10 +55,10 @@ pub(crate) const METHODS: &[&str] = &[
 ];
 
 /// The routes of all gRPC services.
-pub(crate) fn router(service: &Arc<Service>, limits: &Limits) -> Router {
+pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<Katsubushi>) -> Router {
     let largest = limits.body_bytes;
     let ids = proto::floe::ids_server::IdsServer::new(ids::Ids::new(service, limits));
-    let calls = katsubushi::Katsubushi::new(service);
+    let calls = katsubushi::Katsubushi::new(service, katsubushi);
     let generator = proto::katsubushi::generator_server::GeneratorServer::new(calls.clone());
     let stats = proto::katsubushi::stats_server::StatsServer::new(calls);
     let health = tonic_health::pb::health_server::HealthServer::new(health::Health::new(service));
@@ -107,7 +109,7 @@ pub(crate) fn is_call(headers: &HeaderMap) -> bool {
 }
 
 /// The code of an answer that is an error from its beginning.
-pub(crate) fn code<B>(response: &Response<B>) -> Option<tonic::Code> {
+fn code<B>(response: &Response<B>) -> Option<tonic::Code> {
     let code = response.headers().get(tonic::Status::GRPC_STATUS)?;
     Some(tonic::Code::from_bytes(code.as_bytes()))
 }
@@ -124,13 +126,26 @@ pub(crate) fn blame_the_request<B>(response: &mut Response<B>) {
     }
 }
 
-/// The HTTP status that says the same as a code, for counting both in one metric.
-pub(crate) fn as_http(code: tonic::Code) -> u16 {
-    match code {
+/// The HTTP status that says the same as the code of an answer that is an error from its beginning, for counting both in
+/// one metric.
+pub(crate) fn as_http<B>(response: &Response<B>) -> Option<u16> {
+    Some(match code(response)? {
         tonic::Code::Ok => 200,
         tonic::Code::Unimplemented => 404,
         code => Status::ALL.iter().find(|status| status.grpc() == code).map_or(500, |status| status.http()),
-    }
+    })
+}
+
+/// The whole answer to a call that does not reach its method, for the HTTP status that says why.
+pub(crate) fn refuse(status: u16, detail: String) -> Option<Response<Body>> {
+    let code = match status {
+        404 | 405 => tonic::Code::Unimplemented,
+        408 | 503 => tonic::Code::Unavailable,
+        403 => tonic::Code::PermissionDenied,
+        400 | 413 | 414 | 431 => tonic::Code::InvalidArgument,
+        _ => tonic::Code::Internal,
+    };
+    Some(tonic::Status::new(code, detail).into_http())
 }
 
 /// Who the gate found to call.
@@ -162,5 +177,22 @@ async fn blocking<T: Send + 'static>(
             Status::Stopped,
             format!("the work for this request failed inside the server: {error}; see its log"),
         ))),
+    }
+}
+
+/// The column of the table of errors.
+impl Status {
+    /// The gRPC status code.
+    pub(crate) const fn grpc(self) -> tonic::Code {
+        match self {
+            Self::UnknownName => tonic::Code::NotFound,
+            Self::BadRequest => tonic::Code::InvalidArgument,
+            Self::WrongKind => tonic::Code::FailedPrecondition,
+            Self::Unauthenticated | Self::WrongToken => tonic::Code::Unauthenticated,
+            Self::Forbidden => tonic::Code::PermissionDenied,
+            Self::Busy | Self::Unavailable => tonic::Code::Unavailable,
+            Self::Exhausted => tonic::Code::OutOfRange,
+            Self::Stopped => tonic::Code::Internal,
+        }
     }
 }

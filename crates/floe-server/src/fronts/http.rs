@@ -24,30 +24,36 @@ use crate::access::Caller;
 use crate::clients::{CLIENT, Client};
 use crate::config::Limits;
 use crate::fronts::grpc;
+use crate::fronts::katsubushi::Katsubushi;
 use crate::metrics::Counted;
 use crate::service::Service;
 use crate::status::Refusal;
 
 mod accept;
 mod bounded;
+mod connection;
 mod document;
+mod frames;
+mod guard;
 mod held;
 mod ids;
 mod katsubushi;
-mod leaf;
+pub(in crate::fronts) mod leaf;
 mod operate;
 mod plain;
 mod problem;
 mod query;
 mod site;
 mod spring;
-mod tinyid;
+pub(crate) mod thread_date;
+pub(in crate::fronts) mod tinyid;
 mod v1;
 
 use bounded::Bounded;
-pub(crate) use plain::Plain;
+pub(crate) use connection::{FRONT, date_line, turn_away};
 use problem::{HttpProblem, Problem};
 use spring::Asked;
+#[cfg(test)]
 pub(crate) use spring::recognise;
 
 /// What every handler has.
@@ -55,6 +61,7 @@ pub(crate) use spring::recognise;
 pub(crate) struct Shared {
     service: Arc<Service>,
     limits: Arc<Limits>,
+    katsubushi: Arc<Katsubushi>,
 }
 
 #[derive(OpenApi)]
@@ -76,8 +83,9 @@ pub(crate) struct Shared {
 struct Api;
 
 /// The application on a service.
-pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
-    let shared = Shared { service, limits: Arc::new(limits.clone()) };
+pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<Katsubushi>) -> Router {
+    let (service, katsubushi) = (Arc::clone(service), Arc::clone(katsubushi));
+    let shared = Shared { service, limits: Arc::new(limits.clone()), katsubushi };
     let (router, mut api) = OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(v1::mint_get, v1::mint_post))
         .routes(routes!(v1::inspect))
@@ -118,7 +126,7 @@ pub(crate) fn router(service: Arc<Service>, limits: &Limits) -> Router {
         .route("/openapi.json", description)
         .with_state(shared.clone())
         .merge(Router::from(docs))
-        .merge(grpc::router(&shared.service, limits))
+        .merge(grpc::router(&shared.service, limits, &shared.katsubushi))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(axum::middleware::from_fn_with_state(shared, gate))
@@ -200,7 +208,10 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
         let stranger = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match &asked {
             Some(asked) if !stranger => response = problem.spring(asked, now()),
-            _ if call => response = problem.grpc(),
+            _ if call => {
+                let refused = grpc::refuse(response.status().as_u16(), problem.detail());
+                response = refused.unwrap_or(response);
+            }
             _ => {
                 *response.body_mut() =
                     Body::from(problem.json(asked.as_ref().map_or(uri.path(), Asked::path)))
@@ -227,7 +238,7 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
     {
         response.headers_mut().insert(header::DATE, date);
     }
-    let status = grpc::code(&response).map_or(response.status().as_u16(), grpc::as_http);
+    let status = grpc::as_http(&response).unwrap_or(response.status().as_u16());
     shared.service.metrics().request(route, status, since.elapsed());
     // No query, and no path that was refused: either may hold a token that somebody put in the wrong place.
     let path = if status < 400 { asked.as_ref().map_or(uri.path(), Asked::path) } else { route };
@@ -342,11 +353,11 @@ async fn admit(
     let read = Bounded::new(body, longest, limits.header_timeout, client.nothing()).collect();
     match timeout(limits.header_timeout, read).await {
         Ok(Ok(form)) => Ok(Request::from_parts(parts, Body::from(form.to_bytes()))),
-        Ok(Err(error)) if error.code() == tonic::Code::ResourceExhausted => match longest {
+        Ok(Err(error)) if error.is_too_large => match longest {
             0 => Err(HttpProblem::BodyNotTaken),
             _ => Err(too_large()),
         },
-        Ok(Err(error)) => Err(HttpProblem::BodyUnreadable(error.message().to_owned())),
+        Ok(Err(error)) => Err(HttpProblem::BodyUnreadable(error.to_string())),
         Err(_) => Err(HttpProblem::BodyTimeout(limits.header_timeout)),
     }
 }

@@ -5,12 +5,19 @@
 //! answer is ever a miss, since clients take one for "no value".
 
 use std::fmt::Write;
+use std::io;
 use std::sync::Arc;
 
+use floe_wire::memcached::binary::Status as WireStatus;
+use floe_wire::memcached::{MAGIC, PROTOCOL};
+use futures_util::future::BoxFuture;
+
+use super::katsubushi::{self, Katsubushi};
+use super::{Backend, Conversation, Front, TurnedAway};
 use crate::access::Caller;
-use crate::metrics::WireMetrics;
-use crate::service::{Service, Wire};
-use crate::status::Refusal;
+use crate::metrics::ProtocolMetrics;
+use crate::service::Service;
+use crate::status::{Refusal, Status};
 
 mod binary;
 mod text;
@@ -27,11 +34,15 @@ const VERSION: &str = concat!("1.6.0-floe-", env!("CARGO_PKG_VERSION"));
 /// The most `get`s of a pipeline that are minted in one step.
 const MOST_IN_A_RUN: usize = 1024;
 
+/// See the module.
+pub(super) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
+
 /// What both forms of the protocol mint and count with.
 struct Minter {
+    katsubushi: Arc<Katsubushi>,
     service: Arc<Service>,
     caller: Caller,
-    metrics: WireMetrics,
+    metrics: ProtocolMetrics,
 }
 
 /// `get`s of one key that nothing has been minted for yet, with what the answer to each needs.
@@ -40,14 +51,35 @@ struct Run<R> {
     waiting: Vec<R>,
 }
 
+fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
+    let Conversation { backend, caller, .. } = &conversation;
+    if conversation.first == Some(MAGIC) {
+        let session = Binary::new(backend, caller.clone());
+        return conversation.run(session);
+    }
+    let session = Text::new(backend, caller.clone());
+    conversation.run(session)
+}
+
+/// In lines; a client of the other form is not told.
+fn turn_away(why: &TurnedAway<'_>, _: &str) -> Vec<u8> {
+    match why {
+        TurnedAway::Busy(why) => format!("SERVER_ERROR busy: {why}\r\n").into_bytes(),
+        TurnedAway::NoTls(Some(MAGIC)) => Vec::new(),
+        TurnedAway::NoTls(_) => b"SERVER_ERROR this port takes TLS: connect with it\r\n".to_vec(),
+    }
+}
+
 impl Minter {
-    fn new(service: &Arc<Service>, caller: Caller) -> Self {
-        Self { service: Arc::clone(service), caller, metrics: service.metrics().wire("memcached") }
+    fn new(backend: &Backend, caller: Caller) -> Self {
+        let (katsubushi, service) = (Arc::clone(&backend.katsubushi), Arc::clone(&backend.service));
+        let metrics = service.metrics().protocol(PROTOCOL.word);
+        Self { katsubushi, service, caller, metrics }
     }
 
     /// Counts calls for IDs, which come to any number of them.
     fn called(&self, calls: usize) {
-        self.service.katsubushi_called(u64::try_from(calls).unwrap_or(u64::MAX));
+        self.katsubushi.called(u64::try_from(calls).unwrap_or(u64::MAX));
     }
 
     /// Hands `answer` an ID, or why there is none, `count` times.
@@ -65,7 +97,7 @@ impl Minter {
             match self.mint(key, step).await {
                 Ok(minted) => {
                     left -= step;
-                    self.service.katsubushi_hit(step);
+                    self.katsubushi.hit(step);
                     for id in minted {
                         shown.clear();
                         // Writing to memory does not fail.
@@ -76,7 +108,7 @@ impl Minter {
                 // Too many for one step are not too many for so many clients' calls.
                 Err(refusal) if step > 1 && refusal.status.may_be_of_the_count() => at_once = 1,
                 Err(refusal) => {
-                    self.service.katsubushi_missed(left);
+                    self.katsubushi.missed(left);
                     (0..left).for_each(|_| answer(Err(&refusal)));
                     left = 0;
                 }
@@ -87,7 +119,7 @@ impl Minter {
     async fn mint(&self, key: &[u8], count: u64) -> Result<floe::Minted, Refusal> {
         let name = std::str::from_utf8(key)
             .map_err(|_| Refusal::bad("a key is a name, and this one is not UTF-8"))?;
-        self.service.mint(&self.caller, Wire::Katsubushi, name, count).await
+        self.service.mint(&self.caller, &katsubushi::CALL, name, count).await
     }
 
     /// What `stats` tells, as katsubushi names it: of its calls over every wire, as `/stats` does.
@@ -95,7 +127,7 @@ impl Minter {
     /// # Errors
     /// A [`Refusal`] of who has to say who he is, and does not.
     fn stats(&self) -> Result<[(&'static str, String); 9], Refusal> {
-        let stats = self.service.katsubushi_stats(&self.caller)?;
+        let stats = self.katsubushi.stats(&self.caller)?;
         Ok([
             ("pid", stats.pid.to_string()),
             ("uptime", stats.uptime.to_string()),
@@ -126,5 +158,32 @@ impl<R> Run<R> {
             self.key.extend_from_slice(key);
         }
         self.waiting.push(request);
+    }
+}
+
+/// The column of the table of errors.
+impl Status {
+    /// Whether memcached's text protocol says `CLIENT_ERROR`, since asking again does not help; else `SERVER_ERROR`.
+    pub(crate) const fn is_memcached_client_error(self) -> bool {
+        match self {
+            Self::UnknownName
+            | Self::BadRequest
+            | Self::WrongKind
+            | Self::Unauthenticated
+            | Self::WrongToken
+            | Self::Forbidden => true,
+            Self::Busy | Self::Unavailable | Self::Exhausted | Self::Stopped => false,
+        }
+    }
+
+    /// The status of memcached's binary protocol. None of them is a miss: a client would take that for "no value".
+    pub(crate) const fn memcached_binary(self) -> WireStatus {
+        match self {
+            Self::UnknownName | Self::BadRequest | Self::WrongKind => WireStatus::InvalidArguments,
+            Self::Unauthenticated | Self::WrongToken | Self::Forbidden => WireStatus::Authentication,
+            Self::Busy => WireStatus::Busy,
+            Self::Unavailable => WireStatus::Temporary,
+            Self::Exhausted | Self::Stopped => WireStatus::Internal,
+        }
     }
 }

@@ -5,22 +5,29 @@
 //! nothing can be read back, and a `ROLLBACK` takes no number back, as it does not in MySQL.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use floe::Definition;
 use floe_wire::mysql::sql::{self, Item, Statement, Table};
 use floe_wire::mysql::{
-    Capabilities, Command, Done, Error, Execute, Greeting, Login, Opening, Packet, Plugin, Replies, Salt,
-    Status as Standing, packet,
+    Capabilities, Command, Done, Error, Execute, Greeting, Login, Opening, PROTOCOL, Packet, Plugin, Replies,
+    Salt, Status as Standing, caching_sha2, native_password, packet,
 };
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use crate::access::{Caller, MysqlProof, Origin};
-use crate::config::Limits;
-use crate::metrics::WireMetrics;
-use crate::service::{Service, Wire};
-use crate::session::{Next, Served, Session, is_due};
+use super::{Conversation, Front, Offer, TurnedAway, no_memory};
+use crate::access::Caller;
+use crate::config::{Limits, TokenSettings};
+use crate::metrics::ProtocolMetrics;
+use crate::rewound::Rewound;
+use crate::service::Service;
+use crate::service::call::{self, Call};
+use crate::session::{self, Next, Session, Taken, is_due};
 use crate::status::{Refusal, Status};
+use crate::tls;
 
 mod about;
 mod answer;
@@ -50,6 +57,18 @@ const MOST_TABLES: usize = 1_000;
 /// What is told to whoever sends other SQL.
 const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), in whose rows a number would be an ID of the client's choice, then SELECT LAST_INSERT_ID(); ALTER TABLE name AUTO_INCREMENT = n moves a name on. It knows SET, USE, SHOW VARIABLES, SHOW FIELDS, SELECT of variables, and transactions, which do nothing";
 
+/// A row. Every kind answers whose IDs are numbers of 63 bits.
+pub(super) static ROW: Call =
+    Call { natural: Definition::SEGMENT, answers: |_| true, instead: "", for_texts: call::NO_TEXTS };
+
+/// Several rows at once. Kinds that count answer.
+pub(super) static ROWS: Call = Call {
+    natural: Definition::SEGMENT,
+    answers: call::counts,
+    instead: "its IDs do not follow one another: insert one row at a time",
+    for_texts: call::NO_TEXTS,
+};
+
 /// One client's connection.
 pub(crate) struct Mysql {
     service: Arc<Service>,
@@ -57,7 +76,7 @@ pub(crate) struct Mysql {
     /// Whom the client's certificate names, else nobody, or anybody.
     connected: Caller,
     caller: Caller,
-    metrics: WireMetrics,
+    metrics: ProtocolMetrics,
     packet_bytes: usize,
     salt: Salt,
     /// The way in which the client makes its proofs.
@@ -174,28 +193,63 @@ impl Failure {
     }
 }
 
-/// The packet for a client for whom there is no place.
-pub(crate) fn no_place(why: &str) -> Vec<u8> {
+/// See the module.
+pub(super) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
+
+/// Serves a connection, which becomes one of TLS after the greeting where the client asks for that.
+fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
+    Box::pin(async move {
+        let Conversation { mut stream, caller, client, backend, draining, id, tls: offer, .. } = conversation;
+        let (limits, access) = (&backend.limits, backend.service.access());
+        let mut random = [0; 20];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let tls = match &offer {
+            Offer::None => Tls::None,
+            Offer::May(_) => Tls::Offered,
+            Offer::Must(_) => Tls::Required,
+        };
+        let mut session = Mysql::new(&backend.service, caller, tls, limits, id, random);
+        let left = session::run(&mut stream, &mut session, &client, limits, draining.clone()).await?;
+        let (Some(hello), Offer::May(tls) | Offer::Must(tls)) = (left, offer) else { return Ok(()) };
+        let _held = client.hold_to_the_end(tls::BYTES).await.map_err(no_memory)?;
+        let stream = Rewound::new(hello, stream);
+        let (secured, names) = tls.accept(stream, limits.header_timeout).await?;
+        session.secured(access.certificate(&names));
+        let mut stream: session::Stream = Box::new(secured);
+        session::run(&mut stream, &mut session, &client, limits, draining).await.map(drop)
+    })
+}
+
+/// Only for want of a place: TLS begins within the protocol.
+fn turn_away(why: &TurnedAway<'_>, _: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // The number before the first.
-    Replies::new(&mut bytes, u8::MAX, Capabilities::OFFERED).error(1040, b"08004", why);
+    if let TurnedAway::Busy(why) = why {
+        // The number before the first.
+        Replies::new(&mut bytes, u8::MAX, Capabilities::OFFERED).error(1040, b"08004", why);
+    }
     bytes
 }
 
 impl Mysql {
     /// Without TLS so far. The connection's salt is `random`, which has to be fresh.
-    pub(crate) fn new(service: &Arc<Service>, tls: Tls, limits: &Limits, id: u64, random: [u8; 20]) -> Self {
+    pub(crate) fn new(
+        service: &Arc<Service>,
+        caller: Caller,
+        tls: Tls,
+        limits: &Limits,
+        id: u64,
+        random: [u8; 20],
+    ) -> Self {
         let access = service.access();
         // Who has to prove something does it best in the way that needs one hash of a token.
         let plugin = if access.asks() { Plugin::CachingSha2 } else { Plugin::NativePassword };
-        let unknown = access.unknown();
         let packet_bytes = limits.request_bytes();
         Self {
             service: Arc::clone(service),
             tls,
-            connected: unknown.clone(),
-            caller: unknown,
-            metrics: service.metrics().wire("mysql"),
+            connected: caller.clone(),
+            caller,
+            metrics: service.metrics().protocol(PROTOCOL.word),
             packet_bytes,
             salt: Salt::from_random(random),
             plugin,
@@ -206,12 +260,6 @@ impl Mysql {
             prepared: Prepared::default(),
             paused: None,
         }
-    }
-
-    /// Where the connection comes from.
-    pub(crate) fn comes_from(&mut self, origin: Origin) {
-        self.connected = self.connected.clone().from(origin);
-        self.caller = self.connected.clone();
     }
 
     /// TLS has begun, with a client whose certificate names `caller`.
@@ -229,7 +277,7 @@ impl Mysql {
     }
 
     /// Takes one packet; `Read` where the next one may follow. A query may be [paused](Self::paused), and is taken again then.
-    async fn take(
+    async fn take_packet(
         &mut self,
         packet: &Packet<'_>,
         output: &mut Vec<u8>,
@@ -292,8 +340,7 @@ impl Mysql {
         let access = self.service.access();
         self.caller = match self.plugin {
             _ if without => self.connected.clone(),
-            Plugin::NativePassword => access.mysql(&self.salt, MysqlProof::Native(proof), &self.connected),
-            Plugin::CachingSha2 => access.mysql(&self.salt, MysqlProof::CachingSha2(proof), &self.connected),
+            plugin => access.proven(&self.connected, |token| proves(token, plugin, proof, &self.salt)),
         };
         if let Err(refusal) = self.caller.check() {
             self.refuse(&refusal.into(), replies);
@@ -509,7 +556,7 @@ impl Mysql {
                 return self.insert(table, *rows, *replace).await;
             }
             Statement::Raise { table, next } => {
-                let raised = self.service.raise(&self.caller, Wire::Mysql, name(table)?, *next).await;
+                let raised = self.service.raise(&self.caller, &ROW, name(table)?, *next).await;
                 raised.map_err(|refusal| refusal.told(self.caller.sees_inside()))?;
             }
             Statement::Select { items, limit } => {
@@ -525,13 +572,13 @@ impl Mysql {
                 return Ok(Answer::Rows(Rows { columns: about::WARNINGS.to_vec(), rows: Vec::new() }));
             }
             Statement::ShowFields { table, full } => {
-                self.service.check_mintable(&self.caller, Wire::Mysql, name(table)?)?;
+                self.service.check_mintable(&self.caller, &ROW, name(table)?)?;
                 let (columns, rows) = (about::field_columns(*full), about::fields(*full));
                 return Ok(Answer::Rows(Rows { columns, rows }));
             }
             Statement::Tables { named } => {
                 let tables = match named {
-                    None => self.service.mintable(&self.caller, Wire::Mysql, MOST_TABLES),
+                    None => self.service.mintable(&self.caller, &ROW, MOST_TABLES),
                     Some(table) if self.is_table(table) => vec![(*table).to_vec()],
                     Some(_) => Vec::new(),
                 };
@@ -557,7 +604,7 @@ impl Mysql {
 
     /// Whether a row can be inserted into a table of this name.
     fn is_table(&self, table: &[u8]) -> bool {
-        let mintable = |name| self.service.check_mintable(&self.caller, Wire::Mysql, name).is_ok();
+        let mintable = |name| self.service.check_mintable(&self.caller, &ROW, name).is_ok();
         str::from_utf8(table).is_ok_and(mintable)
     }
 
@@ -569,8 +616,8 @@ impl Mysql {
     ) -> Result<Answer<'s>, Failure> {
         let name = name(table)?;
         let rows = u64::try_from(rows).unwrap_or(u64::MAX);
-        let wire = if rows == 1 { Wire::Mysql } else { Wire::MysqlRows };
-        let minted = self.service.mint(&self.caller, wire, name, rows).await?;
+        let call = if rows == 1 { &ROW } else { &ROWS };
+        let minted = self.service.mint(&self.caller, call, name, rows).await?;
         let first = first::first(name, rows, minted)?;
         self.about.last_insert_id = first;
         let affected = if replace { rows.saturating_mul(2) } else { rows };
@@ -612,42 +659,22 @@ impl Session for Mysql {
         matches!(self.phase, Phase::Commands)
     }
 
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
-        let mut consumed = 0;
-        let next = loop {
-            if is_due(output, since) {
-                break Next::Again;
+    async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Option<Taken> {
+        let taken = match packet(input, self.packet_bytes) {
+            Ok(None) => return None,
+            Ok(Some((packet, bytes))) => {
+                let next = self.take_packet(&packet, output, since).await;
+                next.map(|next| (if self.paused.is_none() { bytes } else { 0 }, next))
             }
-            let rest = input.get(consumed..).unwrap_or_default();
-            let taken = match packet(rest, self.packet_bytes) {
-                Ok(None) => break Next::Read,
-                Ok(Some((packet, bytes))) => {
-                    let taken = self.take(&packet, output, since).await;
-                    if self.paused.is_none() {
-                        consumed += bytes;
-                    }
-                    taken
-                }
-                Err(error) => Err(error),
-            };
-            match taken {
-                Ok(Next::Read) => {}
-                Ok(next) => break next,
-                Err(error) => {
-                    let sequence = rest.get(3).copied().unwrap_or_default();
-                    let text = format!("{error}: connect anew");
-                    self.metrics.refused(Status::BadRequest);
-                    Replies::new(output, sequence, self.capabilities).error(
-                        error.code(),
-                        error.state(),
-                        &text,
-                    );
-                    consumed = input.len();
-                    break Next::Close;
-                }
-            }
+            Err(error) => Err(error),
         };
-        Served { consumed, next }
+        Some(taken.unwrap_or_else(|error| {
+            let sequence = input.get(3).copied().unwrap_or_default();
+            let text = format!("{error}: connect anew");
+            self.metrics.refused(Status::BadRequest);
+            Replies::new(output, sequence, self.capabilities).error(error.code(), error.state(), &text);
+            (input.len(), Next::Close)
+        }))
     }
 
     fn keeps(&self) -> usize {
@@ -687,6 +714,17 @@ impl Prepared {
 }
 
 /// The answer to a question to `information_schema`.
+/// Whether a proof for `salt` is one of a token's secret. The user that comes with it is nobody's business: the secret tells
+/// who calls.
+fn proves(token: &TokenSettings, plugin: Plugin, proof: &[u8], salt: &Salt) -> bool {
+    match plugin {
+        Plugin::NativePassword => {
+            token.mysql_native.is_some_and(|hash| native_password(proof, salt, &hash.0))
+        }
+        Plugin::CachingSha2 => token.hash.is_some_and(|hash| caching_sha2(proof, salt, &hash.0)),
+    }
+}
+
 fn catalog<'s>(column: &'static [u8], names: impl IntoIterator<Item = Vec<u8>>) -> Answer<'s> {
     let rows = names.into_iter().map(|name| vec![Value::Text(name)]).collect();
     Answer::Rows(Rows { columns: about::catalog_column(column), rows })
@@ -694,4 +732,63 @@ fn catalog<'s>(column: &'static [u8], names: impl IntoIterator<Item = Vec<u8>>) 
 
 fn name<'a>(table: &Table<'a>) -> Result<&'a str, Refusal> {
     str::from_utf8(table.name).map_err(|_| Refusal::bad("a table's name has to be UTF-8"))
+}
+
+/// The column of the table of errors.
+impl Status {
+    /// The error's number and its SQLSTATE for MySQL's clients.
+    pub(crate) const fn mysql(self) -> (u16, &'static [u8; 5]) {
+        match self {
+            Self::UnknownName => (1146, b"42S02"),
+            Self::BadRequest => (1064, b"42000"),
+            Self::WrongKind => (1366, b"HY000"),
+            Self::Unauthenticated | Self::WrongToken => (1045, b"28000"),
+            Self::Forbidden => (1142, b"42000"),
+            Self::Busy | Self::Unavailable => (1205, b"HY000"),
+            Self::Exhausted => (1467, b"HY000"),
+            Self::Stopped => (1105, b"HY000"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sha1::Sha1;
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+    use crate::access::Access;
+    use crate::config::{Config, NewToken, TokenHash};
+    use crate::metrics::Metrics;
+
+    #[test]
+    fn a_proof_of_mysqls_shows_a_token_and_a_hash_makes_none() {
+        let shop = NewToken::random("shop", "*").unwrap();
+        let other = NewToken::random("other", "*").unwrap();
+        let text = format!("realm = 'r'\n{}{}", shop.toml().replace("# mysql", "mysql"), other.toml());
+        let config = Config::parse(&text, "floe.toml".as_ref()).unwrap();
+        let access = Access::new(&config.tokens, &[], &Metrics::new(10, []));
+        let salt = Salt::from_random([7; 20]);
+        let xor = |a: &[u8], b: &[u8]| a.iter().zip(b).map(|(a, b)| a ^ b).collect::<Vec<_>>();
+        let sha2 = |once: &[u8]| {
+            let twice = Sha256::digest(once);
+            xor(once, &Sha256::new().chain_update(twice).chain_update(salt.as_bytes()).finalize())
+        };
+        let native = |secret: &str| {
+            let once = Sha1::digest(secret);
+            let twice = Sha1::digest(once);
+            xor(&once, &Sha1::new().chain_update(salt.as_bytes()).chain_update(twice).finalize())
+        };
+        let with = |plugin: Plugin, proof: &[u8]| {
+            let caller = access.proven(&access.unknown(), |token| proves(token, plugin, proof, &salt));
+            caller.check_name("orders").err().map(|refusal| refusal.status)
+        };
+        assert_eq!(with(Plugin::CachingSha2, &sha2(&Sha256::digest(shop.secret()))), None);
+        assert_eq!(with(Plugin::NativePassword, &native(shop.secret())), None);
+        // Its mysql_native is not in the file.
+        assert_eq!(with(Plugin::NativePassword, &native(other.secret())), Some(Status::WrongToken));
+        let stolen = TokenHash::of(shop.secret().as_bytes());
+        assert_eq!(with(Plugin::CachingSha2, &sha2(&stolen.0)), Some(Status::WrongToken));
+        assert_eq!(with(Plugin::CachingSha2, b""), Some(Status::WrongToken));
+    }
 }

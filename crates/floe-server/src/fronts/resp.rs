@@ -4,29 +4,50 @@
 //! and `EXEC` runs as a batch, and is not atomic: every number is handed out once anyway.
 
 use std::fmt::Write;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe::Minted;
-use floe_wire::memcached::text::reply;
-use floe_wire::resp::{Decoder, Encoder, Limits as WireLimits, Request, Version};
+use floe::{Definition, Minted};
+use floe_wire::resp::{Decoder, Encoder, Limits as WireLimits, PROTOCOL, Request, Version};
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
+use super::{Conversation, Front, TurnedAway};
 use crate::access::Caller;
 use crate::config::Limits;
-use crate::metrics::WireMetrics;
-use crate::service::{OpenName, Service, Wire};
-use crate::session::{FULL, KEPT, Next, Served, Session, is_due};
+use crate::metrics::ProtocolMetrics;
+use crate::service::call::{self, Call, NATIVE};
+use crate::service::{OpenName, Service};
+use crate::session::{FULL, KEPT, Next, Session, Taken};
 use crate::status::{Refusal, Status};
 
 mod about;
 mod first;
+
+#[cfg(test)]
+pub(super) use first::SET_FIRST;
 
 /// The most commands between `MULTI` and `EXEC`.
 const MOST_QUEUED: usize = 10_000;
 
 /// How long a word from a client may be in an error.
 const SHOWN: usize = 40;
+
+/// See the module.
+pub(super) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
+
+/// `INCR`. Every kind answers whose IDs are numbers of 63 bits.
+pub(super) static INCR: Call =
+    Call { natural: Definition::Counter, answers: |_| true, instead: "", for_texts: call::NO_TEXTS };
+
+/// `INCRBY` by more than one. Kinds that count answer.
+pub(super) static INCRBY: Call = Call {
+    natural: Definition::Counter,
+    answers: call::counts,
+    instead: "its IDs do not follow one another: use INCR for one, MINT name n for several",
+    for_texts: call::NO_TEXTS,
+};
 
 /// One client's connection.
 pub(crate) struct Resp {
@@ -36,7 +57,7 @@ pub(crate) struct Resp {
 
 struct State {
     service: Arc<Service>,
-    metrics: WireMetrics,
+    metrics: ProtocolMetrics,
     /// Who the client was when it connected, which `RESET` makes it again.
     connected: Caller,
     caller: Caller,
@@ -104,7 +125,7 @@ impl Resp {
             decoder: Decoder::new(WireLimits { request_bytes, arguments: limits.header_count }),
             state: State {
                 service: Arc::clone(service),
-                metrics: service.metrics().wire("resp"),
+                metrics: service.metrics().protocol(PROTOCOL.word),
                 connected: caller.clone(),
                 caller,
                 id,
@@ -124,27 +145,40 @@ impl Resp {
     }
 }
 
+fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
+    let Conversation { backend, caller, id, shared, .. } = &conversation;
+    let session = Resp::new(&backend.service, caller.clone(), &backend.limits, *id, *shared);
+    conversation.run(session)
+}
+
+fn turn_away(why: &TurnedAway<'_>, _: &str) -> Vec<u8> {
+    match why {
+        TurnedAway::Busy(why) => format!("-TRYAGAIN {why}\r\n").into_bytes(),
+        TurnedAway::NoTls(_) => b"-ERR this port takes TLS: connect with it\r\n".to_vec(),
+    }
+}
+
 impl Session for Resp {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
+    async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, _: Instant) -> Option<Taken> {
         let Self { decoder, state } = self;
-        loop {
-            let served = match state.replay.is_empty() {
-                true => state.serve(decoder, input, output, since).await,
-                false => {
-                    let replay = std::mem::take(&mut state.replay);
-                    let served = state.serve(decoder, &replay, output, since).await;
-                    if let Some(left) = replay.get(served.consumed..).filter(|left| !left.is_empty()) {
-                        state.replay = left.to_vec();
-                        break Served { consumed: 0, ..served };
-                    }
-                    if served.next == Next::Read {
-                        continue;
-                    }
-                    Served { consumed: 0, ..served }
-                }
-            };
-            break served;
+        if state.writing.is_some() {
+            // Many IDs do not wait in memory until the next command is answered too.
+            if !state.write_on(output) || output.len() >= KEPT {
+                return Some((0, Next::Again));
+            }
         }
+        let replay = std::mem::take(&mut state.replay);
+        if replay.is_empty() {
+            return state.decode(decoder, input, output).await;
+        }
+        let (bytes, next) = state.decode(decoder, &replay, output).await?;
+        state.replay = replay.get(bytes..).unwrap_or_default().to_vec();
+        Some((0, next))
+    }
+
+    async fn flush(&mut self, output: &mut Vec<u8>) -> bool {
+        self.state.flush(output).await;
+        true
     }
 
     fn keeps(&self) -> usize {
@@ -163,43 +197,21 @@ impl Session for Resp {
 }
 
 impl State {
-    /// Serves the commands at the front of `input`, of the client or of `EXEC`.
-    async fn serve(
-        &mut self,
-        decoder: &mut Decoder,
-        input: &[u8],
-        output: &mut Vec<u8>,
-        since: Instant,
-    ) -> Served {
-        let mut consumed = 0;
-        let next = loop {
-            let many = self.writing.is_some();
-            // Many IDs do not wait in memory until the next command is answered too.
-            if is_due(output, since) || !self.write_on(output) || (many && output.len() >= KEPT) {
-                break Next::Again;
+    /// Takes the command at the front of `input`, which is the client's or what `EXEC` runs.
+    async fn decode(&mut self, decoder: &mut Decoder, input: &[u8], output: &mut Vec<u8>) -> Option<Taken> {
+        match decoder.decode(input) {
+            Ok(request) => {
+                let (request, bytes) = request?;
+                let raw = input.get(..bytes).unwrap_or_default();
+                Some((bytes, self.take(&request, raw, output).await))
             }
-            let rest = input.get(consumed..).unwrap_or_default();
-            match decoder.decode(rest) {
-                Ok(None) => break Next::Read,
-                Ok(Some((request, bytes))) => {
-                    consumed += bytes;
-                    let raw = rest.get(..bytes).unwrap_or_default();
-                    match self.take(&request, raw, output).await {
-                        Next::Read => {}
-                        next => break next,
-                    }
-                }
-                Err(error) => {
-                    self.flush(output).await;
-                    self.metrics.refused(Status::BadRequest);
-                    error.encode(output);
-                    consumed = input.len();
-                    break Next::Close;
-                }
+            Err(error) => {
+                self.flush(output).await;
+                self.metrics.refused(Status::BadRequest);
+                error.encode(output);
+                Some((input.len(), Next::Close))
             }
-        };
-        self.flush(output).await;
-        Served { consumed, next }
+        }
     }
 
     /// Takes one command; `Read` where the next one may follow.
@@ -212,11 +224,15 @@ impl State {
             return Next::Close;
         }
         let line = !raw.starts_with(b"*");
-        if std::mem::replace(&mut self.fresh, false) && self.shared && line && is_memcacheds(command, request)
-        {
+        let fresh = std::mem::replace(&mut self.fresh, false) && self.shared && line;
+        #[cfg(feature = "protocol-memcached")]
+        if fresh && is_memcacheds(command, request) {
             // Its first word alone does not tell it from a line that somebody types to Redis.
             self.metrics.refused(Status::BadRequest);
-            reply::client_error(output, &Refusal::bad(crate::fronts::memcached::SERVED).text());
+            floe_wire::memcached::text::reply::client_error(
+                output,
+                &Refusal::bad(super::memcached::SERVED).text(),
+            );
             return Next::Close;
         }
         if let Some(name) = incremented(command, request).filter(|_| self.queue.is_none()) {
@@ -260,7 +276,7 @@ impl State {
         let mut at_once = left;
         while left > 0 {
             let step = at_once.min(left);
-            match self.mint_numbers(Wire::RespIncr, step).await {
+            match self.mint_numbers(&INCR, step).await {
                 Ok(numbers) => {
                     let mut encoder = Encoder::new(output, self.version);
                     let mut last = None;
@@ -286,12 +302,12 @@ impl State {
     /// Numbers under the name of the run.
     async fn mint_numbers(
         &mut self,
-        wire: Wire,
+        call: &'static Call,
         count: u64,
     ) -> Result<impl Iterator<Item = i64> + use<>, Refusal> {
         let Self { service, caller, run, recent, .. } = self;
         let name = text(&run.name)?;
-        let minted = service.mint_again(caller, recent, wire, name, count).await?;
+        let minted = service.mint_again(caller, recent, call, name, count).await?;
         numbers(name, minted)
     }
 
@@ -396,9 +412,6 @@ impl State {
                 }
                 Encoder::new(output, self.version).array(queue.count);
                 self.replay = queue.commands;
-                if !self.replay.is_empty() {
-                    return Ok(Next::Again);
-                }
             }
             b"MULTI" => {
                 arguments(word, request, 0..=0)?;
@@ -460,7 +473,7 @@ impl State {
             Err(_) => return Err(Refusal::bad("value is not an integer or out of range").into()),
         };
         self.run.name = request.get(1).unwrap_or_default().to_vec();
-        let last = self.mint_numbers(Wire::RespIncrBy, count).await?.last();
+        let last = self.mint_numbers(&INCRBY, count).await?.last();
         self.note(last);
         Encoder::new(output, self.version).integer(last.unwrap_or_default());
         Ok(())
@@ -471,7 +484,7 @@ impl State {
         let many = request.get(2).map(text).transpose()?;
         let count = many.map_or(Ok(1), |many| self.service.count(many))?;
         let Self { service, caller, recent, .. } = self;
-        let minted = service.mint_again(caller, recent, Wire::Native, name, count).await?;
+        let minted = service.mint_again(caller, recent, &NATIVE, name, count).await?;
         if many.is_some() {
             Encoder::new(output, self.version).array(usize::try_from(count).unwrap_or(usize::MAX));
         }
@@ -626,4 +639,21 @@ fn unknown(word: &[u8]) -> Refusal {
             "unknown command '{shown}': floe mints with INCR, INCRBY and MINT name [n], and knows INSPECT and GET"
         )
     })
+}
+
+/// The column of the table of errors.
+impl Status {
+    /// The word that Redis' clients tell errors apart by.
+    pub(crate) const fn resp(self) -> &'static str {
+        match self {
+            Self::UnknownName => "NOKEY",
+            Self::BadRequest | Self::Stopped => "ERR",
+            Self::WrongKind => "WRONGTYPE",
+            Self::Unauthenticated => "NOAUTH",
+            Self::WrongToken => "WRONGPASS",
+            Self::Forbidden => "NOPERM",
+            Self::Busy | Self::Unavailable => "TRYAGAIN",
+            Self::Exhausted => "OVERFLOW",
+        }
+    }
 }

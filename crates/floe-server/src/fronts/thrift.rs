@@ -3,21 +3,45 @@
 //! Its calls name no name, so one name serves them all. Its interface declares no exceptions, so every error is a
 //! TApplicationException. A oneway call is not answered, and nothing is minted for it.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use floe::layout::Part;
 use floe::{Definition, Minted};
 use floe_wire::thrift::{
-    Arguments, Decoder, Exception, Header, Kind, Limits as WireLimits, exception, is_useragent, reply_i64,
+    Arguments, Decoder, Exception, Header, Kind, Limits as WireLimits, PROTOCOL, exception, is_useragent,
+    reply_i64,
 };
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
+use super::{Backend, Conversation, Front};
 use crate::access::Caller;
-use crate::metrics::WireMetrics;
-use crate::service::{Service, Wire};
-use crate::session::{Next, Served, Session, is_due};
+use crate::metrics::ProtocolMetrics;
+use crate::service::Service;
+use crate::service::call::{self, Call};
+use crate::session::{Next, Session, Taken};
 use crate::status::{Refusal, Status};
+
+/// See the module.
+pub(super) const FRONT: Front = Front {
+    protocol: &PROTOCOL,
+    serve,
+    // Its errors name the call that they answer.
+    turn_away: |_, _| Vec::new(),
+    counters: &[(USERAGENTS_REFUSED, "Calls of Thrift's get_id with a user agent that is none")],
+};
+
+const USERAGENTS_REFUSED: &str = "thrift_useragents_refused";
+
+/// `get_id`. Snowflake names answer.
+pub(super) static MINT: Call = Call {
+    natural: call::SNOWFLAKE,
+    answers: |kind| kind == floe::Kind::Snowflake,
+    instead: "ask at /v1/mint/{name}",
+    for_texts: call::NO_TEXTS,
+};
 
 /// How long a word from a client may be in an error.
 const SHOWN: usize = 40;
@@ -25,65 +49,66 @@ const SHOWN: usize = 40;
 /// One client's connection.
 pub(crate) struct Thrift {
     decoder: Decoder,
+    metrics: ProtocolMetrics,
+    minter: Minter,
+}
+
+struct Minter {
     service: Arc<Service>,
     caller: Caller,
-    metrics: WireMetrics,
+    /// What serves the calls, which name none.
+    name: String,
 }
 
 impl Thrift {
-    pub(crate) fn new(service: &Arc<Service>, caller: Caller) -> Self {
+    pub(crate) fn new(backend: &Backend, caller: Caller) -> Self {
+        let service = Arc::clone(&backend.service);
         Self {
             decoder: Decoder::new(WireLimits::default()),
-            service: Arc::clone(service),
-            caller,
-            metrics: service.metrics().wire("thrift"),
+            metrics: service.metrics().protocol(PROTOCOL.word),
+            minter: Minter { service, caller, name: backend.default_names.thrift.clone() },
         }
     }
 }
 
+fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
+    let session = Thrift::new(&conversation.backend, conversation.caller.clone());
+    conversation.run(session)
+}
+
 impl Session for Thrift {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
-        let Self { decoder, service, caller, metrics } = self;
-        let mut consumed = 0;
-        let next = loop {
-            if is_due(output, since) {
-                break Next::Again;
-            }
-            match decoder.decode(input.get(consumed..).unwrap_or_default()) {
-                Ok(None) => break Next::Read,
-                Ok(Some((request, bytes))) => {
-                    consumed += bytes;
-                    let header = &request.header;
-                    let answer = match (header.kind, &request.arguments) {
-                        (_, Err(fault)) => Err(Failure::protocol(Exception::Protocol, fault.to_string())),
-                        (Kind::Other(kind), _) => Err(Failure::protocol(
-                            Exception::InvalidMessageType,
-                            format!("a message of type {kind} is no call"),
-                        )),
-                        // Nobody would get the ID.
-                        (Kind::Oneway, _) => Ok(0),
-                        (Kind::Call, Ok(arguments)) => call(service, caller, header, arguments).await,
-                    };
-                    match answer {
-                        Ok(value) => {
-                            metrics.answered(1);
-                            reply_i64(output, header, value);
-                        }
-                        Err(failure) => {
-                            metrics.refused(failure.status);
-                            exception(output, header, failure.exception, &failure.text);
-                        }
-                    }
-                }
-                Err(error) => {
-                    metrics.refused(Status::BadRequest);
-                    exception(output, &error.header, Exception::Protocol, &error.to_string());
-                    consumed = input.len();
-                    break Next::Close;
-                }
+    async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, _: Instant) -> Option<Taken> {
+        let Self { decoder, metrics, .. } = self;
+        let (request, bytes) = match decoder.decode(input) {
+            Ok(request) => request?,
+            Err(error) => {
+                metrics.refused(Status::BadRequest);
+                exception(output, &error.header, Exception::Protocol, &error.to_string());
+                return Some((input.len(), Next::Close));
             }
         };
-        Served { consumed, next }
+        let header = &request.header;
+        let answer = match (header.kind, &request.arguments) {
+            (_, Err(fault)) => Err(Failure::protocol(Exception::Protocol, fault.to_string())),
+            (Kind::Other(kind), _) => Err(Failure::protocol(
+                Exception::InvalidMessageType,
+                format!("a message of type {kind} is no call"),
+            )),
+            // Nobody would get the ID.
+            (Kind::Oneway, _) => Ok(0),
+            (Kind::Call, Ok(arguments)) => self.minter.call(header, arguments).await,
+        };
+        match answer {
+            Ok(value) => {
+                metrics.answered(1);
+                reply_i64(output, header, value);
+            }
+            Err(failure) => {
+                metrics.refused(failure.status);
+                exception(output, header, failure.exception, &failure.text);
+            }
+        }
+        Some((bytes, Next::Read))
     }
 
     fn took(&mut self, time: Duration) {
@@ -111,74 +136,93 @@ impl From<Refusal> for Failure {
     }
 }
 
-async fn call(
-    service: &Arc<Service>,
-    caller: &Caller,
-    header: &Header<'_>,
-    arguments: &Arguments<'_>,
-) -> Result<i64, Failure> {
-    caller.check()?;
-    match header.name {
-        b"get_id" => {
-            let useragent = arguments.string(1).unwrap_or_default();
-            if !is_useragent(useragent) {
-                service.metrics().useragents_refused.inc();
-                return Err(Refusal::bad(format!(
+impl Minter {
+    async fn call(&self, header: &Header<'_>, arguments: &Arguments<'_>) -> Result<i64, Failure> {
+        self.caller.check()?;
+        match header.name {
+            b"get_id" => {
+                let useragent = arguments.string(1).unwrap_or_default();
+                if !is_useragent(useragent) {
+                    self.service.metrics().count(USERAGENTS_REFUSED);
+                    return Err(Refusal::bad(format!(
                     "the user agent \"{}\" is none: a letter, then letters, digits and hyphens, such as `get_id(\"my-app2\")`",
                     shown(useragent)
                 ))
                 .into());
+                }
+                Ok(self.mint().await?)
             }
-            Ok(mint(service, caller).await?)
+            b"get_timestamp" => Ok(self.service.steady_time().get()),
+            b"get_worker_id" => Ok(self.node("worker").await?),
+            b"get_datacenter_id" => Ok(self.node("datacenter").await?),
+            other => Err(Failure::protocol(
+                Exception::UnknownMethod,
+                format!(
+                    "there is no method `{}`: floe serves get_id, get_timestamp, get_worker_id and get_datacenter_id",
+                    shown(other)
+                ),
+            )),
         }
-        b"get_timestamp" => Ok(service.steady_time().get()),
-        b"get_worker_id" => Ok(node(service, caller, "worker").await?),
-        b"get_datacenter_id" => Ok(node(service, caller, "datacenter").await?),
-        other => Err(Failure::protocol(
-            Exception::UnknownMethod,
-            format!(
-                "there is no method `{}`: floe serves get_id, get_timestamp, get_worker_id and get_datacenter_id",
-                shown(other)
-            ),
-        )),
     }
-}
 
-async fn mint(service: &Arc<Service>, caller: &Caller) -> Result<i64, Refusal> {
-    let name = service.thrift_name();
-    match service.mint(caller, Wire::Thrift, name, 1).await? {
-        Minted::Numbers(mut ids) => {
-            let id = ids
-                .next()
-                .ok_or_else(|| Refusal::new(Status::Stopped, "one ID was minted, and is not there"))?;
-            Ok(id.get().cast_signed())
+    async fn mint(&self) -> Result<i64, Refusal> {
+        let Self { service, caller, name } = self;
+        match service.mint(caller, &MINT, name, 1).await? {
+            Minted::Numbers(mut ids) => {
+                let id = ids
+                    .next()
+                    .ok_or_else(|| Refusal::new(Status::Stopped, "one ID was minted, and is not there"))?;
+                Ok(id.get().cast_signed())
+            }
+            Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => Err(Refusal::new(
+                Status::WrongKind,
+                format!(
+                    "`{name}` mints IDs that no i64 holds: set default_names.thrift to another name, or ask at /v1/mint/{name}"
+                ),
+            )),
         }
-        Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => Err(Refusal::new(
-            Status::WrongKind,
-            format!(
-                "`{name}` mints IDs that no i64 holds: set default_names.thrift to another name, or ask at /v1/mint/{name}"
-            ),
-        )),
     }
-}
 
-/// A node field of the worker that mints: it is read off an ID, so it is the one that clients' IDs carry.
-async fn node(service: &Arc<Service>, caller: &Caller, field: &str) -> Result<i64, Refusal> {
-    let name = service.thrift_name();
-    let missing = |layout: &dyn std::fmt::Display| {
-        Refusal::new(Status::WrongKind, format!("the layout of `{name}`, {layout}, has no field `{field}`"))
-    };
-    let definition = service.definition(caller, Wire::Thrift, name).await?;
-    let id = mint(service, caller).await?;
-    let Definition::Snowflake { layout, .. } = definition else { return Err(missing(&definition)) };
-    let parts = layout
-        .split(u128::from(id.cast_unsigned()))
-        .map_err(|error| Refusal::new(Status::Stopped, error.to_string()))?;
-    let named = |part: &&Part| part.field.name() == field;
-    let value = parts.fields.iter().find(named).ok_or_else(|| missing(&layout))?.value;
-    i64::try_from(value).map_err(|_| missing(&layout))
+    /// A node field of the worker that mints: it is read off an ID, so it is the one that clients' IDs carry.
+    async fn node(&self, field: &str) -> Result<i64, Refusal> {
+        let Self { service, caller, name } = self;
+        let missing = |layout: &dyn std::fmt::Display| {
+            Refusal::new(
+                Status::WrongKind,
+                format!("the layout of `{name}`, {layout}, has no field `{field}`"),
+            )
+        };
+        let definition = service.definition(caller, &MINT, name).await?;
+        let id = self.mint().await?;
+        let Definition::Snowflake { layout, .. } = definition else { return Err(missing(&definition)) };
+        let parts = layout
+            .split(u128::from(id.cast_unsigned()))
+            .map_err(|error| Refusal::new(Status::Stopped, error.to_string()))?;
+        let named = |part: &&Part| part.field.name() == field;
+        let value = parts.fields.iter().find(named).ok_or_else(|| missing(&layout))?.value;
+        i64::try_from(value).map_err(|_| missing(&layout))
+    }
 }
 
 fn shown(bytes: &[u8]) -> String {
     bytes.escape_ascii().take(SHOWN).map(char::from).collect()
+}
+
+/// The column of the table of errors.
+impl Status {
+    /// The type of a TApplicationException. Thrift has none for the rows: the message begins with the word for it.
+    pub(crate) const fn thrift(self) -> Exception {
+        match self {
+            Self::UnknownName
+            | Self::BadRequest
+            | Self::WrongKind
+            | Self::Unauthenticated
+            | Self::WrongToken
+            | Self::Forbidden
+            | Self::Busy
+            | Self::Unavailable
+            | Self::Exhausted
+            | Self::Stopped => Exception::Internal,
+        }
+    }
 }

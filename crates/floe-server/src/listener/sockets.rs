@@ -10,7 +10,9 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
 use tokio_util::either::Either;
 
-use crate::config::{Endpoint, Spoken};
+use floe_wire::Protocol;
+
+use crate::config::Endpoint;
 
 /// How many connections the system keeps until they are accepted: a fleet of clients that all connect again at once is
 /// not to wait for the second try of those that were dropped.
@@ -20,7 +22,8 @@ const BACKLOG: u32 = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Port {
     pub endpoint: Endpoint,
-    pub spoken: Spoken,
+    /// What alone is spoken there; `None` is every protocol in which the client speaks first.
+    pub protocol: Option<&'static Protocol>,
     /// Whether the server starts all the same where something else has the port.
     pub optional: bool,
 }
@@ -28,7 +31,8 @@ pub(crate) struct Port {
 /// The way that a connection came.
 #[derive(Clone, Copy)]
 pub(super) struct Door {
-    pub spoken: Spoken,
+    /// See [`Port::protocol`].
+    pub protocol: Option<&'static Protocol>,
     /// Whether other machines can reach it.
     pub exposed: bool,
 }
@@ -65,7 +69,7 @@ impl Socket {
     /// # Errors
     /// A text that says why not, and the way out, with the kind of the system's error.
     pub(super) async fn bind(port: &Port) -> Result<Self, (io::ErrorKind, String)> {
-        let door = Door { spoken: port.spoken, exposed: port.endpoint.is_exposed() };
+        let door = Door { protocol: port.protocol, exposed: port.endpoint.is_exposed() };
         let listener = match &port.endpoint {
             Endpoint::Tcp(address) => bind_tcp(*address).map(Listener::Tcp),
             Endpoint::Unix(path) => bind_unix(path).await,
@@ -76,14 +80,14 @@ impl Socket {
         }
     }
 
-    /// Where it listens, with the port that was really taken, and what is spoken there.
-    pub(super) fn endpoint(&self) -> io::Result<(Endpoint, Spoken)> {
+    /// Where it listens, with the port that was really taken, and what alone is spoken there.
+    pub(super) fn endpoint(&self) -> io::Result<(Endpoint, Option<&'static Protocol>)> {
         let endpoint = match &self.listener {
             Listener::Tcp(listener) => Endpoint::Tcp(listener.local_addr()?),
             #[cfg(unix)]
             Listener::Unix(_, file) => Endpoint::Unix(file.path.clone()),
         };
-        Ok((endpoint, self.door.spoken))
+        Ok((endpoint, self.door.protocol))
     }
 }
 
@@ -187,10 +191,10 @@ impl Drop for File {
 
 fn why(port: &Port, error: &io::Error) -> String {
     let endpoint = &port.endpoint;
-    let setting = match port.spoken {
-        Spoken::Any => "listen, --listen",
-        Spoken::Mysql => "mysql, --mysql",
-        other => other.setting(),
+    let setting = match port.protocol.map(|protocol| protocol.word) {
+        None => "listen, --listen",
+        Some("mysql") => "mysql, --mysql",
+        Some(word) => word,
     };
     let way_out = match (endpoint, error.kind()) {
         (Endpoint::Tcp(address), io::ErrorKind::AddrInUse) => format!(
@@ -224,7 +228,7 @@ mod tests {
     #[tokio::test]
     async fn many_may_connect_before_the_first_is_accepted() {
         let endpoint = Endpoint::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let socket = Socket::bind(&Port { endpoint, spoken: Spoken::Any, optional: false }).await;
+        let socket = Socket::bind(&Port { endpoint, protocol: None, optional: false }).await;
         let socket = socket.map_err(|(_, why)| why).unwrap();
         let Ok((Endpoint::Tcp(address), _)) = socket.endpoint() else { panic!("no address") };
         let connect = |_| std::net::TcpStream::connect_timeout(&address, Duration::from_millis(500));

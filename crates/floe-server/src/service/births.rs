@@ -12,7 +12,7 @@ use floe::{Definition, Name};
 use tokio::time::Instant;
 
 use super::Service;
-use super::names::Wire;
+use super::call::Call;
 use crate::access::Caller;
 use crate::config::NewNames;
 use crate::status::{Refusal, Status};
@@ -41,7 +41,7 @@ pub(super) struct Births {
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) caller: &'a Caller,
-    pub(super) wire: Wire,
+    pub(super) call: &'static Call,
     pub(super) name: &'a Name,
     /// The first number that the call itself gives the name.
     pub(super) first: Option<u64>,

@@ -439,22 +439,3 @@ fn foreign(id: &str, definition: &Definition) -> Refusal {
         short(id)
     ))
 }
-
-/// What Leaf's `/decodeSnowflakeId` answers: the fields of its one layout, of a signed 64-bit number.
-pub(crate) struct LeafParts {
-    pub(crate) time: UnixMillis,
-    pub(crate) worker: i64,
-    pub(crate) sequence: i64,
-}
-
-impl LeafParts {
-    /// Leaf's own arithmetic, which takes any number.
-    pub(crate) fn of(id: i64) -> Self {
-        const EPOCH_MS: i64 = 1_288_834_974_657;
-        Self {
-            time: UnixMillis::new((id >> 22) + EPOCH_MS),
-            worker: (id >> 12) & 0x3ff,
-            sequence: id & 0xfff,
-        }
-    }
-}

@@ -1,95 +1,9 @@
-//! Which names exist, and which kind answers on which wire.
+//! Which names exist.
 
 use floe::{Definition, Kind, Name, reserved_name};
 
 use crate::config::{Config, NameRule, NameSettings, RuleIndex};
 use crate::status::{Refusal, Status};
-
-/// The call that asks for IDs: it decides which kinds can answer, and of which kind a name that nobody configured
-/// comes into being.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wire {
-    /// floe's own calls. Every kind answers.
-    Native,
-    /// Leaf's `/api/segment/get`. Kinds that count answer.
-    LeafSegment,
-    /// Leaf's `/api/snowflake/get`. Snowflake names answer.
-    LeafSnowflake,
-    /// Redis' `INCR`. Every kind answers whose IDs are numbers of 63 bits.
-    RespIncr,
-    /// Redis' `INCRBY` by more than one. Kinds that count answer.
-    RespIncrBy,
-    /// Redis' `SET name n NX`. Kinds that count answer: others begin behind no number.
-    RespSetFirst,
-    /// tinyid's calls. Segment names answer: clients take whole ranges of them.
-    Tinyid,
-    /// katsubushi's calls over memcached's protocol, HTTP and gRPC. Every kind answers whose IDs they can hold.
-    Katsubushi,
-    /// Twitter's `get_id`. Snowflake names answer.
-    Thrift,
-    /// A row of MySQL's. Every kind answers whose IDs are numbers of 63 bits.
-    Mysql,
-    /// Several rows of MySQL's at once. Kinds that count answer.
-    MysqlRows,
-}
-
-impl Wire {
-    /// What a name that nobody configured becomes when this wire asks for it first.
-    pub(super) fn natural(self) -> Definition {
-        match self {
-            Self::Native | Self::LeafSnowflake | Self::Thrift => super::natural_snowflake(),
-            Self::LeafSegment | Self::Tinyid | Self::Mysql | Self::MysqlRows => Definition::SEGMENT,
-            Self::RespIncr | Self::RespIncrBy | Self::RespSetFirst => Definition::Counter,
-            Self::Katsubushi => Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false },
-        }
-    }
-
-    /// Refuses a kind, or a form, that does not answer on this wire.
-    pub(super) fn admits(self, name: &str, definition: &Definition) -> Result<(), Refusal> {
-        let kind = definition.kind();
-        if definition.is_text() && !matches!(self, Self::Native | Self::Katsubushi) {
-            return Err(Refusal::new(
-                Status::WrongKind,
-                format!(
-                    "the IDs of `{name}` are texts, and this call answers with numbers: ask at /v1/mint/{name}, with MINT of Redis' protocol, or with memcached's get"
-                ),
-            ));
-        }
-        let counts = matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated);
-        let instead = match self {
-            Self::Native | Self::RespIncr | Self::Katsubushi | Self::Mysql => return Ok(()),
-            Self::LeafSegment if counts => return Ok(()),
-            Self::LeafSegment => "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
-            Self::LeafSnowflake | Self::Thrift if kind == Kind::Snowflake => return Ok(()),
-            Self::LeafSnowflake => "ask at /api/segment/get/{key} or /v1/mint/{name}",
-            Self::Thrift => "ask at /v1/mint/{name}",
-            Self::RespIncrBy | Self::RespSetFirst | Self::MysqlRows if counts => return Ok(()),
-            Self::RespSetFirst => {
-                return Err(Refusal::new(
-                    Status::WrongKind,
-                    match kind {
-                        Kind::Snowflake => {
-                            format!("the IDs of `{name}` begin with the time, so there is nothing to raise")
-                        }
-                        _ => format!("the IDs of `{name}` are not counted, so there is nothing to raise"),
-                    },
-                ));
-            }
-            Self::RespIncrBy => {
-                "its IDs do not follow one another: use INCR for one, MINT name n for several"
-            }
-            Self::Tinyid if kind == Kind::Segment => return Ok(()),
-            Self::Tinyid => "ask at /v1/mint/{name}",
-            Self::MysqlRows => "its IDs do not follow one another: insert one row at a time",
-        };
-        Err(Refusal::new(
-            Status::WrongKind,
-            format!(
-                "`{name}` is a {kind} name, and this call does not mint from that kind: {instead}, or use another name (a name has one kind for ever)"
-            ),
-        ))
-    }
-}
 
 /// What the configuration says of a name.
 pub(super) enum Rule<'r> {
@@ -198,60 +112,5 @@ impl Rules {
             }
         };
         Refusal::new(Status::UnknownName, format!("there is no name `{name}`: {way_out}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_kind_answers_on_its_wires_and_is_born_of_one_that_fits() {
-        let definition = |text: &str| text.parse::<Definition>().unwrap();
-        let numbers = [
-            Wire::LeafSnowflake.natural(),
-            Definition::SEGMENT,
-            Definition::Counter,
-            definition("dated zone=UTC digits=6 overflow=refuse prefix="),
-        ];
-        let texts = [
-            "uuid4",
-            "uuid7",
-            "ulid",
-            "objectid",
-            "ksuid",
-            "nanoid length=5 alphabet=abc",
-            "registered type=mine",
-            "counter form base62",
-            "uuid7 form typeid type=user",
-        ];
-        for (wire, answers, text, natural) in [
-            (Wire::Native, [true, true, true, true], true, Kind::Snowflake),
-            (Wire::LeafSegment, [false, true, true, true], false, Kind::Segment),
-            (Wire::LeafSnowflake, [true, false, false, false], false, Kind::Snowflake),
-            (Wire::Tinyid, [false, true, false, false], false, Kind::Segment),
-            (Wire::Katsubushi, [true, true, true, true], true, Kind::Snowflake),
-            (Wire::RespIncr, [true, true, true, true], false, Kind::Counter),
-            (Wire::RespIncrBy, [false, true, true, true], false, Kind::Counter),
-            (Wire::Thrift, [true, false, false, false], false, Kind::Snowflake),
-            (Wire::Mysql, [true, true, true, true], false, Kind::Segment),
-            (Wire::MysqlRows, [false, true, true, true], false, Kind::Segment),
-        ] {
-            let answered = |definition: &Definition, answers: bool| {
-                let refusal = wire.admits("orders", definition).err();
-                let expected = if answers { None } else { Some(Status::WrongKind) };
-                assert_eq!(refusal.map(|refusal| refusal.status), expected, "{wire:?} {definition}");
-            };
-            for (definition, answers) in numbers.iter().zip(answers) {
-                answered(definition, answers);
-            }
-            for definition in texts.map(definition) {
-                answered(&definition, text);
-            }
-            assert_eq!(wire.natural().kind(), natural, "{wire:?}");
-            wire.admits("orders", &wire.natural()).unwrap();
-        }
-        let katsubushi = Wire::Katsubushi.natural();
-        assert!(matches!(katsubushi, Definition::Snowflake { layout: floe::Layout::KATSUBUSHI, own: false }));
     }
 }

@@ -7,7 +7,8 @@ use floe::ledger::{Beginning, LedgerError};
 use floe::{DefineError, Definition, Kind, Name};
 use tokio::time::timeout;
 
-use super::names::{self, Wire};
+use super::call::Call;
+use super::names;
 use super::raise::position;
 use super::{Asked, Births, Known, OpenName, RETRY, Service, report};
 use crate::access::Caller;
@@ -21,10 +22,10 @@ impl Service {
     pub(super) async fn opened(
         self: &Arc<Self>,
         caller: &Caller,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
     ) -> Result<Arc<OpenName>, Refusal> {
-        Ok(self.opened_from(caller, wire, name, None).await?.0)
+        Ok(self.opened_from(caller, call, name, None).await?.0)
     }
 
     /// [`opened`](Self::opened) for a call that gives the name its `first` number, where it is new; with what came of that.
@@ -32,40 +33,45 @@ impl Service {
     pub(super) async fn opened_from(
         self: &Arc<Self>,
         caller: &Caller,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
         first: Option<u64>,
     ) -> Result<Opened, Refusal> {
         match self.find(name) {
             Some(known) => Ok((known.open()?, None)),
-            None => self.open_name(caller, wire, name, first).await,
+            None => self.open_name(caller, call, name, first).await,
         }
         .map_err(|refusal| refusal.told(caller.sees_inside()))
     }
 
-    /// Refuses a name under which no call on `wire` would mint. A name does not come into being by being asked about here,
+    /// Refuses a name under which the call would not mint. A name does not come into being by being asked about here,
     /// and the ledger is not asked.
     ///
     /// # Errors
     /// A [`Refusal`], as for minting.
-    pub(crate) fn check_mintable(&self, caller: &Caller, wire: Wire, name: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_mintable(
+        &self,
+        caller: &Caller,
+        call: &'static Call,
+        name: &str,
+    ) -> Result<(), Refusal> {
         caller.check_name(name)?;
         if let Some(known) = self.find(name) {
-            return wire.admits(name, known.open()?.handle.definition());
+            return call.admits(name, known.open()?.handle.definition());
         }
         let named = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
         match self.rules.of(&named)? {
             names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings)) => {
-                wire.admits(name, &settings.definition)
+                call.admits(name, &settings.definition)
             }
             names::Rule::FirstUse(None) => Ok(()),
         }
     }
 
-    /// At most `limit` of the names that the configuration lists under which a call of the caller on `wire` would mint.
-    pub(crate) fn mintable(&self, caller: &Caller, wire: Wire, limit: usize) -> Vec<Vec<u8>> {
+    /// At most `limit` of the names that the configuration lists under which the call would mint for the caller.
+    pub(crate) fn mintable(&self, caller: &Caller, call: &'static Call, limit: usize) -> Vec<Vec<u8>> {
         let mintable = self.rules.listed().filter(|(name, definition)| {
-            caller.sees(name.as_str()) && wire.admits(name.as_str(), definition).is_ok()
+            caller.sees(name.as_str()) && call.admits(name.as_str(), definition).is_ok()
         });
         mintable.take(limit).map(|(name, _)| name.as_str().as_bytes().to_vec()).collect()
     }
@@ -88,7 +94,7 @@ impl Service {
     pub(super) async fn open_name(
         self: &Arc<Self>,
         caller: &Caller,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
         first: Option<u64>,
     ) -> Result<Opened, Refusal> {
@@ -102,7 +108,7 @@ impl Service {
             // The lock goes along: a call that stops waiting leaves the opening to end by itself.
             let mut births = births;
             let task = tokio::task::spawn_blocking(move || {
-                let asked = Asked { caller: &caller, wire, name: &name, first };
+                let asked = Asked { caller: &caller, call, name: &name, first };
                 service.open_blocking(&asked, &mut births)
             });
             task.await.unwrap_or_else(|error| {
@@ -120,7 +126,7 @@ impl Service {
     }
 
     fn open_blocking(&self, asked: &Asked<'_>, births: &mut Births) -> Result<Opened, Refusal> {
-        let &Asked { caller, wire, name, .. } = asked;
+        let &Asked { caller, call, name, .. } = asked;
         let rule = self.rules.of(name).inspect_err(|_| self.tell_of_refused(asked, births, false))?;
         let stored = match (&rule, self.floe.ledger().definition(name)) {
             // It needs no ledger to mint: whether the ledger knows it matters to the log alone.
@@ -143,11 +149,11 @@ impl Service {
             names::Rule::FirstUse(None) => {
                 let stored = stored.map(|text| text.parse::<Definition>()).transpose();
                 let stored = stored.map_err(|error| self.refuse_to_open(name, error.into()))?;
-                let natural = || Definition::called(name.as_str()).unwrap_or_else(|| wire.natural());
+                let natural = || Definition::called(name.as_str()).unwrap_or_else(|| call.natural.clone());
                 (stored.unwrap_or_else(natural), floe::NameOptions::default(), None)
             }
         };
-        wire.admits(name.as_str(), &definition)?;
+        call.admits(name.as_str(), &definition)?;
         if new {
             self.may_be_born(asked, &definition, first, births)?;
             // A call that will be refused for its number makes nothing. Each period of a dated name begins at 1 anyway.

@@ -6,8 +6,9 @@ use floe::ledger::{Beginning, Key, MAX_MARK, Reply, Reserve, Token};
 use floe::{Definition, Kind, Name, NoPosition};
 use tokio::time::timeout;
 
+use super::call::Call;
 use super::names::Rule;
-use super::{RETRY, Service, Wire};
+use super::{RETRY, Service};
 use crate::access::Caller;
 use crate::config::NameSettings;
 use crate::status::{Refusal, Status};
@@ -21,13 +22,13 @@ impl Service {
     pub(crate) async fn raise(
         self: &Arc<Self>,
         caller: &Caller,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
         next: u64,
     ) -> Result<(), Refusal> {
         caller.check_raise(name)?;
         self.check_above_first(name, next)?;
-        let (open, begun) = self.opened_from(caller, wire, name, Some(next)).await?;
+        let (open, begun) = self.opened_from(caller, call, name, Some(next)).await?;
         if matches!(begun, Some(Beginning::Here | Beginning::Unclaimed)) {
             // The name was born with this call, at `next`.
             return Ok(());
@@ -46,7 +47,7 @@ impl Service {
     pub(crate) async fn begin_behind(
         self: &Arc<Self>,
         caller: &Caller,
-        wire: Wire,
+        call: &'static Call,
         name: &str,
         number: u64,
     ) -> Result<bool, Refusal> {
@@ -54,9 +55,9 @@ impl Service {
         if number == 0 { caller.check_name(name) } else { caller.check_raise(name) }?;
         // Who may move a name on says with the number where a new one begins.
         let first = caller.check_raise(name).is_ok().then(|| number.saturating_add(1));
-        let (open, begun) = self.opened_from(caller, wire, name, first).await?;
+        let (open, begun) = self.opened_from(caller, call, name, first).await?;
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
-        wire.admits(name, &definition)?;
+        call.admits(name, &definition)?;
         let (caller, name) = (caller.clone(), open.handle.name().clone());
         // Where the name was born with this call, it was born behind `number`.
         let set = match begun.filter(|_| number > 0) {

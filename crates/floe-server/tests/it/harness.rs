@@ -65,9 +65,7 @@ impl Server {
             config.listen = vec![free([127, 0, 0, 1])];
         }
         // The default port belongs to one server at a time.
-        if config.mysql.is_none() {
-            config.mysql = Some(vec![free([127, 0, 0, 1])]);
-        }
+        config.own_ports.entry("mysql").or_insert_with(|| vec![free([127, 0, 0, 1])]);
         config.data_dir = directory.path().join("data");
         let (stop, stopped) = oneshot::channel::<()>();
         let (ready, is_ready) = oneshot::channel();

@@ -53,7 +53,7 @@ async fn a_unix_socket_is_served_like_an_address_and_gone_afterwards() {
     drop(AnyListener::bind(&path).unwrap());
     assert!(path.exists());
     let mut config = on(&path);
-    config.http = vec!["127.0.0.1:0".parse().unwrap()];
+    config.own_ports.insert("http", vec!["127.0.0.1:0".parse().unwrap()]);
     let server = Server::start(config, directory.clone()).await;
     assert_eq!(server.started.endpoints, [Endpoint::Unix(path.clone())]);
     assert_eq!(say(UnixStream::connect(&path).await.unwrap(), b"incr a\r\nquit\r\n").await, ":1\r\n+OK\r\n");

@@ -116,7 +116,7 @@ async fn what_would_choose_or_repeat_a_number_is_refused_with_the_reason() {
         ("SET visits five NX", "-ERR", "not an integer"),
         ("SETNX visits -1", "-ERR", "below 0"),
         ("SETNX visits 9223372036854775807", "-OVERFLOW", "2^63"),
-        ("SETNX orders 5", "-WRONGTYPE", "begin with the time"),
+        ("SETNX orders 5", "-WRONGTYPE", "nothing to raise"),
         ("SETNX nobody 5", "-NOKEY", "nobody"),
         ("SETNX visits", "-ERR", "wrong number of arguments for 'setnx' command"),
         ("EXISTS", "-ERR", "wrong number of arguments for 'exists' command"),
@@ -260,7 +260,7 @@ async fn a_client_of_memcached_that_begins_with_incr_hears_so_and_is_closed() {
         say(TcpStream::connect(server.address).await.unwrap(), b"incr visits\r\nincr visits 1\r\nquit\r\n")
             .await;
     assert!(typed.starts_with(":1\r\n-ERR wrong number") && typed.ends_with("+OK\r\n"), "{typed}");
-    let (_, own) = &server.started.ports[0];
+    let (_, own) = server.started.ports.iter().find(|(name, _)| *name == "Redis").unwrap();
     let typed = TcpStream::connect(crate::harness::tcp(own)).await.unwrap();
     let typed = say(typed, b"incr visits 1\r\nquit\r\n").await;
     assert!(typed.starts_with("-ERR wrong number") && typed.ends_with("+OK\r\n"), "{typed}");

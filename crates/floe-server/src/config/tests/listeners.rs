@@ -10,15 +10,16 @@ fn clients_of_mysql_have_addresses_of_their_own_or_none() {
     let default = addresses("");
     assert_eq!(default.len(), 1);
     for nowhere in ["mysql = \"off\"", "mysql = []"] {
-        assert_eq!(read(nowhere).mysql, Some(Vec::new()));
+        assert!(read(nowhere).own_ports["mysql"].is_empty());
         assert_eq!(addresses(nowhere), default);
     }
     assert_eq!(addresses("mysql = [\"127.0.0.1:1\", \"[::1]:2\"]").len(), 3);
     // What protects `listen` protects this as well.
-    let open = Config { mysql: Some(vec!["0.0.0.0:7606".parse().unwrap()]), ..Config::standalone() };
+    let mysql = |endpoints| Config { own_ports: [("mysql", endpoints)].into(), ..Config::standalone() };
+    let open = mysql(vec!["0.0.0.0:7606".parse().unwrap()]);
     assert!(open.check().unwrap_err().to_string().starts_with("mysql: 0.0.0.0:7606 is reachable"));
     assert!(!open.names_on_first_use());
-    let twice = Config { mysql: Some(Config::standalone().listen), ..Config::standalone() };
+    let twice = mysql(Config::standalone().listen);
     assert!(twice.check().unwrap_err().to_string().contains("listed twice"));
 }
 
@@ -27,13 +28,17 @@ fn a_protocol_may_have_endpoints_of_its_own() {
     let text = "realm = \"r\"\nlisten = \"off\"\nhttp = \"127.0.0.1:1\"\nresp = [\"unix:/run/floe.sock\", \"[::1]:2\"]\n";
     let config = parse(&format!("{text}memcached = \"127.0.0.1:3\"\nthrift = \"127.0.0.1:4\"")).unwrap();
     config.check().unwrap();
-    let endpoints: Vec<_> =
-        config.endpoints().map(|(spoken, endpoint)| format!("{} {endpoint}", spoken.setting())).collect();
+    let endpoints: Vec<_> = config
+        .endpoints()
+        .map(|(protocol, endpoint)| {
+            format!("{} {endpoint}", protocol.map_or("listen", |protocol| protocol.word))
+        })
+        .collect();
     let expected = [
         "http 127.0.0.1:1",
+        "memcached 127.0.0.1:3",
         "resp unix:/run/floe.sock",
         "resp [::1]:2",
-        "memcached 127.0.0.1:3",
         "thrift 127.0.0.1:4",
     ];
     assert_eq!(endpoints, expected);

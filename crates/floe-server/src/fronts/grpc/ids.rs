@@ -16,7 +16,8 @@ use super::{blocking, caller, refused};
 use crate::access::Caller;
 use crate::clients::{Client, Full, Held, HeldMessage};
 use crate::config::Limits;
-use crate::service::{self, Service, Wire};
+use crate::service::call::NATIVE;
+use crate::service::{self, Service};
 use crate::status::Refusal;
 
 /// The most IDs of one stream. Whoever wants more begins another one.
@@ -161,7 +162,7 @@ impl Rest {
         // The message before has been taken.
         self.held = None;
         self.held = hold(self.client.as_ref(), n, self.as_text).await?;
-        let minted = self.service.mint(&self.caller, Wire::Native, &self.name, n).await.map_err(refused)?;
+        let minted = self.service.mint(&self.caller, &NATIVE, &self.name, n).await.map_err(refused)?;
         self.left -= n;
         let (ids, texts) = written(minted, self.as_text);
         Ok(MintStreamResponse { definition, ids, texts })
@@ -173,7 +174,7 @@ impl ids_server::Ids for Ids {
     async fn mint(&self, request: Request<MintRequest>) -> Result<Response<MintResponse>, Status> {
         let (caller, client) = (caller(&request), client(&request));
         let MintRequest { name, count } = request.into_inner();
-        let definition = self.service.definition(&caller, Wire::Native, &name).await.map_err(refused)?;
+        let definition = self.service.definition(&caller, &NATIVE, &name).await.map_err(refused)?;
         let count = count.unwrap_or(1);
         // A message is held whole until its client takes it, and each text in it by itself.
         if definition.is_text() && count > CHUNK {
@@ -184,7 +185,7 @@ impl ids_server::Ids for Ids {
         let as_text = as_text(&definition);
         let counted = count.min(self.max_batch);
         let held = hold(client.as_ref(), counted, as_text).await?;
-        let minted = self.service.mint(&caller, Wire::Native, &name, count).await.map_err(refused)?;
+        let minted = self.service.mint(&caller, &NATIVE, &name, count).await.map_err(refused)?;
         let (ids, texts) = written(minted, as_text);
         Ok(holding(MintResponse { ids, texts }, held))
     }
@@ -202,7 +203,7 @@ impl ids_server::Ids for Ids {
                 "count = {count} is outside 1 to {MAX_STREAM}: ask for at most that many IDs in one stream, and begin another one for more"
             ))));
         }
-        let definition = self.service.definition(&caller, Wire::Native, &name).await.map_err(refused)?;
+        let definition = self.service.definition(&caller, &NATIVE, &name).await.map_err(refused)?;
         let chunk = self.service.max_at_once(&name).min(CHUNK).min(self.max_batch);
         let as_text = as_text(&definition);
         let mut rest = Rest {

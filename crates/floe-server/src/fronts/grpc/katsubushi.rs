@@ -11,6 +11,7 @@ use super::proto::katsubushi::{
 };
 use super::{caller, refused};
 use crate::access::Caller;
+use crate::fronts::katsubushi::Katsubushi as Calls;
 use crate::service::Service;
 use crate::status::Refusal;
 
@@ -18,23 +19,24 @@ use crate::status::Refusal;
 #[derive(Clone)]
 pub(super) struct Katsubushi {
     service: Arc<Service>,
+    calls: Arc<Calls>,
 }
 
 impl Katsubushi {
-    pub(super) fn new(service: &Arc<Service>) -> Self {
-        Self { service: Arc::clone(service) }
+    pub(super) fn new(service: &Arc<Service>, calls: &Arc<Calls>) -> Self {
+        Self { service: Arc::clone(service), calls: Arc::clone(calls) }
     }
 
     async fn mint(&self, caller: &Caller, n: u64) -> Result<Vec<u64>, Status> {
         // Nothing is minted that the answer cannot hold.
-        let definition = self.service.katsubushi_definition(caller).await.map_err(refused)?;
+        let definition = self.calls.definition(caller).await.map_err(refused)?;
         if as_text(&definition) {
             return Err(refused(Refusal::new(
                 crate::status::Status::WrongKind,
                 "not all IDs of the name that serves katsubushi's calls are numbers of 63 bits, and these calls hold no others: set default_names.katsubushi to another name, or ask floe.v1.Ids/Mint",
             )));
         }
-        let minted = self.service.mint_for_katsubushi(caller, n).await.map_err(refused)?;
+        let minted = self.calls.mint(caller, n).await.map_err(refused)?;
         Ok(written(minted, false).0)
     }
 }
@@ -62,7 +64,7 @@ impl generator_server::Generator for Katsubushi {
 #[tonic::async_trait]
 impl stats_server::Stats for Katsubushi {
     async fn get(&self, request: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
-        let stats = self.service.katsubushi_stats(&caller(&request)).map_err(refused)?;
+        let stats = self.calls.stats(&caller(&request)).map_err(refused)?;
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         Ok(Response::new(StatsResponse {
             pid: i32::try_from(stats.pid).unwrap_or(i32::MAX),

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::problem::{Problem, ProblemBody};
 use super::{Shared, ids, query, text};
 use crate::access::Caller;
-use crate::service::KatsubushiStats;
+use crate::fronts::katsubushi::KatsubushiStats;
 
 /// The answer where one ID is asked for.
 #[derive(Serialize, ToSchema)]
@@ -43,7 +43,7 @@ pub(super) async fn id(
     caller: Caller,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
-    let id = shown(shared.service.mint_for_katsubushi(&caller, 1).await?);
+    let id = shown(shared.katsubushi.mint(&caller, 1).await?);
     Ok(match wants_json(&headers) {
         true => axum::Json(One { id }).into_response(),
         false => text(StatusCode::OK, "text/plain", id),
@@ -70,7 +70,7 @@ pub(super) async fn many(
 ) -> Result<Response<Body>, Problem> {
     let [n] = query::pick([query.as_deref().unwrap_or_default()], ["n"])?;
     let n = n.filter(|n| !n.is_empty()).map_or(Ok(1), |n| shared.service.count(&n))?;
-    let minted = shared.service.mint_for_katsubushi(&caller, n).await?;
+    let minted = shared.katsubushi.mint(&caller, n).await?;
     Ok(ids::katsubushi(minted, wants_json(&headers)))
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn stats(
     State(shared): State<Shared>,
     caller: Caller,
 ) -> Result<axum::Json<KatsubushiStats>, Problem> {
-    Ok(axum::Json(shared.service.katsubushi_stats(&caller)?))
+    Ok(axum::Json(shared.katsubushi.stats(&caller)?))
 }
 
 /// The one ID of a mint of one.

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use floe::{Kind, Minted, UnixMillis};
+use floe::{Definition, Kind, Minted, UnixMillis};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -19,7 +19,7 @@ use super::problem::Problem;
 use super::spring::{Asked, HTML, Parameters, Produces, SpringError, escaped, long};
 use super::{Shared, blocking};
 use crate::access::Caller;
-use crate::service::{LeafParts, Wire};
+use crate::service::call::{self, Call};
 use crate::status::{Refusal, Status};
 
 /// How Leaf names its answers, which are IDs in decimal, where nothing else is asked for.
@@ -30,7 +30,7 @@ const MAX_ROWS: usize = 1000;
 
 /// Declares the handler of a mode, whose calls answer alike.
 macro_rules! mode {
-    ($handler:ident, $path:literal, $wire:expr, $summary:literal, $more:literal) => {
+    ($handler:ident, $path:literal, $call:expr, $summary:literal, $more:literal) => {
         #[doc = $summary]
         #[doc = ""]
         #[doc = $more]
@@ -54,27 +54,43 @@ macro_rules! mode {
             caller: Caller,
             asked: Asked,
         ) -> Response<Body> {
-            get(&shared, &caller, $wire, &asked).await
+            get(&shared, &caller, $call, &asked).await
         }
     };
 }
 
+/// `/api/segment/get`. Kinds that count answer.
+pub(in crate::fronts) static SEGMENT: Call = Call {
+    natural: Definition::SEGMENT,
+    answers: call::counts,
+    instead: "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
+    for_texts: call::NO_TEXTS,
+};
+
+/// `/api/snowflake/get`. Snowflake names answer.
+pub(in crate::fronts) static SNOWFLAKE: Call = Call {
+    natural: call::SNOWFLAKE,
+    answers: |kind| kind == Kind::Snowflake,
+    instead: "ask at /api/segment/get/{key} or /v1/mint/{name}",
+    for_texts: call::NO_TEXTS,
+};
+
 mode!(
     segment,
     "/api/segment/get/{key}",
-    Wire::LeafSegment,
+    &SEGMENT,
     "Leaf's segment mode",
     "Mints from a name that counts (segment, counter, dated). Error codes: -1 the name is not initialised, -2 unknown key, -3 no numbers to be had now. Any method does, with any body."
 );
 mode!(
     snowflake,
     "/api/snowflake/get/{key}",
-    Wire::LeafSnowflake,
+    &SNOWFLAKE,
     "Leaf's snowflake mode",
     "Mints from a snowflake name. Error codes: -1 busy, -2 interrupted (nothing could be minted), -3 the clock went back too far. Any method does, with any body."
 );
 
-async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Response<Body> {
+async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Asked) -> Response<Body> {
     let (key, whole) = asked.key();
     if key.is_empty() {
         const NO_KEY: &str = "com.sankuai.inf.leaf.server.exception.NoKeyException";
@@ -84,7 +100,7 @@ async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Res
     let Ok(content_type) = asked.content_type(Produces::Text) else {
         return asked.not_acceptable(now(shared));
     };
-    let (key, whole) = match shared.service.behind_any_key().filter(|_| wire == Wire::LeafSnowflake) {
+    let (key, whole) = match behind_any_key(shared, call) {
         _ if !asked.is_garbled() => (key, whole),
         // Leaf's snowflake ignores its key.
         Some(name) => (name, None),
@@ -99,10 +115,10 @@ async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Res
             Some(whole) if shared.service.is_known(caller, whole).await? => whole,
             _ => key,
         };
-        match number(mint(shared, caller, wire, key).await?)? {
+        match number(mint(shared, caller, call, key).await?)? {
             Some(id) => Ok(id),
             // Nobody's: the next one is more.
-            None => number(mint(shared, caller, wire, key).await?)?.ok_or_else(|| {
+            None => number(mint(shared, caller, call, key).await?)?.ok_or_else(|| {
                 Refusal::new(
                     Status::Exhausted,
                     "the name mints 0 again and again, which is no ID to Leaf's clients",
@@ -112,19 +128,29 @@ async fn get(shared: &Shared, caller: &Caller, wire: Wire, asked: &Asked) -> Res
     };
     match id.await {
         Ok(id) => ([(header::CONTENT_TYPE, content_type)], id).into_response(),
-        Err(refusal) => error(shared, wire, asked, &refusal),
+        Err(refusal) => error(shared, call, asked, &refusal),
     }
 }
 
-async fn mint(shared: &Shared, caller: &Caller, wire: Wire, key: &str) -> Result<Minted, Refusal> {
-    let minted = shared.service.mint(caller, wire, key, 1).await;
+async fn mint(shared: &Shared, caller: &Caller, call: &'static Call, key: &str) -> Result<Minted, Refusal> {
+    let minted = shared.service.mint(caller, call, key, 1).await;
     let Err(refusal) = &minted else { return minted };
     // Leaf's snowflake ignores its key.
     let of_the_key = matches!(refusal.status, Status::UnknownName | Status::WrongKind | Status::BadRequest);
-    match shared.service.behind_any_key().filter(|_| of_the_key && wire == Wire::LeafSnowflake) {
-        Some(name) => shared.service.mint(caller, wire, name, 1).await,
+    match behind_any_key(shared, call).filter(|_| of_the_key) {
+        Some(name) => shared.service.mint(caller, call, name, 1).await,
         None => minted,
     }
+}
+
+fn is_snowflake(call: &'static Call) -> bool {
+    std::ptr::eq(call, &SNOWFLAKE)
+}
+
+/// The name behind a key of Leaf's snowflake that cannot be a snowflake name itself: Leaf looks at no key there. Only where
+/// the configuration has every name be a snowflake that it does not list otherwise.
+fn behind_any_key(shared: &Shared, call: &'static Call) -> Option<&'static str> {
+    (is_snowflake(call) && shared.service.any_is_snowflake()).then_some("leaf-snowflake")
 }
 
 fn now(shared: &Shared) -> UnixMillis {
@@ -149,13 +175,13 @@ pub(super) fn number(minted: Minted) -> Result<Option<String>, Refusal> {
     Ok(Some(id).filter(|id| id != "0"))
 }
 
-fn error(shared: &Shared, wire: Wire, asked: &Asked, refusal: &Refusal) -> Response<Body> {
+fn error(shared: &Shared, call: &'static Call, asked: &Asked, refusal: &Refusal) -> Response<Body> {
     const THROWN: &str = "com.sankuai.inf.leaf.server.exception.LeafServerException";
     let status = shared.service.status();
-    let code = match (wire, refusal.status) {
-        (Wire::LeafSnowflake, _) if status.clock.refused.is_some() => -3,
-        (Wire::LeafSnowflake, Status::Busy) => -1,
-        (Wire::LeafSnowflake, _) => -2,
+    let code = match (is_snowflake(call), refusal.status) {
+        (true, _) if status.clock.refused.is_some() => -3,
+        (true, Status::Busy) => -1,
+        (true, _) => -2,
         (
             _,
             Status::UnknownName
@@ -335,4 +361,23 @@ fn page(title: &str, columns: &[&str], rows: &str) -> Response<Body> {
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n<style>body{{font:14px sans-serif}}td,th{{border:1px solid #ccc;padding:4px 8px;text-align:left}}table{{border-collapse:collapse}}</style>\n<h1>{title}</h1>\n<p>At most {MAX_ROWS} rows; <a href=\"/v1/names\">/v1/names</a> has all.</p>\n<table><tr>{head}</tr>\n{rows}</table></html>\n"
     );
     ([(header::CONTENT_TYPE, HTML), (header::CONTENT_LANGUAGE, "en")], html).into_response()
+}
+
+/// What Leaf's `/decodeSnowflakeId` answers: the fields of its one layout, of a signed 64-bit number.
+struct LeafParts {
+    time: UnixMillis,
+    worker: i64,
+    sequence: i64,
+}
+
+impl LeafParts {
+    /// Leaf's own arithmetic, which takes any number.
+    fn of(id: i64) -> Self {
+        const EPOCH_MS: i64 = 1_288_834_974_657;
+        Self {
+            time: UnixMillis::new((id >> 22) + EPOCH_MS),
+            worker: (id >> 12) & 0x3ff,
+            sequence: id & 0xfff,
+        }
+    }
 }

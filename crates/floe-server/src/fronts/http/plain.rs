@@ -16,9 +16,11 @@ use super::{ids, leaf, site, spring};
 use crate::access::Caller;
 use crate::config::Limits;
 use crate::metrics::{Counted, RouteMetrics};
-use crate::service::{DateText, OpenName, Service, Wire};
-use crate::session::{Next, Served, Session, is_due};
-use crate::status::Refusal;
+use crate::service::{
+    DateText, OpenName, Service,
+    call::{Call, NATIVE},
+};
+use crate::session::{Next, Session, Taken};
 
 /// A longer request is not plain.
 const LONGEST: usize = 1024;
@@ -36,14 +38,14 @@ const PASSED_OVER: [&str; 8] = [
 ];
 
 /// The calls: how their paths begin, what they ask of the service, and their routes.
-const CALLS: [(&str, Wire, &str); 3] = [
-    ("/v1/mint/", Wire::Native, "/v1/mint/{name}"),
-    ("/api/snowflake/get/", Wire::LeafSnowflake, "/api/snowflake/get/{key}"),
-    ("/api/segment/get/", Wire::LeafSegment, "/api/segment/get/{key}"),
+const CALLS: [(&str, &Call, &str); 3] = [
+    ("/v1/mint/", &NATIVE, "/v1/mint/{name}"),
+    ("/api/snowflake/get/", &leaf::SNOWFLAKE, "/api/snowflake/get/{key}"),
+    ("/api/segment/get/", &leaf::SEGMENT, "/api/segment/get/{key}"),
 ];
 
 /// The place of floe's own among them.
-const NATIVE: usize = 0;
+const NATIVE_PLACE: usize = 0;
 
 /// One client's connection, for as long as its requests are plain.
 pub(crate) struct Plain {
@@ -72,7 +74,7 @@ struct Request<'a> {
 
 /// What stands at the front of what was read.
 #[derive(Debug, PartialEq, Eq)]
-enum Front<'a> {
+enum Beginning<'a> {
     Plain(Request<'a>),
     /// It may become a plain request.
     Part,
@@ -95,55 +97,42 @@ impl Plain {
 }
 
 impl Session for Plain {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
-        let mut consumed = 0;
-        let next = loop {
-            if is_due(output, since) {
-                break Next::Again;
-            }
-            let rest = input.get(consumed..).unwrap_or_default();
-            let request = match front(rest, &self.limits, self.at_home) {
-                Front::Plain(request) => request,
-                Front::Part => break Next::Read,
-                Front::Other => break Next::HandOver,
-            };
-            let (Some((metrics, answered)), Some(&(_, wire, _))) =
-                (self.calls.get_mut(request.call), CALLS.get(request.call))
-            else {
-                break Next::HandOver;
-            };
-            let in_flight = Counted::new(&self.service.metrics().in_flight);
-            let minted = self.service.mint_at_once(&self.caller, &mut self.recent, wire, request.name);
-            let Some(minted) = minted else { break Next::HandOver };
-            let date = match self.date {
-                Some((until, date)) if since < until => date,
-                _ => self.date.insert(self.service.date(since)).1,
-            };
-            if wire == Wire::Native {
-                let media = request.wanted.unwrap_or(Media::Json);
-                let body = ids::in_one_piece(request.name, minted, media, false);
-                answer(output, media.content_type(), date.as_ref(), &body);
-            } else {
-                let Ok(Some(id)) = leaf::number(minted) else { break Next::HandOver };
-                let content_type = match request.wanted {
-                    Some(Media::Json) => spring::JSON,
-                    _ => leaf::CONTENT_TYPE,
-                };
-                answer(output, content_type, date.as_ref(), id.as_bytes());
-            }
-            drop(in_flight);
-            metrics.answered();
-            *answered += 1;
-            tracing::debug!(method = "GET", name = request.name, status = 200, "request");
-            consumed += request.bytes;
+    async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Option<Taken> {
+        const HAND_OVER: Option<Taken> = Some((0, Next::HandOver));
+        let request = match front(input, &self.limits, self.at_home) {
+            Beginning::Plain(request) => request,
+            Beginning::Part => return None,
+            Beginning::Other => return HAND_OVER,
         };
-        Served { consumed, next }
-    }
-
-    fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {
-        let detail = refusal.detail;
-        let head = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: ";
-        output.extend_from_slice(format!("{head}{}\r\n\r\n{detail}\n", detail.len() + 1).as_bytes());
+        let (Some((metrics, answered)), Some(&(_, call, _))) =
+            (self.calls.get_mut(request.call), CALLS.get(request.call))
+        else {
+            return HAND_OVER;
+        };
+        let in_flight = Counted::new(&self.service.metrics().in_flight);
+        let minted = self.service.mint_at_once(&self.caller, &mut self.recent, call, request.name);
+        let Some(minted) = minted else { return HAND_OVER };
+        let date = match self.date {
+            Some((until, date)) if since < until => date,
+            _ => self.date.insert(self.service.date(since)).1,
+        };
+        if request.call == NATIVE_PLACE {
+            let media = request.wanted.unwrap_or(Media::Json);
+            let body = ids::in_one_piece(request.name, minted, media, false);
+            answer(output, media.content_type(), date.as_ref(), &body);
+        } else {
+            let Ok(Some(id)) = leaf::number(minted) else { return HAND_OVER };
+            let content_type = match request.wanted {
+                Some(Media::Json) => spring::JSON,
+                _ => leaf::CONTENT_TYPE,
+            };
+            answer(output, content_type, date.as_ref(), id.as_bytes());
+        }
+        drop(in_flight);
+        metrics.answered();
+        *answered += 1;
+        tracing::debug!(method = "GET", name = request.name, status = 200, "request");
+        Some((request.bytes, Next::Read))
     }
 
     fn took(&mut self, time: Duration) {
@@ -170,10 +159,10 @@ fn answer(output: &mut Vec<u8>, content_type: &str, date: Option<&DateText>, bod
 }
 
 /// Reads a request line and its headers.
-fn front<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Front<'a> {
+fn front<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Beginning<'a> {
     match plain(bytes, limits, at_home) {
-        Some(request) => request.map_or(Front::Part, Front::Plain),
-        None => Front::Other,
+        Some(request) => request.map_or(Beginning::Part, Beginning::Plain),
+        None => Beginning::Other,
     }
 }
 
@@ -206,7 +195,7 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Option<Option<R
     let path = lines.next()?.strip_prefix("GET ")?.strip_suffix(" HTTP/1.1")?;
     let name = path.strip_prefix(CALLS.get(call)?.0)?;
     // A dot begins an extension on Leaf's calls.
-    let dotted = |byte: u8| byte == b'.' && call == NATIVE;
+    let dotted = |byte: u8| byte == b'.' && call == NATIVE_PLACE;
     let literal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~:".contains(&byte) || dotted(byte);
     if name.is_empty() || !name.bytes().all(literal) || path.len() > limits.uri_bytes {
         return None;
@@ -254,18 +243,18 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Option<Option<R
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Front<'_> {
+    fn read(text: &str) -> Beginning<'_> {
         front(text.as_bytes(), &Limits::default(), true)
     }
 
     #[test]
     fn a_plain_request_is_read_at_whatever_byte_it_is_cut() {
         let text = "GET /api/segment/get/a-1 HTTP/1.1\r\nHost: x\r\nUser-Agent: wrk\r\nConnection: Keep-Alive\r\n\r\n";
-        let whole = Front::Plain(Request { call: 2, name: "a-1", wanted: None, bytes: text.len() });
+        let whole = Beginning::Plain(Request { call: 2, name: "a-1", wanted: None, bytes: text.len() });
         assert_eq!(read(text), whole);
         assert_eq!(read(&format!("{text}GET /")), whole);
         for cut in 0..text.len() {
-            assert_eq!(read(&text[..cut]), Front::Part, "{cut}");
+            assert_eq!(read(&text[..cut]), Beginning::Part, "{cut}");
         }
     }
 
@@ -273,7 +262,7 @@ mod tests {
     fn whatever_is_not_plain_is_left_to_others() {
         let of = |line: &str, headers: &str| format!("{line}\r\nhost: x\r\n{headers}\r\n");
         let plain = "GET /api/snowflake/get/a HTTP/1.1";
-        assert!(matches!(read(&of(plain, "")), Front::Plain(_)));
+        assert!(matches!(read(&of(plain, "")), Beginning::Plain(_)));
         for line in [
             "GET /api/snowflake/get/a HTTP/1.0",
             "GET /api/snowflake/get/a  HTTP/1.1",
@@ -292,7 +281,7 @@ mod tests {
             "POST /api/snowflake/get/a HTTP/1.1",
             "PRI * HTTP/2.0",
         ] {
-            assert_eq!(read(&of(line, "")), Front::Other, "{line}");
+            assert_eq!(read(&of(line, "")), Beginning::Other, "{line}");
         }
         for header in [
             "connection: close\r\n",
@@ -314,17 +303,17 @@ mod tests {
             "referer\r\n",
             ": a\r\n",
         ] {
-            assert_eq!(read(&of(plain, header)), Front::Other, "{header:?}");
+            assert_eq!(read(&of(plain, header)), Beginning::Other, "{header:?}");
         }
-        assert_eq!(read(&format!("{plain}\r\n\r\n")), Front::Other, "no host");
-        assert_eq!(read(&of(plain, "host: y\r\n")), Front::Other, "two hosts");
-        assert_eq!(read(&format!("{plain}\r\nhost: a b\r\n\r\n")), Front::Other, "no host's name");
+        assert_eq!(read(&format!("{plain}\r\n\r\n")), Beginning::Other, "no host");
+        assert_eq!(read(&of(plain, "host: y\r\n")), Beginning::Other, "two hosts");
+        assert_eq!(read(&format!("{plain}\r\nhost: a b\r\n\r\n")), Beginning::Other, "no host's name");
         assert!(
-            matches!(read(&of("GET /v1/mint/a.json HTTP/1.1", "")), Front::Plain(_)),
+            matches!(read(&of("GET /v1/mint/a.json HTTP/1.1", "")), Beginning::Plain(_)),
             "a name may have dots"
         );
-        assert_eq!(read(&of(plain, &format!("referer: {}\r\n", "a".repeat(LONGEST)))), Front::Other);
+        assert_eq!(read(&of(plain, &format!("referer: {}\r\n", "a".repeat(LONGEST)))), Beginning::Other);
         let crowd = "referer: a\r\n".repeat(Limits::default().header_count);
-        assert_eq!(read(&of(plain, &crowd)), Front::Other);
+        assert_eq!(read(&of(plain, &crowd)), Beginning::Other);
     }
 }

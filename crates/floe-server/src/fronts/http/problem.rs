@@ -196,16 +196,9 @@ impl Problem {
         response
     }
 
-    /// The whole answer, for a gRPC call.
-    pub(super) fn grpc(self) -> Response<Body> {
-        let code = match self.status.as_u16() {
-            404 | 405 => tonic::Code::Unimplemented,
-            408 | 503 => tonic::Code::Unavailable,
-            403 => tonic::Code::PermissionDenied,
-            400 | 413 | 414 | 431 => tonic::Code::InvalidArgument,
-            _ => tonic::Code::Internal,
-        };
-        tonic::Status::new(code, self.detail).into_http()
+    /// The cause and the way out.
+    pub(super) fn detail(self) -> String {
+        self.detail
     }
 }
 
@@ -264,6 +257,22 @@ impl IntoResponse for Problem {
 impl IntoResponse for HttpProblem {
     fn into_response(self) -> Response<Body> {
         Problem::from(self).into_response()
+    }
+}
+
+/// The column of the table of errors.
+impl Status {
+    /// The HTTP status code.
+    pub(crate) const fn http(self) -> u16 {
+        match self {
+            Self::UnknownName => 404,
+            Self::BadRequest | Self::WrongKind => 400,
+            Self::Unauthenticated | Self::WrongToken => 401,
+            Self::Forbidden => 403,
+            Self::Busy | Self::Unavailable => 503,
+            Self::Exhausted => 507,
+            Self::Stopped => 500,
+        }
     }
 }
 

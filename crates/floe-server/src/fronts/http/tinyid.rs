@@ -17,8 +17,16 @@ use super::Shared;
 use super::leaf::explain;
 use super::spring::{Asked, Parameters, Produces, SpringError, integer};
 use crate::access::Caller;
-use crate::service::Wire;
+use crate::service::call::{self, Call};
 use crate::status::{Refusal, Status};
+
+/// A call of tinyid's. Segment names answer: clients take whole ranges of them.
+pub(in crate::fronts) static CALL: Call = Call {
+    natural: Definition::SEGMENT,
+    answers: |kind| kind == Kind::Segment,
+    instead: "ask at /v1/mint/{name}",
+    for_texts: call::NO_TEXTS,
+};
 
 /// What went wrong inside the original.
 const SYSTEM_ERROR: u16 = 6;
@@ -235,14 +243,14 @@ async fn ids(shared: &Shared, ask: &Ask, size: u64) -> Result<Vec<i64>, Failure>
     let (visitor, name) = visitor(shared, ask).await?;
     if size == 0 {
         // The original has looked the name up by then.
-        let definition = shared.service.definition(&visitor, Wire::Tinyid, &name).await;
+        let definition = shared.service.definition(&visitor, &CALL, &name).await;
         let definition = definition.map_err(|refusal| (name.as_str(), refusal))?;
         return match definition.kind() {
             Kind::Segment => Ok(Vec::new()),
             _ => Err((name.as_str(), no_segment(&name)).into()),
         };
     }
-    let minted = shared.service.mint(&visitor, Wire::Tinyid, &name, size).await;
+    let minted = shared.service.mint(&visitor, &CALL, &name, size).await;
     match minted.map_err(|refusal| (name.as_str(), refusal))? {
         Minted::Numbers(ids) => Ok(ids.map(i64::from).collect()),
         Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => {
@@ -259,7 +267,7 @@ async fn range(shared: &Shared, ask: &Ask) -> Result<Segment, Failure> {
 /// A batch that is minted as one: its numbers follow one another, so that nobody else has one in between.
 async fn taken(shared: &Shared, caller: &Caller, name: &str) -> Result<Segment, Refusal> {
     // The original's client reads it into an int.
-    let delta = match shared.service.definition(caller, Wire::Tinyid, name).await? {
+    let delta = match shared.service.definition(caller, &CALL, name).await? {
         Definition::Segment { increment, .. } => i32::try_from(increment).map_err(|_| {
             Refusal::new(
                 Status::WrongKind,
@@ -268,7 +276,7 @@ async fn taken(shared: &Shared, caller: &Caller, name: &str) -> Result<Segment, 
         })?,
         _ => 1,
     };
-    let Minted::Numbers(mut ids) = shared.service.mint_range(caller, Wire::Tinyid, name).await? else {
+    let Minted::Numbers(mut ids) = shared.service.mint_range(caller, &CALL, name).await? else {
         return Err(no_segment(name));
     };
     let more = i64::try_from(ids.len().saturating_sub(1));

@@ -11,7 +11,7 @@ use super::accept::{Media, negotiate};
 use super::problem::{HttpProblem, Problem, ProblemBody};
 use super::{Shared, blocking, ids, query};
 use crate::access::Caller;
-use crate::service::{Inspection, NameReport, NamesPage, Opened, SlotsPage, Wire};
+use crate::service::{Inspection, NameReport, NamesPage, Opened, SlotsPage, call::NATIVE};
 use crate::status::Refusal;
 
 /// The most that one page lists.
@@ -122,10 +122,10 @@ async fn mint(
     })?;
     // Nothing is minted that cannot be written then.
     if numbers || media == Media::Octets {
-        let definition = shared.service.definition(caller, Wire::Native, name).await?;
+        let definition = shared.service.definition(caller, &NATIVE, name).await?;
         numeric(name, &definition, media)?;
     }
-    let minted = shared.service.mint(caller, Wire::Native, name, n).await?;
+    let minted = shared.service.mint(caller, &NATIVE, name, n).await?;
     Ok(ids::response(name, minted, media, numbers))
 }
 

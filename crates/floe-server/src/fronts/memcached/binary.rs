@@ -4,7 +4,6 @@
 //! ID or an error. After such an error the connection is closed: clients that give up a batch at its first error leave
 //! the answers to the rest unread, and would take them for the answers to what they ask next.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use floe_wire::memcached::binary::{
@@ -14,9 +13,8 @@ use tokio::time::Instant;
 
 use super::{Minter, Run, SERVED, VERSION};
 use crate::access::Caller;
-use crate::config::Limits;
-use crate::service::Service;
-use crate::session::{Next, Served, Session, is_due};
+use crate::fronts::Backend;
+use crate::session::{Next, Session, Taken};
 use crate::status::{Refusal, Status};
 
 /// One client's connection.
@@ -42,41 +40,36 @@ struct Get {
 }
 
 impl Binary {
-    pub(crate) fn new(service: &Arc<Service>, caller: Caller, limits: &Limits) -> Self {
+    pub(crate) fn new(backend: &Backend, caller: Caller) -> Self {
         Self {
-            decoder: Decoder::new(WireLimits { request_bytes: limits.request_bytes() }),
-            state: State { minter: Minter::new(service, caller), run: Run::new(), cas: 0, broken: false },
+            decoder: Decoder::new(WireLimits { request_bytes: backend.limits.request_bytes() }),
+            state: State { minter: Minter::new(backend, caller), run: Run::new(), cas: 0, broken: false },
         }
     }
 }
 
 impl Session for Binary {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
+    async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, _: Instant) -> Option<Taken> {
         let Self { decoder, state } = self;
-        let mut consumed = 0;
-        let next = loop {
-            if is_due(output, since) {
-                break Next::Again;
+        match decoder.decode(input) {
+            Ok(request) => {
+                let (request, bytes) = request?;
+                let goes_on = state.take(&request, output).await && !state.broken;
+                let next = if goes_on { Next::Read } else { Next::Close };
+                Some((bytes, next))
             }
-            match decoder.decode(input.get(consumed..).unwrap_or_default()) {
-                Ok(None) => break Next::Read,
-                Ok(Some((request, bytes))) => {
-                    consumed += bytes;
-                    if !state.take(&request, output).await || state.broken {
-                        break Next::Close;
-                    }
-                }
-                Err(error) => {
-                    state.flush(output).await;
-                    state.minter.metrics.refused(Status::BadRequest);
-                    error.encode(output);
-                    consumed = input.len();
-                    break Next::Close;
-                }
+            Err(error) => {
+                state.flush(output).await;
+                state.minter.metrics.refused(Status::BadRequest);
+                error.encode(output);
+                Some((input.len(), Next::Close))
             }
-        };
-        state.flush(output).await;
-        Served { consumed, next: if state.broken { Next::Close } else { next } }
+        }
+    }
+
+    async fn flush(&mut self, output: &mut Vec<u8>) -> bool {
+        self.state.flush(output).await;
+        !self.state.broken
     }
 
     fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {

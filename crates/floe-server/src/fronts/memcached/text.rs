@@ -1,6 +1,5 @@
 //! The form of lines.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use floe_wire::memcached::text::{Decoder, Keys, Limits as WireLimits, Request, reply};
@@ -8,9 +7,8 @@ use tokio::time::Instant;
 
 use super::{Minter, Run, SERVED, VERSION};
 use crate::access::Caller;
-use crate::config::Limits;
-use crate::service::Service;
-use crate::session::{Next, Served, Session, is_due};
+use crate::fronts::Backend;
+use crate::session::{Next, Session, Taken};
 use crate::status::{Refusal, Status};
 
 /// One client's connection.
@@ -28,41 +26,35 @@ struct State {
 }
 
 impl Text {
-    pub(crate) fn new(service: &Arc<Service>, caller: Caller, limits: &Limits) -> Self {
+    pub(crate) fn new(backend: &Backend, caller: Caller) -> Self {
         Self {
-            decoder: Decoder::new(WireLimits { request_bytes: limits.request_bytes() }),
-            state: State { minter: Minter::new(service, caller), run: Run::new(), cas: 0 },
+            decoder: Decoder::new(WireLimits { request_bytes: backend.limits.request_bytes() }),
+            state: State { minter: Minter::new(backend, caller), run: Run::new(), cas: 0 },
         }
     }
 }
 
 impl Session for Text {
-    async fn serve(&mut self, input: &[u8], output: &mut Vec<u8>, since: Instant) -> Served {
+    async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, _: Instant) -> Option<Taken> {
         let Self { decoder, state } = self;
-        let mut consumed = 0;
-        let next = loop {
-            if is_due(output, since) {
-                break Next::Again;
+        match decoder.decode(input) {
+            Ok(request) => {
+                let (request, bytes) = request?;
+                let next = if state.take(request, output).await { Next::Read } else { Next::Close };
+                Some((bytes, next))
             }
-            match decoder.decode(input.get(consumed..).unwrap_or_default()) {
-                Ok(None) => break Next::Read,
-                Ok(Some((request, bytes))) => {
-                    consumed += bytes;
-                    if !state.take(request, output).await {
-                        break Next::Close;
-                    }
-                }
-                Err(error) => {
-                    state.flush(output).await;
-                    state.minter.metrics.refused(Status::BadRequest);
-                    error.encode(output);
-                    consumed = input.len();
-                    break Next::Close;
-                }
+            Err(error) => {
+                state.flush(output).await;
+                state.minter.metrics.refused(Status::BadRequest);
+                error.encode(output);
+                Some((input.len(), Next::Close))
             }
-        };
-        state.flush(output).await;
-        Served { consumed, next }
+        }
+    }
+
+    async fn flush(&mut self, output: &mut Vec<u8>) -> bool {
+        self.state.flush(output).await;
+        true
     }
 
     fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {

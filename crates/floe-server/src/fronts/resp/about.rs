@@ -139,7 +139,7 @@ fn info(state: &State, request: &Request<'_>) -> String {
                 "redis_version:7.0.0\r\nfloe_version:{}\r\nredis_mode:standalone\r\nprocess_id:{}\r\nuptime_in_seconds:{}\r\n",
                 env!("CARGO_PKG_VERSION"),
                 std::process::id(),
-                state.service.uptime_seconds()
+                state.service.uptime().as_secs()
             ),
         ),
         (

@@ -2,11 +2,20 @@
 //!
 //! No other form of `SET` is served. A client that could choose the number of a name in use could repeat IDs.
 
+use floe::Definition;
 use floe_wire::resp::{Encoder, Request};
 
 use super::{Answer, State, argument_text, arguments};
-use crate::service::Wire;
+use crate::service::call::{self, Call};
 use crate::status::Refusal;
+
+/// `SET name n NX`. Kinds that count answer: others begin behind no number.
+pub(in crate::fronts) static SET_FIRST: Call = Call {
+    natural: Definition::Counter,
+    answers: call::counts,
+    instead: "its IDs are not counted, so there is nothing to raise",
+    for_texts: call::NO_TEXTS,
+};
 
 impl State {
     pub(super) async fn set_first(
@@ -26,7 +35,7 @@ impl State {
         let number = u64::try_from(signed).map_err(|_| {
             Refusal::bad(format!("no ID is below 0, so no name begins behind {signed}: use 0 or more"))
         })?;
-        let set = self.service.begin_behind(&self.caller, Wire::RespSetFirst, name, number).await?;
+        let set = self.service.begin_behind(&self.caller, &SET_FIRST, name, number).await?;
         let mut encoder = Encoder::new(output, self.version);
         match (plain, set) {
             (true, true) => encoder.simple("OK"),

@@ -1,0 +1,154 @@
+//! A connection of HTTP: plain requests first, which are answered without hyper, then all others, which hyper serves.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use floe_wire::http::PROTOCOL;
+use futures_util::future::BoxFuture;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::time::Instant;
+
+use super::guard::Guard;
+use super::plain::Plain;
+use super::{spring, thread_date};
+use crate::access::Caller;
+use crate::clients::Client;
+use crate::config::Limits;
+use crate::fronts::{Conversation, FULL, Front, TurnedAway, part};
+use crate::rewound::Rewound;
+use crate::service::Service;
+use crate::session;
+
+/// HTTP/1 and HTTP/2.
+pub(crate) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
+
+/// What a connection costs beside its task where hyper serves it, in bytes: two buffers of fixed size, and its state.
+const HYPER: usize = 16 << 10;
+
+/// How a client that speaks HTTP/2 begins.
+const HTTP2: &[u8] = b"PRI";
+
+const BEFORE_1970: &str = "the clock of this machine shows a time before 1970, as it did when the server began: set the clock right";
+
+fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
+    Box::pin(async move {
+        let Conversation { mut stream, caller, client, backend, draining, .. } = conversation;
+        let (service, limits) = (&backend.service, &backend.limits);
+        let left = {
+            let mut plain = Plain::new(service, caller.clone(), limits);
+            session::run(&mut stream, &mut plain, &client, limits, draining.clone()).await?
+        };
+        let Some(left) = left else { return Ok(()) };
+        if thread_date::is_missing() && !left.starts_with(HTTP2) {
+            return part(&mut stream, &busy(BEFORE_1970, ""), limits.stall_timeout).await;
+        }
+        // Within TLS it is a part of what that costs.
+        let Ok(_held) = client.hold_to_the_end(HYPER).await else {
+            return part(&mut stream, &busy(FULL, &date_line(service)), limits.stall_timeout).await;
+        };
+        let stream = Rewound::new(left, stream);
+        let (guard, busy) = Guard::new(stream, limits, client.nothing(), Arc::clone(service));
+        let router = TowerToHyperService::new(backend.router());
+        let requests = busy.around(Introduced { router, caller, client: Arc::clone(&client) });
+        by_hyper(guard, requests, builder(limits), draining).await
+    })
+}
+
+/// Serves HTTP to its end. What that takes is allocated here, and once: a future that awaited what it makes would have room
+/// for it twice.
+fn by_hyper(
+    guard: Guard<Rewound<session::Stream>>,
+    requests: super::guard::Counted<Introduced>,
+    builder: auto::Builder<TokioExecutor>,
+    mut draining: tokio::sync::watch::Receiver<bool>,
+) -> BoxFuture<'static, io::Result<()>> {
+    let connection = builder.serve_connection(TokioIo::new(guard), requests).into_owned();
+    Box::pin(async move {
+        let mut connection = pin!(connection);
+        tokio::select! {
+            ended = &mut connection => return ended.map_err(io::Error::other),
+            // A sender that is gone has stopped, too.
+            _ = draining.wait_for(|draining| *draining) => connection.as_mut().graceful_shutdown(),
+        }
+        connection.await.map_err(io::Error::other)
+    })
+}
+
+fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses
+    // without reading it.
+    let header = limits.header_bytes + limits.uri_bytes;
+    // No Date of hyper's, which panics while the clock stands before 1970: the gate writes one.
+    builder.http1().auto_date_header(false).timer(TokioTimer::new()).max_buf_size((2 * header).max(16 << 10));
+    if limits.header_count >= 100 {
+        builder.http1().max_headers(limits.header_count + 1);
+    }
+    builder
+        .http2()
+        .auto_date_header(false)
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(u32::try_from(2 * header).unwrap_or(u32::MAX))
+        .initial_stream_window_size(64 << 10)
+        .initial_connection_window_size(256 << 10)
+        .max_send_buf_size(64 << 10)
+        .max_pending_accept_reset_streams(32);
+    builder
+}
+
+/// The routes, with each request told who its connection is of.
+#[derive(Clone)]
+struct Introduced {
+    router: TowerToHyperService<Router>,
+    caller: Caller,
+    client: Arc<Client>,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Introduced {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = <TowerToHyperService<Router> as hyper::service::Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.caller.clone());
+        request.extensions_mut().insert(Arc::clone(&self.client));
+        spring::recognise(&mut request);
+        self.router.call(request)
+    }
+}
+
+/// The header with the date, for answers that are written here.
+pub(crate) fn date_line(service: &Service) -> String {
+    let (_, date) = service.date(Instant::now());
+    date.map_or_else(String::new, |date| format!("date: {}\r\n", String::from_utf8_lossy(&date)))
+}
+
+/// What is said to a client that is not served. Most clients speak HTTP, or show it to whoever reads their log.
+pub(crate) fn turn_away(why: &TurnedAway<'_>, date: &str) -> Vec<u8> {
+    match why {
+        TurnedAway::Busy(why) => busy(why, date),
+        TurnedAway::NoTls(_) => format!(
+            "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: 35\r\n{date}\r\nthis port takes TLS: ask by https.\n"
+        )
+        .into_bytes(),
+    }
+}
+
+fn busy(why: &str, date: &str) -> Vec<u8> {
+    let body =
+        format!(r#"{{"type":"/problems/busy","title":"Busy","status":503,"detail":"{why}","instance":"/"}}"#);
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncache-control: no-store\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n{date}\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}

@@ -1,0 +1,51 @@
+//! What a call that asks for IDs is: its protocol declares it.
+
+use floe::{Definition, Kind, Layout};
+
+use crate::status::{Refusal, Status};
+
+/// A call that asks for IDs: which kinds can answer it, and of which kind a name that nobody configured comes into being.
+pub(crate) struct Call {
+    /// What a name that nobody configured becomes when this call asks for it first. It answers the call.
+    pub natural: Definition,
+    /// Whether names of a kind answer.
+    pub answers: fn(Kind) -> bool,
+    /// What to do where they do not, or why they cannot.
+    pub instead: &'static str,
+    /// What to do where the IDs are texts; `None` where the answer can hold them.
+    pub for_texts: Option<&'static str>,
+}
+
+/// floe's own calls, in every protocol that has some. Every kind answers.
+pub(crate) static NATIVE: Call = Call { natural: SNOWFLAKE, answers: |_| true, instead: "", for_texts: None };
+
+/// What names become by calls that want IDs which begin with the time.
+pub(crate) const SNOWFLAKE: Definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
+
+/// What to do where only numbers can be answered with.
+pub(crate) const NO_TEXTS: Option<&str> =
+    Some("ask at /v1/mint/{name}, with MINT of Redis' protocol, or with memcached's get");
+
+/// Whether the IDs of a kind are counted, so that several follow one another.
+pub(crate) fn counts(kind: Kind) -> bool {
+    matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated)
+}
+
+impl Call {
+    /// Refuses a kind, or a form, that does not answer this call.
+    pub(crate) fn admits(&self, name: &str, definition: &Definition) -> Result<(), Refusal> {
+        let refused = |detail| Err(Refusal::new(Status::WrongKind, detail));
+        if let Some(instead) = self.for_texts.filter(|_| definition.is_text()) {
+            return refused(format!(
+                "the IDs of `{name}` are texts, and this call answers with numbers: {instead}"
+            ));
+        }
+        let (kind, instead) = (definition.kind(), self.instead);
+        if (self.answers)(kind) {
+            return Ok(());
+        }
+        refused(format!(
+            "`{name}` is a {kind} name, and this call does not mint from that kind: {instead}, or use another name (a name has one kind for ever)"
+        ))
+    }
+}
