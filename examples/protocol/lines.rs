@@ -17,13 +17,12 @@ use tokio::time::Instant;
 
 use super::{Conversation, Front, TurnedAway};
 use crate::access::Caller;
+use crate::lines_codec as codec;
 use crate::metrics::ProtocolMetrics;
 use crate::service::Service;
 use crate::service::call::NATIVE;
 use crate::session::{Next, Session, Taken};
 use crate::status::{Refusal, Status};
-
-pub(crate) mod codec;
 
 /// What the listener knows of it.
 pub(crate) const FRONT: Front = Front {

@@ -26,6 +26,9 @@ mod config;
 #[cfg(unix)]
 mod files;
 mod fronts;
+#[cfg(test)]
+#[path = "../../../examples/protocol/codec.rs"]
+mod lines_codec;
 mod listener;
 mod log;
 mod metrics;

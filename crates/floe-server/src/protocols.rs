@@ -16,7 +16,7 @@ macro_rules! protocols {
             mysql: floe_wire::mysql,
             // The example, in tests alone.
             #[cfg(test)]
-            lines: crate::fronts::lines::codec,
+            lines: crate::lines_codec,
             #[cfg(feature = "protocol-resp")]
             resp: floe_wire::resp,
         }
