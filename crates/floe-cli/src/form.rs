@@ -8,9 +8,9 @@ use floe::kind::Uuid;
 use floe::{Definition, WideId};
 
 use crate::arguments::{self, Formed};
-use crate::explain::number;
 use crate::failure::{Failure, Outcome};
 use crate::inspect::next_line;
+use crate::inspect::number;
 use crate::table::{Table, print};
 
 /// Where a key is that nobody else on the machine sees.

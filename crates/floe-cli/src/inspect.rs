@@ -4,12 +4,11 @@ use std::io::{BufRead, Write as _};
 
 use floe::form::{Form, FormError};
 use floe::inspect::{InspectError, LONGEST, Reading, recognize};
-use floe::{Definition, Name, UnixMillis};
+use floe::{Definition, Name, ReadIdError, WideId};
 use serde_json::Value;
 
 use crate::arguments;
 use crate::arguments::LAYOUT_EXAMPLE;
-use crate::explain::{Inspected, number};
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::place::{configured, now};
@@ -78,10 +77,6 @@ impl Reader {
             Self::Name(named) => vec![named.read(text)?],
         })
     }
-}
-
-fn judged(inspected: &Inspected, now: UnixMillis) -> Reading {
-    inspected.reading().judged(now)
 }
 
 impl Named {
@@ -182,9 +177,28 @@ fn not_recognized(error: InspectError) -> Failure {
     }
 }
 
+fn not_of_the_name(error: ReadIdError) -> Failure {
+    match error {
+        ReadIdError::Number { error, .. } => error.into(),
+        error @ (ReadIdError::Length(_) | ReadIdError::Foreign { .. }) => Failure::usage(error),
+        error => Failure::new(error),
+    }
+}
+
+/// The number that `text` writes, whatever its width.
+pub(crate) fn number(text: &str) -> Outcome<WideId> {
+    if text.len() > LONGEST {
+        // The error would repeat it all.
+        return Err(Failure::usage(format_args!(
+            "a text of over {LONGEST} bytes is no ID: a number of 128 bits has at most 39 digits"
+        )));
+    }
+    Ok(floe::inspect::number(text)?)
+}
+
 fn unformed_reading(text: &str, definition: &Definition) -> Outcome<Reading> {
     if definition.kind().is_number() {
-        return Ok(judged(&Inspected::read(text, definition)?, now()));
+        return Ok(definition.read(text).map_err(not_of_the_name)?.judged(now()));
     }
     if let Definition::Registered(registered) = definition {
         return Err(Failure::new(format_args!(

@@ -7,7 +7,6 @@
 mod arguments;
 mod config;
 mod drawing;
-mod explain;
 mod failure;
 mod fleet;
 mod form;

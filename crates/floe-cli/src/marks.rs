@@ -6,8 +6,8 @@ use floe::{DatedShape, Definition, Name, NoPosition};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::explain::{Inspected, number};
 use crate::failure::{Failure, Outcome};
+use crate::inspect::number;
 use crate::names;
 use crate::place;
 use crate::slots;
@@ -257,18 +257,16 @@ fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
                  name with --kind segment",
             ));
         }
-        dated @ Definition::Dated(_) => match Inspected::read(to, dated)? {
-            Inspected::Dated { shape, day, number, .. } => {
-                let position = shape.position(day, number.max(FIRST));
-                position.filter(|position| *position <= MAX_MARK).ok_or_else(|| {
-                    Failure::usage(format_args!(
-                        "{to} lies outside the dates and numbers that a dated name has"
-                    ))
+        Definition::Dated(shape) => {
+            let (day, number) = shape
+                .read(to)
+                .map_err(|error| Failure::usage(format_args!("{to:?} is not an ID of {name}: {error}")))?;
+            let position = shape.position(day, number.max(FIRST));
+            position.filter(|position| *position <= MAX_MARK).ok_or_else(|| {
+                Failure::usage(format_args!("{to} lies outside the dates and numbers that a dated name has"))
                     .hint("name an ID of a day from 1970 on")
-                })?
-            }
-            _ => return Err(Failure::usage(format_args!("{to} is not an ID of {name}"))),
-        },
+            })?
+        }
         other => {
             return Err(Failure::new(format_args!(
                 "{name} is a name of the kind {}: its IDs are not counted, and need no raise",

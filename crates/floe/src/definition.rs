@@ -15,11 +15,13 @@ use crate::layout::{Layout, LayoutError};
 use crate::ledger::MAX_MARK;
 
 mod dated;
+mod read;
 mod registered;
 mod text;
 
 pub(crate) use dated::PERIOD_BITS;
 pub use dated::{DateFormat, DatedId, DatedShape, Overflow};
+pub use read::ReadIdError;
 pub(crate) use registered::check_type_name;
 pub use registered::{Properties, Registered};
 

@@ -77,7 +77,7 @@ pub use clock::{ClockPolicy, ClockState};
 pub use counter::{Counter, Dated};
 pub use definition::{
     DateFormat, DatedId, DatedShape, Definition, DefinitionError, Kind, NoPosition, Overflow, Properties,
-    Registered, reserved_name,
+    ReadIdError, Registered, reserved_name,
 };
 pub use error::{DefineError, MintError, OpenError};
 pub use floe::{Builder, Floe, KindRegistry};

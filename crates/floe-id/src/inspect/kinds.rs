@@ -8,6 +8,32 @@ use crate::kind::{Ksuid, NanoIdFormat, ObjectId, Ulid, Uuid};
 use super::reading::{Likelihood, Reading, fields};
 use super::uuid::uuid;
 
+impl From<Uuid> for Reading {
+    fn from(id: Uuid) -> Self {
+        uuid(id, "hyphens")
+    }
+}
+
+impl From<Ulid> for Reading {
+    fn from(id: Ulid) -> Self {
+        ulid(id)
+    }
+}
+
+/// By its format of today.
+impl From<ObjectId> for Reading {
+    fn from(id: ObjectId) -> Self {
+        let [today, _] = object_id(id);
+        today
+    }
+}
+
+impl From<Ksuid> for Reading {
+    fn from(id: Ksuid) -> Self {
+        ksuid(id)
+    }
+}
+
 pub(super) fn ulid(id: Ulid) -> Reading {
     let (time, random) = (id.time(), id.random());
     let same = Uuid::from(id).to_string();

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use floe::form::{Form, FormError};
-use floe::kind::{Ksuid, NanoId, ObjectId, ReadError, Ulid, Uuid};
+use floe::inspect::{BitField, Datum, Reading as Said};
+use floe::kind::{Ksuid, ObjectId, Ulid, Uuid};
 use floe::layout::{FieldKind, PRESETS};
-use floe::{DatedShape, Definition, Layout, Name, Overflow, UnixMillis, WideId};
+use floe::{Definition, Layout, Name, ReadIdError, WideId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -296,146 +297,79 @@ fn place(after: &str) -> Result<(u8, &str), Refusal> {
 }
 
 fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
-    match definition {
-        Definition::Snowflake { layout, .. } => read_snowflake(number(id)?, layout),
-        Definition::Segment { increment, offset } => {
-            let value = u64::try_from(number(id)?).map_err(|_| foreign(id, definition))?;
-            let past = value.checked_sub(*offset).filter(|past| past % increment == 0);
-            let position = past.ok_or_else(|| foreign(id, definition))? / increment;
-            Ok(Reading { position: Some(position), ..blank(definition) })
+    match definition.read(id) {
+        Ok(said) => Ok(Reading::of(definition, said)),
+        Err(error @ ReadIdError::Registered(_)) => Err(Refusal::new(Status::WrongKind, error.to_string())),
+        Err(error @ ReadIdError::Foreign { .. }) => {
+            Err(Refusal::bad(format!("{error}. Give the name that it was minted under")))
         }
-        Definition::Counter => {
-            let value = u64::try_from(number(id)?).ok().filter(|value| *value > 0);
-            Ok(Reading { position: Some(value.ok_or_else(|| foreign(id, definition))?), ..blank(definition) })
-        }
-        Definition::Dated(shape) => read_dated(id, shape).ok_or_else(|| foreign(id, definition)),
-        Definition::Formed(inner, form) => {
-            let number = form.decode(id).map_err(|error| no_text_of_the_form(id, definition, &error))?;
-            let reading = read(&inner.unformed_text(number), inner)?;
-            Ok(Reading { form: form_of(definition), number: Some(number.to_string()), ..reading })
-        }
-        Definition::Uuid4 | Definition::Uuid7 { .. } => {
-            let wanted = if *definition == Definition::Uuid4 { 4 } else { 7 };
-            let id: Uuid = own_text(id)?;
-            match id.version() == Some(wanted) {
-                true => Ok(timed(definition, id.time())),
-                false => Err(foreign(&id.to_string(), definition)),
-            }
-        }
-        Definition::Ulid => Ok(timed(definition, Some(own_text::<Ulid>(id)?.time()))),
-        Definition::ObjectId => Ok(timed(definition, Some(own_text::<ObjectId>(id)?.time()))),
-        Definition::Ksuid => Ok(timed(definition, Some(own_text::<Ksuid>(id)?.time()))),
-        Definition::NanoId(format) => {
-            let _: NanoId = format.read(id).map_err(|error| Refusal::bad(error.to_string()))?;
-            Ok(blank(definition))
-        }
-        Definition::Registered(_) => Err(Refusal::new(
-            Status::WrongKind,
-            format!(
-                "what is in an ID of the kind {} is known to whoever registered it",
-                definition.kind_name()
-            ),
-        )),
+        Err(error) => Err(Refusal::bad(error.to_string())),
     }
 }
 
 /// What an ID of a kind without a ledger can be: nothing of who minted it is in it.
 fn read_unreserved(id: &str) -> Vec<Reading> {
-    let mut readings = Vec::new();
-    if let Ok(id) = id.parse::<Uuid>() {
-        let kind = id.version().map_or_else(|| "uuid".to_owned(), |version| format!("uuid{version}"));
-        readings.push(Reading { kind, form: "uuid".to_owned(), ..timed(&Definition::Uuid4, id.time()) });
-    }
-    if let Ok(id) = id.parse::<Ulid>() {
-        readings.push(timed(&Definition::Ulid, Some(id.time())));
-    }
-    if let Ok(id) = id.parse::<ObjectId>() {
-        readings.push(timed(&Definition::ObjectId, Some(id.time())));
-    }
-    if let Ok(id) = id.parse::<Ksuid>() {
-        readings.push(timed(&Definition::Ksuid, Some(id.time())));
-    }
-    readings
+    let uuid = id.parse::<Uuid>().ok().map(|id| (Definition::Uuid4, Said::from(id)));
+    let ulid = id.parse::<Ulid>().ok().map(|id| (Definition::Ulid, id.into()));
+    let object_id = id.parse::<ObjectId>().ok().map(|id| (Definition::ObjectId, id.into()));
+    let ksuid = id.parse::<Ksuid>().ok().map(|id| (Definition::Ksuid, id.into()));
+    let uuid = uuid.map(|(definition, said)| {
+        let (kind, form) = (said.kind.clone(), "uuid".to_owned());
+        Reading { kind, form, ..Reading::of(&definition, said) }
+    });
+    let others = [ulid, object_id, ksuid].into_iter().flatten();
+    uuid.into_iter().chain(others.map(|(definition, said)| Reading::of(&definition, said))).collect()
 }
 
-fn timed(definition: &Definition, time: Option<UnixMillis>) -> Reading {
-    Reading {
-        time: time.map(|time| time.to_string()),
-        time_ms: time.map(UnixMillis::get),
-        ..blank(definition)
+impl Reading {
+    /// What the library says of an ID of a definition, in the words of `/v1/inspect`.
+    fn of(definition: &Definition, said: Said) -> Self {
+        let known = |key: &str| said.extra.iter().find(|(known, _)| known == key).map(|(_, datum)| datum);
+        let text = |key: &str| match known(key) {
+            Some(Datum::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let number = |key: &str| match known(key) {
+            Some(Datum::Number(number)) => Some(*number),
+            _ => None,
+        };
+        let has_worker = match definition.unformed() {
+            Definition::Snowflake { layout, .. } => {
+                layout.fields().any(|field| field.kind() == FieldKind::Node)
+            }
+            _ => false,
+        };
+        let is_layout = matches!(definition.unformed(), Definition::Snowflake { .. });
+        let field = |field: &BitField| {
+            let &BitField { ref name, bits, shift, value } = field;
+            Some(Field { name: name.clone(), bits, shift, value: u64::try_from(value).ok()? })
+        };
+        Self {
+            name: None,
+            preset: None,
+            kind: definition.kind_name().to_owned(),
+            form: form_of(definition),
+            layout: text("layout"),
+            time: said.time.as_ref().map(|time| time.millis.to_string()).or_else(|| text("time")),
+            time_ms: said.time.as_ref().map(|time| time.millis.get()),
+            worker: number("worker").filter(|_| has_worker),
+            sequence: number("sequence").filter(|_| is_layout),
+            position: number("position"),
+            number: text("number"),
+            fields: said.fields.iter().filter(|_| is_layout).filter_map(field).collect(),
+        }
     }
-}
-
-fn own_text<I: std::str::FromStr<Err = ReadError>>(id: &str) -> Result<I, Refusal> {
-    id.parse().map_err(|error: ReadError| Refusal::bad(error.to_string()))
 }
 
 fn no_text_of_the_form(id: &str, definition: &Definition, error: &FormError) -> Refusal {
     Refusal::bad(format!("{} is no ID in the form \"{}\": {error}", short(id), form_of(definition)))
 }
 
-fn read_snowflake(id: u128, layout: &Layout) -> Result<Reading, Refusal> {
-    let parts = layout.split(id).map_err(|error| Refusal::bad(error.to_string()))?;
-    let field = |part: &floe::layout::Part| Field {
-        name: part.field.name().to_owned(),
-        bits: part.field.bits(),
-        shift: part.field.shift(),
-        value: part.value,
-    };
-    let has_worker = parts.fields.iter().any(|part| part.field.kind() == FieldKind::Node);
-    Ok(Reading {
-        layout: Some(layout.to_string()),
-        time: Some(parts.time.to_string()),
-        time_ms: Some(parts.time.get()),
-        worker: has_worker.then_some(parts.worker),
-        sequence: Some(parts.sequence),
-        fields: parts.fields.iter().map(field).collect(),
-        ..blank(&Definition::Snowflake { layout: layout.clone(), own: false })
-    })
+fn read_snowflake(id: WideId, layout: &Layout) -> Result<Reading, Refusal> {
+    let said = Said::by_layout(id, layout).map_err(|error| Refusal::bad(error.to_string()))?;
+    Ok(Reading::of(&Definition::Snowflake { layout: layout.clone(), own: false }, said))
 }
 
-/// `INV20261120000042`, or the same as a number.
-fn read_dated(id: &str, shape: &DatedShape) -> Option<Reading> {
-    let rest = id.strip_prefix(shape.prefix()).unwrap_or(id);
-    let (date, counter) = rest.split_at_checked(shape.date().width())?;
-    let digits = usize::from(shape.digits());
-    let wider = counter.len() > digits && !counter.starts_with('0');
-    let fits = counter.len() == digits || shape.overflow() == Overflow::Widen && wider;
-    if !fits || !counter.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let (date, number) = (shape.date().read(date)?, counter.parse().ok()?);
-    shape.position(date, number)?;
-    let definition = Definition::Dated(shape.clone());
-    Some(Reading { time: Some(date.to_string()), position: Some(number), ..blank(&definition) })
-}
-
-fn blank(definition: &Definition) -> Reading {
-    Reading {
-        name: None,
-        preset: None,
-        kind: definition.kind_name().to_owned(),
-        form: form_of(definition),
-        layout: None,
-        time: None,
-        time_ms: None,
-        worker: None,
-        sequence: None,
-        position: None,
-        number: None,
-        fields: Vec::new(),
-    }
-}
-
-fn number(id: &str) -> Result<u128, Refusal> {
-    id.parse::<WideId>()
-        .map(|id| id.get())
-        .map_err(|error| Refusal::bad(format!("{:?} is not an ID: {error}", short(id))))
-}
-
-fn foreign(id: &str, definition: &Definition) -> Refusal {
-    Refusal::bad(format!(
-        "{} is not an ID of `{definition}`: give the name that it was minted under",
-        short(id)
-    ))
+fn number(id: &str) -> Result<WideId, Refusal> {
+    id.parse().map_err(|error| Refusal::bad(format!("{:?} is not an ID: {error}", short(id))))
 }

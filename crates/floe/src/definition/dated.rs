@@ -318,6 +318,47 @@ impl DatedShape {
         Some(self.time_zone.to_datetime(time).date())
     }
 
+    /// The date (the first day of its month or year, where those count) and the number within its period of an ID, written
+    /// with the prefix or, as its number form is, without.
+    ///
+    /// ```
+    /// use floe::{DatedShape, Overflow};
+    /// let shape = DatedShape::new("UTC", 4, "INV", Overflow::Refuse)?;
+    /// assert_eq!(shape.read("INV202611210042")?, (jiff::civil::date(2026, 11, 21), 42));
+    /// # Ok::<(), floe::DefinitionError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DefinitionError::Value`] says what no ID of the shape has.
+    pub fn read(&self, text: &str) -> Result<(Date, u64), DefinitionError> {
+        let prefix = self.prefix();
+        let digits = text.strip_prefix(prefix).unwrap_or(text);
+        let refuse = |why: String| {
+            let (date, width) = (self.date, self.digits);
+            Err(DefinitionError::Value(format!(
+                "{why}; it is written as {prefix}{date} and then {width} digits"
+            )))
+        };
+        if let Some((at, character)) = digits.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
+            let at = at + text.len() - digits.len();
+            return refuse(format!("{character:?} at byte {at} is not a decimal digit"));
+        }
+        let Some((date, number)) = digits.split_at_checked(self.date.width()) else {
+            return refuse("it is shorter than a date".to_owned());
+        };
+        let Some(day) = self.date.read(date) else { return refuse(format!("{date} is not a date")) };
+        let wanted = usize::from(self.digits);
+        let wider = number.starts_with('0') || self.overflow == Overflow::Refuse;
+        match number.len() {
+            few if few < wanted => refuse(format!("{few} digits after the date are too few")),
+            many if many > wanted && wider => refuse(format!("{many} digits after the date are too many")),
+            _ => match number.parse() {
+                Ok(number) => Ok((day, number)),
+                Err(_) => refuse("its counter does not fit 63 bits".to_owned()),
+            },
+        }
+    }
+
     /// The position, as marks count, of the ID with this number in the period of `date`; `None` where the name has none.
     ///
     /// ```

@@ -1,0 +1,269 @@
+//! Reading an ID back by what its name is.
+
+use std::fmt::Write as _;
+
+use floe_id::inspect::{InspectError, LONGEST, Reading, number};
+use floe_id::kind::{Ksuid, ObjectId, ReadError, Ulid, Uuid};
+use jiff::civil::Date;
+
+use super::{DatedShape, Definition, DefinitionError};
+use crate::form::FormError;
+use crate::{Id, IdError, LayoutError, WideId};
+
+/// Why a text is no ID of a definition.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadIdError {
+    /// It is longer than any ID.
+    #[error(transparent)]
+    Length(InspectError),
+    /// It is no number, or one of too many bits.
+    #[error("{text:?} is not an ID: {error}")]
+    Number {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        error: IdError,
+    },
+    /// The layout cannot have composed the number.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// It is no ID of such a name; the text says why.
+    #[error("{text:?} is not an ID of `{definition}`: {why}")]
+    Foreign {
+        /// The text.
+        text: String,
+        /// What the name is.
+        definition: String,
+        /// The rule that it breaks.
+        why: String,
+    },
+    /// The form does not write it.
+    #[error("{text:?} is no ID in the form \"{form}\": {error}")]
+    Form {
+        /// The text.
+        text: String,
+        /// The form.
+        form: String,
+        /// What is wrong with it.
+        error: FormError,
+    },
+    /// It is no text of the kind.
+    #[error(transparent)]
+    Kind(#[from] ReadError),
+    /// Only the program that registered the kind knows what is in its IDs.
+    #[error("what is in an ID of the kind {0} is known to whoever registered it")]
+    Registered(String),
+}
+
+impl Definition {
+    /// What an ID of such a name says, and how anyone computes the same.
+    ///
+    /// ```
+    /// use floe::Definition;
+    /// let odd = Definition::Segment { increment: 2, offset: 1 };
+    /// let reading = odd.read("41")?;
+    /// assert!(reading.explanation.contains("(41 - 1) / 2 = 20"));
+    /// assert!(odd.read("42").is_err());
+    /// # Ok::<(), floe::ReadIdError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ReadIdError`], for a text that the name cannot have minted.
+    pub fn read(&self, text: &str) -> Result<Reading, ReadIdError> {
+        if text.len() > LONGEST {
+            return Err(ReadIdError::Length(InspectError::Length));
+        }
+        match self {
+            Self::Snowflake { layout, .. } => Ok(Reading::by_layout(wide(text)?, layout)?),
+            Self::Segment { increment, offset } => self.read_segment(text, *increment, *offset),
+            Self::Counter => self.read_counter(text),
+            Self::Dated(shape) => self.read_dated(text, shape),
+            Self::Formed(inner, form) => {
+                let number = form.decode(text).map_err(|error| ReadIdError::Form {
+                    text: text.to_owned(),
+                    form: form.to_string(),
+                    error,
+                })?;
+                let reading = inner.read(&inner.unformed_text(number))?.written(&form.to_string(), text);
+                Ok(reading.fact("number", number.to_string()).with("number", number.to_string()))
+            }
+            Self::Uuid4 | Self::Uuid7 { .. } => {
+                let id: Uuid = text.parse()?;
+                let version = if *self == Self::Uuid4 { 4 } else { 7 };
+                match id.version() == Some(version) {
+                    true => Ok(id.into()),
+                    false => Err(self.foreign(text, format!("it is no UUID of version {version}"))),
+                }
+            }
+            Self::Ulid => Ok(text.parse::<Ulid>()?.into()),
+            Self::ObjectId => Ok(text.parse::<ObjectId>()?.into()),
+            Self::Ksuid => Ok(text.parse::<Ksuid>()?.into()),
+            Self::NanoId(format) => {
+                let id = format.read(text)?;
+                Ok(Reading::new("nanoid", "NanoID: random", "nanoid", id.to_string()))
+            }
+            Self::Registered(registered) => Err(ReadIdError::Registered(registered.type_name().to_owned())),
+        }
+    }
+
+    fn foreign(&self, text: &str, why: impl Into<String>) -> ReadIdError {
+        ReadIdError::Foreign { text: text.to_owned(), definition: self.to_string(), why: why.into() }
+    }
+
+    fn read_segment(&self, text: &str, increment: u64, offset: u64) -> Result<Reading, ReadIdError> {
+        let id = narrow(text)?;
+        let past = id.checked_sub(offset).filter(|past| past.is_multiple_of(increment.max(1)));
+        let past =
+            past.ok_or_else(|| self.foreign(text, format!("its numbers are {offset} + {increment} * n")))?;
+        let nth = past / increment.max(1);
+        let reading = Reading::new("segment", "segment", "decimal", id.to_string())
+            .fact("numbers", format!("{offset} + {increment} * n"))
+            .fact("n", nth.to_string())
+            .with("position", nth);
+        Ok(reading.explained(format!(
+            "a segment prints the n-th position of its reserved ranges, n from 0, as {offset} + {increment} * n:\n  \
+             ({id} - {offset}) / {increment} = {nth}, without a remainder\n\
+             it holds no time and no worker: which node minted it, and when, the number does not say\n"
+        )))
+    }
+
+    fn read_counter(&self, text: &str) -> Result<Reading, ReadIdError> {
+        let id = narrow(text)?;
+        if id == 0 {
+            return Err(self.foreign(text, "a counter begins at 1"));
+        }
+        let reading = Reading::new("counter", "counter", "decimal", id.to_string()).with("position", id);
+        Ok(reading.explained(format!(
+            "a counter prints its position itself:\n  {id}\n\
+             every number below it was handed out, or given up, before it; it holds no time and no worker\n"
+        )))
+    }
+
+    fn read_dated(&self, text: &str, shape: &DatedShape) -> Result<Reading, ReadIdError> {
+        let (day, number) = shape.read(text).map_err(|why| match why {
+            DefinitionError::Value(why) => self.foreign(text, why),
+            other => self.foreign(text, other.to_string()),
+        })?;
+        if shape.position(day, number).is_none() {
+            return Err(self.foreign(text, "a period's numbers begin at 1, and its days at 1970-01-01"));
+        }
+        let reading = Reading::new("dated", "dated", "decimal", text)
+            .fact("date", format!("{} in {}", written(shape, day), shape.zone()))
+            .fact("number", format!("{number} of that {}", shape.date().period()))
+            .with("time", day.to_string())
+            .with("position", number);
+        Ok(reading.explained(pieces(text, shape, day, number)))
+    }
+}
+
+/// The number that `text` writes, of whatever width.
+fn wide(text: &str) -> Result<WideId, ReadIdError> {
+    number(text).map_err(|error| ReadIdError::Number { text: text.to_owned(), error })
+}
+
+fn narrow(text: &str) -> Result<u64, ReadIdError> {
+    let id = Id::try_from(wide(text)?);
+    Ok(id.map_err(|error| ReadIdError::Number { text: text.to_owned(), error })?.get())
+}
+
+/// A dated name's date, as far as its IDs tell it.
+fn written(shape: &DatedShape, day: Date) -> String {
+    match shape.date().period() {
+        "day" => day.to_string(),
+        "month" => day.strftime("%Y-%m").to_string(),
+        _ => day.strftime("%Y").to_string(),
+    }
+}
+
+/// What stands where in a dated name's ID.
+fn pieces(text: &str, shape: &DatedShape, day: Date, number: u64) -> String {
+    let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
+    let period = shape.date().period();
+    let mut lines =
+        format!("the date, and the number within that {period}, are written one after the other:\n");
+    let (date, counter) = digits.split_at_checked(shape.date().width()).unwrap_or((digits, ""));
+    let cells = [
+        (text.strip_suffix(digits).unwrap_or_default(), "prefix".to_owned()),
+        (date, format!("date {} in {}", written(shape, day), shape.zone())),
+        (counter, format!("number {number} of that {period}, in at least {} digits", shape.digits())),
+    ];
+    let width = cells.iter().map(|(cell, _)| cell.len()).max().unwrap_or(0);
+    for (cell, meaning) in cells.iter().filter(|(cell, _)| !cell.is_empty()) {
+        // Writing to memory does not fail.
+        let _ = writeln!(lines, "  {cell:width$}  {meaning}");
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DateFormat, Overflow};
+
+    #[test]
+    fn a_segment_knows_its_grid() {
+        let odd = Definition::Segment { increment: 2, offset: 1 };
+        assert!(odd.read("41").unwrap().extra.contains(&("position".to_owned(), 20_u64.into())));
+        assert!(odd.read("42").is_err());
+        assert!(odd.read("0").is_err());
+        assert!(Definition::Counter.read("0").is_err());
+        assert_eq!(Definition::Counter.read("7").unwrap().text, "7");
+    }
+
+    #[test]
+    fn a_dated_id_is_read_by_the_date_of_its_name() {
+        for (format, text, date, wrong) in [
+            (DateFormat::Month, "INV202611000123", "2026-11", "INV202613000123"),
+            (DateFormat::Year, "INV2026000123", "2026", "INV1969000123"),
+            (DateFormat::ShortDay, "INV261120000123", "2026-11-20", "INV261131000123"),
+            (DateFormat::ShortMonth, "INV2611000123", "2026-11", "INV0911000123"),
+            (DateFormat::ShortYear, "INV26000123", "2026", "INV2600123"),
+        ] {
+            let shape = DatedShape::with_date(format, "UTC", 6, "INV", Overflow::Refuse).unwrap();
+            let dated = Definition::Dated(shape);
+            let reading = dated.read(text).unwrap();
+            assert!(reading.extra.contains(&("position".to_owned(), 123_u64.into())));
+            let explained = reading.explanation;
+            assert!(explained.contains(&format!("date {date} in UTC")), "{explained}");
+            assert!(explained.contains(&format!("of that {}", format.period())), "{explained}");
+            assert!(dated.read(wrong).is_err(), "{wrong} was read");
+        }
+    }
+
+    #[test]
+    fn a_dated_id_is_read_with_and_without_its_prefix() {
+        let shape = DatedShape::new("Asia/Shanghai", 6, "INV", Overflow::Refuse).unwrap();
+        let dated = Definition::Dated(shape.clone());
+        for text in ["INV20261120000123", "20261120000123"] {
+            let (day, number) = shape.read(text).unwrap();
+            assert_eq!((day.to_string().as_str(), number), ("2026-11-20", 123));
+            assert_eq!(dated.read(text).unwrap().text, text);
+        }
+        for text in [
+            "INV20261120123",
+            "INV202611200001234",
+            "INV20261320000123",
+            "IN20261120000123",
+            "INV20261120000000",
+            "INV",
+            "",
+        ] {
+            assert!(dated.read(text).is_err(), "{text} was read");
+        }
+    }
+
+    #[test]
+    fn a_kind_of_texts_reads_its_own() {
+        let text = "018f6f3c-4a5b-7c6d-8e9f-0a1b2c3d4e5f";
+        assert_eq!(Definition::Uuid7 { precise: false }.read(text).unwrap().kind, "uuid7");
+        assert!(Definition::Uuid4.read(text).is_err_and(|error| error.to_string().contains("version 4")));
+        assert!(Definition::Ulid.read(text).is_err());
+        assert!(matches!(Definition::Counter.read(&"1".repeat(300)), Err(ReadIdError::Length(_))));
+        let short = Definition::Counter.in_form("base62".parse().unwrap()).unwrap();
+        let reading = short.read("10").unwrap();
+        assert_eq!((reading.text.as_str(), reading.form.as_str()), ("10", "base62"));
+        assert!(reading.extra.contains(&("position".to_owned(), 62_u64.into())));
+        assert!(matches!(short.read("0"), Err(ReadIdError::Foreign { .. })));
+    }
+}
