@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Id;
 use crate::batch::{Batch, DatedBatch};
 use crate::definition::{DatedId, DatedShape};
-use crate::driver::Shared;
+use crate::driver::Link;
 use crate::error::MintError;
 use crate::name::Name;
 use crate::segment::{MAX_BATCH, check_count};
@@ -16,7 +16,7 @@ use crate::wait::{self, Attempt, Step, Waiters};
 /// Mints 1, 2, 3, … strictly increasing over the whole cluster: a call that begins after another has returned gets a
 /// larger number.
 ///
-/// Every call needs the ledger; calls that come at once share a trip to it. Numbers can be missing: what was reserved for a
+/// It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Every call needs the ledger; calls that come at once share a trip to it. Numbers can be missing: what was reserved for a
 /// caller that went away, or whose process was killed, is never handed out.
 #[derive(Clone)]
 pub struct Counter(Counting);
@@ -31,7 +31,7 @@ pub struct Dated {
 #[derive(Clone)]
 struct Counting {
     name: Name,
-    shared: Arc<Shared>,
+    shared: Link,
 }
 
 /// Waits for a ticket's answer, and lets the node know when nobody waits any more.
@@ -83,8 +83,12 @@ impl Counting {
 }
 
 impl Counter {
-    pub(crate) fn new(name: Name, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(name: Name, shared: Link) -> Self {
         Self(Counting { name, shared })
+    }
+
+    pub(crate) fn link(&mut self) -> &mut Link {
+        &mut self.0.shared
     }
 
     /// The name.
@@ -126,8 +130,12 @@ impl Counter {
 }
 
 impl Dated {
-    pub(crate) fn new(name: Name, shape: Arc<DatedShape>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(name: Name, shape: Arc<DatedShape>, shared: Link) -> Self {
         Self { counting: Counting { name, shared }, shape }
+    }
+
+    pub(crate) fn link(&mut self) -> &mut Link {
+        &mut self.counting.shared
     }
 
     /// The name.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -386,6 +387,35 @@ impl Alarms for Shared {
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// The way of a generator to what all of its floe share. What a program holds keeps the floe open, as a clone of it does; what
+/// the floe itself holds does not, or it would never be dropped.
+#[derive(Clone)]
+pub(crate) struct Link {
+    shared: Arc<Shared>,
+    open: Option<Arc<Driver>>,
+}
+
+impl Link {
+    /// One that keeps nothing open.
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, open: None }
+    }
+
+    /// The floe stays open for as long as this, or a clone of it, is held.
+    pub(crate) fn keep_open(&mut self, driver: &Arc<Driver>) {
+        self.open = Some(Arc::clone(driver));
+    }
+}
+
+impl Deref for Link {
+    type Target = Shared;
+
+    #[inline]
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 /// How long closing waits for the ledger to take tails back. What it has not by then is left to pass.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::clock::{Clock, ClockPolicy, Now, system};
 use crate::counter::{Counter, Dated};
 use crate::definition::{DatedShape, Definition, DefinitionError, Kind, NoPosition};
-use crate::driver::{Driver, Shared};
+use crate::driver::{Driver, Link, Shared};
 use crate::error::{DefineError, OpenError};
 use crate::form::Form;
 use crate::generator::Generator;
@@ -38,8 +38,9 @@ pub use kinds::KindRegistry;
 
 /// A ledger, a clock, and the names that are minted from them.
 ///
-/// Cheap to clone. When the last clone is dropped the generators stop, what they have not minted goes back to the
-/// ledger, and the threads end.
+/// Cheap to clone. It stays open while a clone of it is held, or anything that mints from it, as a pool of connections does.
+/// When the last of these is dropped, what was not minted goes back to the ledger, and the threads end; so they do by
+/// [`close`](Self::close).
 ///
 /// ```
 /// use floe::{Floe, ledger::Memory};
@@ -51,11 +52,13 @@ pub use kinds::KindRegistry;
 #[derive(Clone)]
 pub struct Floe {
     inner: Arc<Inner>,
+    /// It was handed to a registered kind: what it makes is held by the floe, and does not keep it open.
+    is_lent: bool,
 }
 
 struct Inner {
     shared: Arc<Shared>,
-    driver: Driver,
+    driver: Arc<Driver>,
     workers: WorkerChoice,
     /// It may be asked for when the ledger answers.
     realm_id: OnceLock<String>,
@@ -244,10 +247,11 @@ impl Builder {
         let signal = Arc::default();
         let shared = Shared::new(clock, ledger, node, signal, millis(self.max_wait), window_ms);
         let shared = Arc::new(shared);
-        let driver = Driver::new(&shared);
+        let driver = Arc::new(Driver::new(&shared));
         let (names, streams) = (Mutex::default(), Mutex::default());
         let (workers, kinds) = (self.worker, self.kinds);
-        Ok(Floe { inner: Arc::new(Inner { shared, driver, workers, realm_id, kinds, names, streams }) })
+        let inner = Arc::new(Inner { shared, driver, workers, realm_id, kinds, names, streams });
+        Ok(Floe { inner, is_lent: false })
     }
 }
 
@@ -301,14 +305,14 @@ impl Floe {
 
     fn generator<I: IdRepr>(&self, name: &str, layout: Layout) -> Result<Generator<I>, DefineError> {
         I::check(&layout).map_err(DefinitionError::Layout)?;
-        let (name, taste) = (Name::new(name)?, NameOptions::default());
-        let definition = Definition::Snowflake { layout: layout.clone(), own: false };
-        self.check(&definition, &taste)?;
-        self.bind(&name, &definition)?;
-        let stream = self.stream(&layout, false, &taste)?;
-        let (handle, generator) = (Arc::clone(&stream), Generator::new(name.clone(), stream, self.shared()));
-        let handle = Handle::snowflake(name.clone(), layout, false, handle, self.shared());
-        lock(&self.inner.names).entry(name).or_insert(handle);
+        let name = Name::new(name)?;
+        let definition = Definition::Snowflake { layout, own: false };
+        let handle = self.define(&name, &definition, &NameOptions::default())?;
+        let stream = handle.stream().ok_or_else(|| wrong_kind(&handle))?;
+        let mut generator = Generator::new(name, Arc::clone(stream), self.link());
+        if !self.is_lent {
+            generator.link().keep_open(&self.inner.driver);
+        }
         Ok(generator)
     }
 
@@ -411,7 +415,7 @@ impl Floe {
         if let Some(handle) = served {
             if handle.definition() == definition {
                 same_keys(name, handle.definition(), definition)?;
-                return Ok(handle);
+                return Ok(self.hand_out(handle));
             }
             return Err(mismatch(name, &handle.definition().to_string(), definition));
         }
@@ -425,14 +429,14 @@ impl Floe {
         // Under the lock, so that a name never has two supplies.
         let mut names = lock(&self.inner.names);
         if let Some(handle) = names.get(name) {
-            return Ok(handle.clone());
+            return Ok(self.hand_out(handle.clone()));
         }
         let handle = match registered {
             Some(minter) => Handle::Texts(minter, definition.clone()),
             None => self.serve(name, definition, taste)?,
         };
         names.insert(name.clone(), handle.clone());
-        Ok(handle)
+        Ok(self.hand_out(handle))
     }
 
     /// Serves a name that needs no ledger to mint ([`Definition::needs_ledger`]) and is not bound yet, since the ledger does
@@ -447,7 +451,7 @@ impl Floe {
         let mut names = lock(&self.inner.names);
         if let Some(handle) = names.get(name) {
             return match handle.definition() == definition {
-                true => Ok(handle.clone()),
+                true => Ok(self.hand_out(handle.clone())),
                 false => Err(mismatch(name, &handle.definition().to_string(), definition)),
             };
         }
@@ -456,7 +460,7 @@ impl Floe {
         };
         let handle = Handle::Texts(minter, definition.clone());
         names.insert(name.clone(), handle.clone());
-        Ok(handle)
+        Ok(self.hand_out(handle))
     }
 
     /// Binds a name that [`define_unbound`](Self::define_unbound) has served. Where the ledger has it as something else, the
@@ -615,6 +619,18 @@ impl Floe {
         Arc::clone(&self.inner.shared)
     }
 
+    fn link(&self) -> Link {
+        Link::new(self.shared())
+    }
+
+    /// A handle that is held here, for the program.
+    fn hand_out(&self, handle: Handle) -> Handle {
+        match self.is_lent {
+            true => handle,
+            false => handle.keep_open(&self.inner.driver),
+        }
+    }
+
     /// # Errors
     /// `Mismatch`, `Unavailable`, `Stopped`.
     fn bind(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
@@ -657,7 +673,8 @@ impl Floe {
     /// The minter of a registered kind; `None` for every other.
     fn make(&self, name: &Name, definition: &Definition) -> Result<Option<TextMinter>, DefineError> {
         let Definition::Registered(registered) = definition else { return Ok(None) };
-        self.inner.kinds.make(name, registered, self).map(Some).map_err(DefineError::Invalid)
+        let lent = Self { inner: Arc::clone(&self.inner), is_lent: true };
+        self.inner.kinds.make(name, registered, &lent).map(Some).map_err(DefineError::Invalid)
     }
 
     fn serve(
@@ -673,7 +690,7 @@ impl Floe {
             let numbers = self.serve(name, inner, taste)?;
             return Ok(Handle::Texts(TextMinter::formed(name, numbers, form), definition.clone()));
         }
-        let shared = self.shared();
+        let shared = self.link();
         Ok(match definition {
             Definition::Snowflake { layout, own } => {
                 let stream = self.stream(layout, *own, taste)?;
@@ -973,7 +990,7 @@ impl Handle {
         layout: Layout,
         own: bool,
         stream: Arc<Stream>,
-        shared: Arc<Shared>,
+        shared: Link,
     ) -> Self {
         let wide = layout.width() == Width::Wide;
         let definition = Definition::Snowflake { layout, own };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::batch::Batch;
 use crate::clock::{Clock, Stamp};
 use crate::cursor::{Draw, Drawn};
-use crate::driver::Shared;
+use crate::driver::Link;
 use crate::error::MintError;
 use crate::layout::{Layout, LayoutError, Parts, Placer};
 use crate::mutation::mutate;
@@ -18,7 +18,7 @@ use crate::{Id, IdRepr};
 
 /// Mints snowflake IDs under one name, from any number of threads.
 ///
-/// Cheap to clone, lock-free. Two calls of which one begins after the other has returned yield increasing IDs;
+/// Cheap to clone, lock-free. It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Two calls of which one begins after the other has returned yield increasing IDs;
 /// names that share a layout share the order and the IDs' uniqueness.
 ///
 /// ```
@@ -31,7 +31,7 @@ use crate::{Id, IdRepr};
 pub struct Generator<I: IdRepr = Id> {
     name: Name,
     stream: Arc<Stream>,
-    shared: Arc<Shared>,
+    shared: Link,
     /// The one in `shared`, without the way there.
     clock: Arc<Clock>,
     id: PhantomData<fn() -> I>,
@@ -59,8 +59,12 @@ pub struct Minter<I: IdRepr = Id> {
 }
 
 impl<I: IdRepr> Generator<I> {
-    pub(crate) fn new(name: Name, stream: Arc<Stream>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(name: Name, stream: Arc<Stream>, shared: Link) -> Self {
         Self { name, stream, clock: Arc::clone(&shared.clock), shared, id: PhantomData }
+    }
+
+    pub(crate) fn link(&mut self) -> &mut Link {
+        &mut self.shared
     }
 
     /// The name.
@@ -222,7 +226,7 @@ impl<I: IdRepr> Generator<I> {
 
 impl<I: IdRepr> Clone for Generator<I> {
     fn clone(&self) -> Self {
-        Self::new(self.name.clone(), Arc::clone(&self.stream), Arc::clone(&self.shared))
+        Self::new(self.name.clone(), Arc::clone(&self.stream), self.shared.clone())
     }
 }
 

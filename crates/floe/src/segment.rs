@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::Id;
 use crate::batch::Batch;
 use crate::cursor::{Draw, Drawn};
-use crate::driver::Shared;
+use crate::driver::Link;
 use crate::error::MintError;
 use crate::name::Name;
 use crate::supply::SegmentSupply;
@@ -13,20 +13,24 @@ use crate::wait::{self, Attempt, Step, Waiters};
 
 /// Mints numbers of a segment from any number of threads: the n-th (from 0) is `offset + increment * n`.
 ///
-/// Cheap to clone, lock-free. Numbers are increasing on one node; nodes mint from ranges of their own.
+/// Cheap to clone, lock-free. It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Numbers are increasing on one node; nodes mint from ranges of their own.
 #[derive(Clone)]
 pub struct Segment {
     name: Name,
     pub(crate) numbers: Arc<SegmentSupply>,
-    shared: Arc<Shared>,
+    shared: Link,
 }
 
 /// The most numbers that one call mints.
 pub(crate) const MAX_BATCH: u64 = 1 << 32;
 
 impl Segment {
-    pub(crate) fn new(name: Name, numbers: Arc<SegmentSupply>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(name: Name, numbers: Arc<SegmentSupply>, shared: Link) -> Self {
         Self { name, numbers, shared }
+    }
+
+    pub(crate) fn link(&mut self) -> &mut Link {
+        &mut self.shared
     }
 
     /// The name.

@@ -363,13 +363,13 @@ fn closing_does_not_wait_for_ever_for_a_ledger_that_hangs() {
     let names = Names::on(&floe);
     ledger.set(Mode::Held);
     assert!(matches!(names.count.mint(), Err(MintError::Unavailable { .. })));
-    let closing = thread::spawn(move || drop(floe));
+    let closing = thread::spawn(move || drop((names, floe)));
     within(Duration::from_secs(8), || closing.is_finished());
     ledger.set(Mode::Fine);
 }
 
 #[test]
-fn generators_that_outlive_their_floe_are_stopped() {
+fn generators_of_a_floe_that_is_closed_are_stopped() {
     let floe = Floe::open(Memory::default()).unwrap();
     let names = Names::on(&floe);
     let mut minter = names.orders.minter();
@@ -378,7 +378,7 @@ fn generators_that_outlive_their_floe_are_stopped() {
     let clone = floe.clone();
     drop(floe);
     names.mint_all();
-    drop(clone);
+    clone.close();
     all_stopped(&names, "floe was closed");
     assert_eq!(minter.mint().unwrap_err(), MintError::Stopped("floe was closed".to_owned()));
     assert!(matches!(names.orders.try_mint(), Err(MintError::Stopped(_))));

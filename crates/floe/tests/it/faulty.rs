@@ -74,6 +74,11 @@ impl Faulty {
         within(Duration::from_secs(10), || self.calls() >= calls);
     }
 
+    /// How many hold it, this one among them.
+    pub(crate) fn users(&self) -> usize {
+        Arc::strong_count(&self.calls)
+    }
+
     fn store(&self) -> Memory {
         self.store.lock().unwrap().clone()
     }

@@ -9,6 +9,7 @@ mod executor;
 mod faults;
 mod faulty;
 mod generators;
+mod keeping;
 mod kinds;
 mod minters;
 mod parsers;

@@ -58,7 +58,7 @@ fn a_crash_loses_at_most_what_was_reserved() {
         }
         // As far as the ledger can tell, the process is dead.
         ledger.set(Mode::Gone);
-        drop(floe);
+        drop((segment, floe));
         ledger.set(Mode::Fine);
     }
     assert!(largest > 21, "and the tails were lost");
