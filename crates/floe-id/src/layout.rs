@@ -26,7 +26,7 @@ use alloc::{
     vec::Vec,
 };
 use core::fmt;
-use core::ops::Range;
+use core::ops::{Range, RangeInclusive};
 
 use crate::time::{Tick, UnixMillis};
 
@@ -368,6 +368,46 @@ impl Layout {
         let last = self.floor_tick(end).clamp(first, ticks);
         // Both lie in 0..=2^62 now.
         u64::try_from(first).unwrap_or(0)..u64::try_from(last).unwrap_or(0)
+    }
+
+    /// The IDs that tell a time in `[from, to)`, the first and the last that there can be: all of a day's rows are
+    /// `WHERE id BETWEEN first AND last`. Empty where the layout has no such time. An ID tells the time at which its tick began.
+    ///
+    /// ```
+    /// use floe_id::{Id, Layout, layout};
+    /// let day = layout::parse_epoch("2026-11-20T00:00:00Z")?;
+    /// let ids = Layout::TWITTER.ids_between::<Id>(day, day.plus(86_400_000))?;
+    /// assert_eq!(ids.start().to_string(), "2123566994027446272");
+    /// assert_eq!(Layout::TWITTER.split((*ids.end()).into())?.time.to_string(), "2026-11-20T23:59:59.999Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LayoutError::Unordered`] where the time is not the highest field, and [`LayoutError::NeedsWide`].
+    pub fn ids_between<I: IdRepr>(
+        &self,
+        from: UnixMillis,
+        to: UnixMillis,
+    ) -> Result<RangeInclusive<I>, LayoutError> {
+        I::check(self)?;
+        if self.fields().next().is_none_or(|field| field.kind() != FieldKind::Time) {
+            return Err(LayoutError::Unordered { layout: self.to_string() });
+        }
+        let tick_millis = i128::from(self.tick_millis);
+        // The first tick that does not begin before.
+        let first = |time: UnixMillis| {
+            let since = i128::from(time.get()) - i128::from(self.epoch.get());
+            let tick = (since + tick_millis - 1).div_euclid(tick_millis);
+            // It lies in 0..=2^62 then.
+            u64::try_from(tick.clamp(0, i128::from(self.ticks()))).unwrap_or(0)
+        };
+        let ticks = first(from)..first(to);
+        let at_first = |tick: Tick| I::place(self, self.position(tick, 0), 0);
+        let at_last = |tick: Tick| I::place(self, self.position(tick, self.per_tick() - 1), self.max_worker);
+        Ok(match ticks.is_empty() {
+            true => at_last(self.ticks() - 1)..=at_first(0),
+            false => at_first(ticks.start)..=at_last(ticks.end - 1),
+        })
     }
 
     /// The number of the tick in which `time` lies, whether or not the layout has it.

@@ -41,6 +41,31 @@ pub enum MintError {
     },
 }
 
+impl MintError {
+    /// Whether the same call may be answered later, without anybody doing anything: a server says 503 then, and 500 else.
+    ///
+    /// ```
+    /// use floe::{Floe, MintError, ledger::Memory};
+    /// let tickets = Floe::open(Memory::default())?.segment("tickets")?;
+    /// let error = tickets.mint_many(0).unwrap_err();
+    /// assert!(!error.is_retryable() && error.retry_after().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_retryable(&self) -> bool {
+        self.retry_after().is_some()
+    }
+
+    /// When it is worth asking again, as `Retry-After` says it: where everything was minted that may be minted now, when more
+    /// is due; where the ledger does not answer, a second. `None` where asking again does not help.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { retry } => Some(*retry),
+            Self::Unavailable { .. } => Some(Duration::from_secs(1)),
+            Self::Exhausted(_) | Self::Stopped(_) | Self::Count { .. } => None,
+        }
+    }
+}
+
 /// Why a name cannot be served.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]

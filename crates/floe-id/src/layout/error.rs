@@ -272,6 +272,14 @@ pub enum LayoutError {
         /// The layout.
         layout: String,
     },
+    /// The IDs of a span of time do not follow one another.
+    #[error(
+        "the highest field of `{layout}` is not the time, so IDs of one time lie among those of others: no range of IDs is a span of time"
+    )]
+    Unordered {
+        /// The layout.
+        layout: String,
+    },
     /// A wide layout where IDs of 63 bits were asked for.
     #[error(
         "the IDs of `{layout}` need more than 63 bits: ask for wide IDs, or take a layout that is not wide"

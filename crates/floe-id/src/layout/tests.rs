@@ -421,6 +421,19 @@ proptest! {
     }
 
     #[test]
+    fn a_span_of_time_has_its_ids_and_no_others((layout, tick, worker, sequence) in any_parts(), from in -5_000_i64..5_000, length in 0_i64..10_000) {
+        let (time, id) = (layout.time_of(tick), layout.compose(tick, worker, sequence).unwrap());
+        let (from, to) = (time.plus(from), time.plus(from + length));
+        match layout.ids_between::<WideId>(from, to) {
+            Ok(ids) => prop_assert_eq!(ids.contains(&WideId::from(id)), from <= time && time < to),
+            Err(LayoutError::Unordered { .. }) => {
+                prop_assert!(layout.fields().next().unwrap().kind() != FieldKind::Time);
+            }
+            Err(error) => prop_assert!(false, "{error}"),
+        }
+    }
+
+    #[test]
     fn text_reads_back(layout in any_layout()) {
         let text = layout.to_string();
         prop_assert_eq!(text.parse::<Layout>(), Ok(layout));
