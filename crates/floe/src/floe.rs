@@ -3,9 +3,13 @@
 use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
 use std::time::Duration;
 
+use crate::blocking::{Blocking, blocking};
 use crate::clock::{Clock, ClockPolicy, Now, system};
 use crate::counter::{Counter, Dated};
 use crate::definition::{DatedShape, Definition, DefinitionError, Kind, NoPosition};
@@ -164,7 +168,8 @@ impl Builder {
         Self { kinds, ..self }
     }
 
-    /// Opens a floe on `ledger`. Nothing is reserved before the first mint, or with [`keep`](Self::keep) before the first
+    /// Opens a floe on `ledger`, and blocks while that is asked for its realm; [`open_async`](Self::open_async) does not. Nothing
+    /// is reserved before the first mint, or with [`keep`](Self::keep) before the first
     /// snowflake name.
     ///
     /// # Errors
@@ -197,6 +202,14 @@ impl Builder {
             .start()
             .map_err(|error| OpenError::System(format!("the system gave no thread: {error}")))?;
         Ok(floe)
+    }
+
+    /// [`open`](Self::open) in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn open_async(self, ledger: impl Ledger + 'static) -> Result<Floe, OpenError> {
+        blocking(move || self.open(ledger)).await
     }
 
     pub(crate) fn clock(&self) -> ClockPolicy {
@@ -256,12 +269,21 @@ impl Builder {
 }
 
 impl Floe {
-    /// Opens a floe with the default settings.
+    /// Opens a floe with the default settings, and blocks while the ledger is asked for its realm;
+    /// [`open_async`](Self::open_async) does not.
     ///
     /// # Errors
     /// [`OpenError`].
     pub fn open(ledger: impl Ledger + 'static) -> Result<Self, OpenError> {
         Self::builder().open(ledger)
+    }
+
+    /// [`open`](Self::open) in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn open_async(ledger: impl Ledger + 'static) -> Result<Self, OpenError> {
+        Self::builder().open_async(ledger).await
     }
 
     /// A floe **without a ledger**, which mints snowflake IDs as `worker`. What is lost: nothing keeps another process
@@ -287,7 +309,8 @@ impl Floe {
         Builder::default()
     }
 
-    /// A snowflake name with the default [`NameOptions`].
+    /// A snowflake name with the default [`NameOptions`]. Blocks while the ledger is asked, the first time;
+    /// [`snowflake_async`](Self::snowflake_async) does not.
     ///
     /// # Errors
     /// [`DefineError`].
@@ -295,7 +318,8 @@ impl Floe {
         self.generator(name, layout)
     }
 
-    /// A snowflake name of a layout with up to 128 bits, with the default [`NameOptions`].
+    /// A snowflake name of a layout with up to 128 bits, with the default [`NameOptions`]. Blocks while the ledger is asked, the
+    /// first time; [`wide_snowflake_async`](Self::wide_snowflake_async) does not.
     ///
     /// # Errors
     /// [`DefineError`].
@@ -316,7 +340,8 @@ impl Floe {
         Ok(generator)
     }
 
-    /// A segment from 1 by 1, with the default [`NameOptions`].
+    /// A segment from 1 by 1, with the default [`NameOptions`]. Blocks while the ledger is asked, the first time;
+    /// [`segment_async`](Self::segment_async) does not.
     ///
     /// # Errors
     /// [`DefineError`].
@@ -327,7 +352,7 @@ impl Floe {
         }
     }
 
-    /// A counter.
+    /// A counter. Blocks while the ledger is asked, the first time; [`counter_async`](Self::counter_async) does not.
     ///
     /// # Errors
     /// [`DefineError`].
@@ -338,7 +363,7 @@ impl Floe {
         }
     }
 
-    /// A dated name.
+    /// A dated name. Blocks while the ledger is asked, the first time; [`dated_async`](Self::dated_async) does not.
     ///
     /// # Errors
     /// [`DefineError`].
@@ -349,7 +374,8 @@ impl Floe {
         }
     }
 
-    /// Binds a name to its definition, for ever, and serves it. A name that is served already keeps its taste.
+    /// Binds a name to its definition, for ever, and serves it. A name that is served already keeps its taste. Blocks while the
+    /// ledger is asked, the first time; [`define_async`](Self::define_async) does not.
     ///
     /// # Errors
     /// [`DefineError`]; `Mismatch` where the ledger has another definition.
@@ -360,6 +386,109 @@ impl Floe {
         taste: &NameOptions,
     ) -> Result<Handle, DefineError> {
         self.define_then(name, definition, taste, || Ok(()))
+    }
+
+    /// [`snowflake`](Self::snowflake) in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub async fn snowflake_async(&self, name: &str, layout: Layout) -> Result<Generator, DefineError> {
+        self.apart(name, move |floe, name| floe.snowflake(name, layout)).await
+    }
+
+    /// [`wide_snowflake`](Self::wide_snowflake) in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub async fn wide_snowflake_async(
+        &self,
+        name: &str,
+        layout: Layout,
+    ) -> Result<Generator<WideId>, DefineError> {
+        self.apart(name, move |floe, name| floe.wide_snowflake(name, layout)).await
+    }
+
+    /// [`segment`](Self::segment) in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub async fn segment_async(&self, name: &str) -> Result<Segment, DefineError> {
+        self.apart(name, |floe, name| floe.segment(name)).await
+    }
+
+    /// [`counter`](Self::counter) in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub async fn counter_async(&self, name: &str) -> Result<Counter, DefineError> {
+        self.apart(name, |floe, name| floe.counter(name)).await
+    }
+
+    /// [`dated`](Self::dated) in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub async fn dated_async(&self, name: &str, shape: DatedShape) -> Result<Dated, DefineError> {
+        self.apart(name, move |floe, name| floe.dated(name, shape)).await
+    }
+
+    /// [`define`](Self::define) in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub async fn define_async(
+        &self,
+        name: &Name,
+        definition: &Definition,
+        taste: &NameOptions,
+    ) -> Result<Handle, DefineError> {
+        let (floe, name, definition, taste) = (self.clone(), name.clone(), definition.clone(), taste.clone());
+        blocking(move || floe.define(&name, &definition, &taste)).await
+    }
+
+    /// Runs a call for a name on a thread where it may block.
+    fn apart<T: Send + 'static>(
+        &self,
+        name: &str,
+        call: impl FnOnce(&Self, &str) -> Result<T, DefineError> + Send + 'static,
+    ) -> Blocking<Result<T, DefineError>> {
+        let (floe, name) = (self.clone(), name.to_owned());
+        blocking(move || call(&floe, &name))
+    }
+
+    /// [`define`](Self::define) for many names, eight at a time. Blocks until the ledger has answered for all of them, in the
+    /// order in which they were given.
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, Name, NameOptions, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let tenants = ["acme", "globex"].map(|tenant| (Name::new(tenant).unwrap(), Definition::Counter, NameOptions::default()));
+    /// let handles = floe.define_many(&tenants);
+    /// assert!(handles.iter().all(Result::is_ok));
+    /// # Ok::<(), floe::OpenError>(())
+    /// ```
+    pub fn define_many(&self, names: &[(Name, Definition, NameOptions)]) -> Vec<Result<Handle, DefineError>> {
+        const AT_ONCE: usize = 8;
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            while let at = next.fetch_add(1, Ordering::Relaxed)
+                && let Some((name, definition, taste)) = names.get(at)
+            {
+                done.push((at, self.define(name, definition, taste)));
+            }
+            done
+        };
+        let mut done: Vec<_> = thread::scope(|scope| {
+            let others: Vec<_> = (1..AT_ONCE.min(names.len())).map(|_| scope.spawn(work)).collect();
+            let mut done = work();
+            for other in others {
+                done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            done
+        });
+        done.sort_by_key(|(at, _)| *at);
+        done.into_iter().map(|(_, defined)| defined).collect()
     }
 
     /// [`define`](Self::define) for a segment or a counter that begins at `first`, or at its first number above it, where it
@@ -609,10 +738,17 @@ impl Floe {
         crate::kind::invalidate();
     }
 
-    /// Stops minting for ever, gives back what was not minted, and ends the threads. Waits at most five seconds for
-    /// the ledger; what it has not taken back by then passes unused.
+    /// Stops minting for ever, gives back what was not minted, and ends the threads. Blocks for at most five seconds until
+    /// the ledger has taken that; the rest passes unused. So does the drop of the last clone of a floe that was not closed: async
+    /// programs await [`close_async`](Self::close_async) before.
     pub fn close(&self) {
         self.inner.driver.close();
+    }
+
+    /// [`close`](Self::close) in a future, on any runtime.
+    pub async fn close_async(&self) {
+        let floe = self.clone();
+        blocking(move || floe.close()).await;
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {

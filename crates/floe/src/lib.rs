@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod blocking;
 mod clock;
 mod counter;
 mod cursor;
@@ -73,6 +74,7 @@ mod time;
 mod wait;
 
 pub use batch::{Batch, DatedBatch};
+pub use blocking::{Blocking, blocking};
 pub use clock::{ClockPolicy, ClockState};
 pub use counter::{Counter, Dated};
 pub use definition::{

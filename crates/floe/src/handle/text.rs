@@ -164,6 +164,16 @@ impl TextMinter {
         Ok(texts.next_text().unwrap_or_default().to_owned())
     }
 
+    /// [`mint`](Self::mint) in a future, on any runtime. A registered kind that waits inside its call holds up the runtime's
+    /// thread: see [`may_block`](Self::may_block).
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_async(&self) -> Result<String, MintError> {
+        let mut texts = self.mint_many_async(1).await?;
+        Ok(texts.next_text().unwrap_or_default().to_owned())
+    }
+
     /// Mints `count` IDs, 1 to [`max_batch`](Self::max_batch), waiting as long as what is behind it does.
     ///
     /// # Errors
@@ -198,7 +208,11 @@ impl TextMinter {
         }
     }
 
-    pub(crate) async fn mint_many_async(&self, count: u64) -> Result<Texts, MintError> {
+    /// [`mint_many`](Self::mint_many) in a future, on any runtime, as [`mint_async`](Self::mint_async) is.
+    ///
+    /// # Errors
+    /// [`MintError`].
+    pub async fn mint_many_async(&self, count: u64) -> Result<Texts, MintError> {
         check_count(count)?;
         let Source::Numbers(handle) = &self.source else { return self.put(count) };
         let mut texts = Texts::default();

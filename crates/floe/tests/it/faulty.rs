@@ -35,6 +35,8 @@ pub(crate) struct Faulty {
     store: Arc<Mutex<Memory>>,
     mode: Arc<(Mutex<Mode>, Condvar)>,
     calls: Arc<AtomicU64>,
+    /// How many calls are in it.
+    inside: Arc<AtomicU64>,
     /// How far its clock is ahead of this machine's, if it has one, and how often it was asked for it.
     clock: Arc<Mutex<(Option<i64>, u64)>>,
 }
@@ -45,6 +47,7 @@ impl Faulty {
             store: Arc::default(),
             mode: Arc::new((Mutex::new(mode), Condvar::new())),
             calls: Arc::default(),
+            inside: Arc::default(),
             clock: Arc::default(),
         }
     }
@@ -72,6 +75,11 @@ impl Faulty {
     /// Waits until it has been asked to reserve so often.
     pub(crate) fn wait_for_calls(&self, calls: u64) {
         within(Duration::from_secs(10), || self.calls() >= calls);
+    }
+
+    /// How many calls are in it now, held or on their way.
+    pub(crate) fn inside(&self) -> u64 {
+        self.inside.load(Ordering::SeqCst)
     }
 
     /// How many hold it, this one among them.
@@ -121,8 +129,10 @@ impl Faulty {
     }
 
     fn heed(&self) -> Result<Mode, LedgerError> {
+        self.inside.fetch_add(1, Ordering::SeqCst);
         let mode = self.mode.0.lock().unwrap();
         let mut guard = self.mode.1.wait_while(mode, |mode| *mode == Mode::Held).unwrap();
+        self.inside.fetch_sub(1, Ordering::SeqCst);
         match &mut *guard {
             Mode::Calls(0) => *guard = Mode::Gone,
             Mode::Calls(left) => *left -= 1,

@@ -1,5 +1,11 @@
 //! A floe is open for as long as anything that mints from it is held, and a name that is served is not asked for again.
 
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
+
 use floe::kind::Mint;
 use floe::ledger::Memory;
 use floe::{
@@ -7,7 +13,8 @@ use floe::{
     Properties, Registered, Segment,
 };
 
-use crate::faulty::{Faulty, Mode};
+use crate::executor::block_on;
+use crate::faulty::{Faulty, Mode, within};
 
 fn shape() -> DatedShape {
     DatedShape::new("UTC", 9, "", Overflow::Refuse).unwrap()
@@ -99,4 +106,69 @@ fn a_name_that_is_served_is_not_asked_for_again() {
     assert!(floe.snowflake("late", Layout::TWITTER).is_err(), "a new one needs the ledger");
     assert!(floe.snowflake("tickets", Layout::TWITTER).is_err(), "it is a segment");
     assert!(floe.snowflake("orders", Layout::LEAF).is_err(), "it has another layout");
+}
+
+/// Polls once; nobody is woken.
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn what_asks_the_ledger_has_a_future_that_holds_up_no_thread() {
+    let ledger = Faulty::new(Mode::Fine);
+    let floe = block_on(Floe::builder().open_async(ledger.clone())).unwrap();
+    ledger.set(Mode::Held);
+    let (orders, tickets) = (floe.snowflake_async("orders", Layout::TWITTER), floe.segment_async("tickets"));
+    let (mut orders, mut tickets) = (pin!(orders), pin!(tickets));
+    assert!(poll(orders.as_mut()).is_pending() && poll(tickets.as_mut()).is_pending());
+    // Both are on their way, and this thread goes on; one that is dropped begins nothing, or goes on to its end.
+    within(Duration::from_secs(10), || ledger.inside() >= 2);
+    drop(floe.counter_async("never-polled"));
+    ledger.set(Mode::Fine);
+    let (orders, tickets) = (block_on(orders).unwrap(), block_on(tickets).unwrap());
+    orders.mint().unwrap();
+    assert_eq!(tickets.mint().map(Id::get), Ok(1));
+    assert!(floe.stored(&Name::new("never-polled").unwrap()).unwrap().is_none());
+    block_on(floe.counter_async("count")).unwrap().mint().unwrap();
+    block_on(floe.dated_async("invoice", shape())).unwrap().mint().unwrap();
+    block_on(floe.wide_snowflake_async("wide", Layout::TWITTER)).unwrap().mint().unwrap();
+    let short = Definition::SEGMENT.in_form("base36 width=13".parse().unwrap()).unwrap();
+    let (name, options) = (Name::new("short").unwrap(), NameOptions::default());
+    let defined = block_on(floe.define_async(&name, &short, &options)).unwrap();
+    let Handle::Texts(short, _) = defined else { panic!("it has a form") };
+    assert_eq!(block_on(short.mint_async()).as_deref(), Ok("0000000000001"));
+    block_on(floe.close_async());
+    assert!(orders.mint().is_err());
+}
+
+#[test]
+fn a_panic_comes_out_of_the_future_of_what_panicked() {
+    let future = floe::blocking(|| std::panic::resume_unwind(Box::new("on purpose")));
+    let panic = std::panic::catch_unwind(|| block_on::<floe::Blocking<()>>(future)).unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));
+}
+
+#[test]
+fn many_names_are_defined_several_at_a_time_and_answered_in_their_order() {
+    let ledger = Faulty::new(Mode::Fine);
+    let floe = Floe::open(ledger.clone()).unwrap();
+    let name =
+        |n: u64| (Name::new(&format!("tenant-{n}")).unwrap(), Definition::Counter, NameOptions::default());
+    let mut names: Vec<_> = (0..50).map(name).collect();
+    names[7].1 = Definition::Segment { increment: 0, offset: 0 };
+    ledger.set(Mode::Held);
+    let defined = thread::scope(|scope| {
+        let defining = scope.spawn(|| floe.define_many(&names));
+        within(Duration::from_secs(10), || ledger.inside() == 8);
+        ledger.set(Mode::Fine);
+        defining.join().unwrap()
+    });
+    assert_eq!(defined.len(), 50);
+    for (n, ((name, ..), handle)) in names.iter().zip(defined).enumerate() {
+        match handle {
+            Ok(handle) => assert_eq!(handle.name(), name),
+            Err(error) => assert_eq!(n, 7, "{error}"),
+        }
+    }
+    assert!(floe.define_many(&[]).is_empty());
 }

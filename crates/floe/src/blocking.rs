@@ -1,0 +1,106 @@
+//! What blocks, as a future on any runtime.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use crate::sync::lock_std as lock;
+
+/// Runs `work`, which may block, on a thread of its own; the future is done when it is. Nothing begins before the future is
+/// first polled, and what has begun goes on to its end although the future is dropped. Where the system gives no thread,
+/// the work is done in the poll.
+///
+/// [`Floe`](crate::Floe) has futures of this sort for its own calls; this is for others, such as opening a ledger.
+///
+/// ```
+/// # fn block_on<F: Future>(future: F) -> F::Output {
+/// #     struct Unpark(std::thread::Thread);
+/// #     impl std::task::Wake for Unpark {
+/// #         fn wake(self: std::sync::Arc<Self>) { self.0.unpark() }
+/// #     }
+/// #     let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+/// #     let mut future = std::pin::pin!(future);
+/// #     loop {
+/// #         match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+/// #             std::task::Poll::Ready(output) => return output,
+/// #             std::task::Poll::Pending => std::thread::park(),
+/// #         }
+/// #     }
+/// # }
+/// # block_on(async {
+/// use floe::{Floe, Layout, ledger::Memory};
+/// let ledger = floe::blocking(Memory::default).await;
+/// let floe = Floe::builder().open_async(ledger).await?;
+/// let orders = floe.snowflake_async("orders", Layout::TWITTER).await?;
+/// orders.mint_async().await?;
+/// floe.close_async().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Panics
+/// In the poll, with what `work` panicked with.
+pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Blocking<T> {
+    Blocking {
+        task: Arc::new(Mutex::new(Task { work: Some(Box::new(work)), done: None, waker: None })),
+        begun: false,
+    }
+}
+
+/// A future of [`blocking`].
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Blocking<T> {
+    task: Arc<Mutex<Task<T>>>,
+    begun: bool,
+}
+
+struct Task<T> {
+    /// Until somebody does it.
+    work: Option<Box<dyn FnOnce() -> T + Send>>,
+    done: Option<thread::Result<T>>,
+    waker: Option<Waker>,
+}
+
+/// Does the work, unless it is done or being done.
+fn run<T>(task: &Mutex<Task<T>>) {
+    let Some(work) = lock(task).work.take() else { return };
+    let done = catch_unwind(AssertUnwindSafe(work));
+    let waker = {
+        let mut task = lock(task);
+        task.done = Some(done);
+        task.waker.take()
+    };
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+impl<T: Send + 'static> Future for Blocking<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        lock(&self.task).waker = Some(context.waker().clone());
+        if !std::mem::replace(&mut self.begun, true) {
+            let task = Arc::clone(&self.task);
+            let spawned = thread::Builder::new().name("floe-blocking".to_owned()).spawn(move || run(&task));
+            if spawned.is_err() {
+                run(&self.task);
+            }
+        }
+        let done = lock(&self.task).done.take();
+        match done {
+            Some(Ok(output)) => Poll::Ready(output),
+            Some(Err(panic)) => resume_unwind(panic),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Blocking<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blocking").field("begun", &self.begun).finish_non_exhaustive()
+    }
+}
