@@ -470,9 +470,9 @@ pub(crate) struct Sim {
     /// The first of them [default: a new one, which is printed; 1 for a table, a cell and a fleet]
     #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
-    /// What mints
-    #[arg(long, value_name = "MODEL", default_value = "floe", value_parser = models())]
-    pub(crate) model: String,
+    /// What mints [default: floe; all for a table]
+    #[arg(long, value_name = "MODEL", value_parser = models())]
+    pub(crate) model: Option<String>,
     /// What goes wrong: a mix, or classes separated by commas
     ///
     /// Of a mix each seed picks its own classes. Of classes that are named each seed has all.
@@ -495,8 +495,8 @@ pub(crate) struct Sim {
     /// Draw the smallest history that fails in the same way, or else the history of --seed
     #[arg(long, value_name = "FILE", conflicts_with = "table")]
     pub(crate) svg: Option<PathBuf>,
-    /// Compare all models under one mix of faults after the other, as Markdown
-    #[arg(long, conflicts_with_all = ["model", "faults"])]
+    /// Compare all models under one mix of faults after the other, as Markdown; with --model that row alone
+    #[arg(long, conflicts_with = "faults")]
     pub(crate) table: bool,
     /// Explain one cell of that table: the rule, its figures, and the shortest story of an ID that is handed out twice
     ///

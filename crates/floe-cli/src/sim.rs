@@ -50,12 +50,12 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
         check_writable(file)?;
     }
     if arguments.table {
-        return compare(&plan, jobs);
+        return compare(arguments.model.as_deref(), &plan, jobs);
     }
     if let Some(cell) = cell {
         return cell.explain(&plan, jobs);
     }
-    match floe_peers::named(&arguments.model) {
+    match floe_peers::named(arguments.model.as_deref().unwrap_or(run::FLOE.name)) {
         Some(entrant) => one(entrant, arguments, &plan, jobs),
         None if arguments.trace || arguments.svg.is_some() => {
             let flag = if arguments.trace { "--trace" } else { "--svg" };
@@ -309,9 +309,13 @@ fn all(plan: &Plan, jobs: usize) -> Outcome {
     }
 }
 
-fn compare(plan: &Plan, jobs: usize) -> Outcome {
-    let (table, _) = watched(comparison::histories(plan.seeds), |progress| {
-        comparison::measure(plan, jobs, &|| progress.inc(1))
+fn compare(model: Option<&str>, plan: &Plan, jobs: usize) -> Outcome {
+    let rows = model.and_then(floe_peers::row).unwrap_or(ENTRANTS);
+    let (table, _) = watched(comparison::histories(rows.len(), plan.seeds), |progress| {
+        comparison::measure(plan, rows, jobs, &|row| {
+            progress.set_message(format!("row {} of {}, ", row + 1, rows.len()));
+            progress.inc(1);
+        })
     });
     print(&table.markdown())?;
     match (table.broken(), floe_peers::named("floe")) {
@@ -335,7 +339,7 @@ fn watched<T>(histories: u64, work: impl FnOnce(&ProgressBar) -> T) -> (T, Optio
         false => ProgressDrawTarget::hidden(),
     };
     let progress = ProgressBar::with_draw_target(Some(histories), target);
-    if let Ok(style) = ProgressStyle::with_template("{human_pos} of {human_len} histories, {eta} left") {
+    if let Ok(style) = ProgressStyle::with_template("{msg}{human_pos} of {human_len} histories, {eta} left") {
         progress.set_style(style);
     }
     let done = work(&progress);

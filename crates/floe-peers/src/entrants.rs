@@ -80,6 +80,12 @@ pub const ENTRANTS: &[Entrant] = &[
         play: |s, h, m| play(peers::yitter::Yitter, s, h, m),
     },
     Entrant {
+        name: "yitter-after-stop",
+        source: "yitter/IdGenerator, README.md",
+        setting: "the same, started again only with a clock that is past its last stop, as its README asks",
+        play: |s, h, m| play(peers::yitter::AfterStop::default(), s, h, m),
+    },
+    Entrant {
         name: "yitter-redis",
         source: "yitter/IdGenerator, Go/regworkerid/regworkerid/reghelper.go",
         setting: "worker ids from Redis by its own tool, for 15 s at a time",
@@ -170,6 +176,12 @@ pub const ENTRANTS: &[Entrant] = &[
         play: |s, h, m| play(peers::tinyid::TinyId::default(), s, h, m),
     },
     Entrant {
+        name: "tinyid-databases",
+        source: "didi/tinyid, DynamicDataSource.java, db.sql",
+        setting: "the server, two databases: `delta` 2, `remainder` 0 and 1",
+        play: |s, h, m| play(peers::tinyid::TinyId::on(2), s, h, m),
+    },
+    Entrant {
         name: "flickr",
         source: "Flickr, \"Ticket Servers: Distributed Unique Primary Keys on the Cheap\"",
         setting: "two ticket servers, odd and even",
@@ -228,4 +240,9 @@ pub const ENTRANTS: &[Entrant] = &[
 /// The one of this name.
 pub fn named(name: &str) -> Option<&'static Entrant> {
     ENTRANTS.iter().find(|entrant| entrant.name == name)
+}
+
+/// The row of this name, as a table of one row.
+pub fn row(name: &str) -> Option<&'static [Entrant]> {
+    ENTRANTS.chunks(1).find(|row| row.iter().any(|entrant| entrant.name == name))
 }

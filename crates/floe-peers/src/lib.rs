@@ -12,4 +12,4 @@ pub mod rules;
 pub mod story;
 pub mod table;
 
-pub use entrants::{ENTRANTS, named};
+pub use entrants::{ENTRANTS, named, row};

@@ -39,7 +39,7 @@ pub const RULES: &[Rule] = &[
                 start compares its clock with that of every other server (10 s), and sleeps for 10 s before it serves. It \
                 writes no time down. Nobody who lost the session is told to stop.",
         read: "twitter-archive/snowflake a8cb075: SnowflakeServer.scala (start, sanityCheckPeers, registerWorkerId), \
-               SnowflakeConfig.scala; twitter-archive/scala-zookeeper-client: ZooKeeperClient.scala (sessionEvent)",
+               SnowflakeConfig.scala; twitter-archive/scala-zookeeper-client 72dc4a1 (3.0.6): ZooKeeperClient.scala (sessionEvent)",
     },
     Rule {
         model: "leaf-snowflake",
@@ -127,6 +127,14 @@ pub const RULES: &[Rule] = &[
         read: "yitter/IdGenerator 942ba6a: Go/source/idgen/SnowWorkerM1.go (NextNormalId, NextOverCostId)",
     },
     Rule {
+        model: "yitter-after-stop",
+        store: "",
+        words: "As `yitter`, and the operator sees to it that a process starts only with a clock that is past what the last one's \
+                clock said when it ended. Nothing in the generator looks.",
+        read: "yitter/IdGenerator 942ba6a: README.md (the rules of integration, 9), Go/source/idgen/SnowWorkerM1.go \
+               (NextNormalId, NextOverCostId)",
+    },
+    Rule {
         model: "yitter-redis",
         store: "Redis",
         words: "Its own tool hands out worker ids in a circle: each start gets the next of 64 that nobody has, so that an id comes \
@@ -164,7 +172,7 @@ pub const RULES: &[Rule] = &[
         words: "Five bits of the network card's address and five of a hash of that and the process id are the worker \
                 id: nobody sees to it that two processes differ. A clock that is up to 5 ms behind is waited for; \
                 further behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
-        read: "com.baomidou:mybatis-plus-core 3.5.7: Sequence.java (nextId, tilNextMillis, getDatacenterId, \
+        read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis, getDatacenterId, \
                getMaxWorkerId)",
     },
     Rule {
@@ -172,7 +180,7 @@ pub const RULES: &[Rule] = &[
         store: "",
         words: "The operator gives each process its worker id. A clock that is up to 5 ms behind is waited for; \
                 further behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
-        read: "com.baomidou:mybatis-plus-core 3.5.7: Sequence.java (nextId, tilNextMillis)",
+        read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis)",
     },
     Rule {
         model: "hutool",
@@ -181,7 +189,7 @@ pub const RULES: &[Rule] = &[
                 whose clock is less than 2 s behind counts on in the last ID's millisecond, up to 4,096 IDs, and \
                 refuses after that and further behind. It writes nothing down: a new process knows nothing of the last \
                 ID.",
-        read: "cn.hutool:hutool-core 5.8.29: Snowflake.java (nextId, tilNextMillis), IdUtil.java (getSnowflake, \
+        read: "dromara/hutool 95a363c (5.8.29): Snowflake.java (nextId, tilNextMillis), IdUtil.java (getSnowflake, \
                getDataCenterId, getWorkerId)",
     },
     Rule {
@@ -190,7 +198,7 @@ pub const RULES: &[Rule] = &[
         words: "The operator gives each process its worker id. A generator whose clock is less than 2 s behind counts \
                 on in the last ID's millisecond, up to 4,096 IDs, and refuses after that and further behind. It writes \
                 nothing down: a new process knows nothing of the last ID.",
-        read: "cn.hutool:hutool-core 5.8.29: Snowflake.java (nextId, tilNextMillis)",
+        read: "dromara/hutool 95a363c (5.8.29): Snowflake.java (nextId, tilNextMillis)",
     },
     Rule {
         model: "seata",
@@ -198,7 +206,7 @@ pub const RULES: &[Rule] = &[
         words: "The lower ten bits of the network card's address are the worker id. Time and sequence are one counter \
                 that begins at the clock's time when the process starts and then only counts; the clock only slows it \
                 down. It writes nothing down: a new process knows nothing of the last ID.",
-        read: "io.seata:seata-common 2.0.0: IdWorker.java (nextId, waitIfNecessary, generateWorkerIdBaseOnMac)",
+        read: "apache/incubator-seata f43e2a9 (2.0.0): IdWorker.java (nextId, waitIfNecessary, generateWorkerIdBaseOnMac)",
     },
     Rule {
         model: "seata-configured",
@@ -206,7 +214,7 @@ pub const RULES: &[Rule] = &[
         words: "The operator gives each process its worker id. Time and sequence are one counter that begins at the \
                 clock's time when the process starts and then only counts; the clock only slows it down. It writes \
                 nothing down: a new process knows nothing of the last ID.",
-        read: "io.seata:seata-common 2.0.0: IdWorker.java (nextId, waitIfNecessary)",
+        read: "apache/incubator-seata f43e2a9 (2.0.0): IdWorker.java (nextId, waitIfNecessary)",
     },
     Rule {
         model: "bwmarrin",
@@ -214,7 +222,7 @@ pub const RULES: &[Rule] = &[
         words: "The operator's code gives each process its node number. The wall clock is read at the start alone, and \
                 the monotonic clock is counted from there. Nothing is refused. It writes nothing down: a new process \
                 knows nothing of the last ID.",
-        read: "github.com/bwmarrin/snowflake v0.3.0: snowflake.go (NewNode, Generate)",
+        read: "bwmarrin/snowflake cdbb8ee (v0.3.0): snowflake.go (NewNode, Generate)",
     },
     Rule {
         model: "tsid",
@@ -222,7 +230,7 @@ pub const RULES: &[Rule] = &[
         words: "A random number of ten bits is the node at each start. The counter begins at random in each \
                 millisecond; while the clock is not past the last ID it counts on, past its end into the next \
                 millisecond. Nothing is refused. It writes nothing down: a new process knows nothing of the last ID.",
-        read: "com.github.f4b6a3:tsid-creator 5.2.6: TsidFactory.java (create, getTime, getRandomCounter, \
+        read: "f4b6a3/tsid-creator c5e0282 (5.2.6): TsidFactory.java (create, getTime, getRandomCounter, \
                Builder.getNode)",
     },
     Rule {
@@ -231,7 +239,7 @@ pub const RULES: &[Rule] = &[
         words: "The operator gives each process its node. The counter begins at random in each millisecond; while the \
                 clock is not past the last ID it counts on, past its end into the next millisecond. Nothing is \
                 refused. It writes nothing down: a new process knows nothing of the last ID.",
-        read: "com.github.f4b6a3:tsid-creator 5.2.6: TsidFactory.java (create, getTime, getRandomCounter)",
+        read: "f4b6a3/tsid-creator c5e0282 (5.2.6): TsidFactory.java (create, getTime, getRandomCounter)",
     },
     Rule {
         model: "leaf-segment",
@@ -246,6 +254,14 @@ pub const RULES: &[Rule] = &[
         words: "A server reads a row and raises its `max_id` by a step if its version is still the same: what lies between is the \
                 server's, in its memory, and the next range is loaded at a fifth of the first.",
         read: "didi/tinyid 49976d3: CachedIdGenerator.java, DbSegmentIdServiceImpl.java (getNextSegmentId)",
+    },
+    Rule {
+        model: "tinyid-databases",
+        store: "the database",
+        words: "As `tinyid`, with two databases that know nothing of each other: one row has the even IDs, the other one the odd \
+                ones. Each load draws one of the two, also while that one is gone.",
+        read: "didi/tinyid 49976d3: DynamicDataSource.java (determineCurrentLookupKey), DataSourceConfig.java, \
+               DbSegmentIdServiceImpl.java (getNextSegmentId), SegmentId.java (init), db.sql",
     },
     Rule {
         model: "flickr",
@@ -329,6 +345,25 @@ mod tests {
         let without: Vec<_> = ENTRANTS.iter().filter(|it| of(it).is_none()).map(|it| it.name).collect();
         assert!(without.is_empty(), "write rules of {without:?}");
         assert_eq!(RULES.len(), ENTRANTS.len(), "a rule of nobody, or two of one");
+    }
+
+    /// A version's tag can be moved; a commit cannot.
+    #[test]
+    fn every_source_is_named_with_its_commit_and_its_files() {
+        let is_commit =
+            |word: &str| word.len() == 7 && word.bytes().all(|byte| b"0123456789abcdef".contains(&byte));
+        // Flickr has published how its servers work, and no source.
+        for rule in RULES.iter().filter(|rule| !["floe", "flickr"].contains(&rule.model)) {
+            for source in rule.read.split("; ") {
+                let (from, files) = source.split_once(": ").unwrap_or((source, ""));
+                // Another commit of the repository before it needs no name.
+                let named = from.split_once(' ').is_some_and(|(repository, version)| {
+                    repository.contains('/') && version.split(' ').next().is_some_and(is_commit)
+                });
+                assert!(named || is_commit(from), "{}: no commit in {from:?}", rule.model);
+                assert!(files.contains('.'), "{}: no file in {source:?}", rule.model);
+            }
+        }
     }
 
     #[test]

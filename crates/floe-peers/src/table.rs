@@ -7,8 +7,6 @@ use floe_sim::history::Wrong;
 use floe_sim::run::{Entrant, Outcome, Plan, seeds};
 use floe_sim::scenario::Class;
 
-use crate::ENTRANTS;
-
 /// How many seeds a cell has, unless it is said otherwise.
 pub const SEEDS: u64 = 100;
 /// How many virtual seconds one of its histories lasts: longer than the timers of five minutes that some algorithms have.
@@ -60,7 +58,7 @@ pub const COLUMNS: &[Column] = &[
 ];
 
 /// Those that promise no order that a caller could hold them to: several ranges or servers are in use at once.
-const UNORDERED: &[&str] = &["leaf-segment", "tinyid", "flickr", "postgres-cache"];
+const UNORDERED: &[&str] = &["leaf-segment", "tinyid", "tinyid-databases", "flickr", "postgres-cache"];
 
 /// What came of it.
 #[derive(Clone)]
@@ -69,13 +67,19 @@ pub struct Table {
     rows: Vec<(&'static Entrant, Vec<Outcome>)>,
 }
 
-/// Runs the seeds of `plan` in each column, of whatever classes the plan has, on `threads` threads. `progress` hears of
-/// each history that is done.
-pub fn measure(plan: &Plan, threads: usize, progress: &(dyn Fn() + Sync)) -> Table {
-    let cell =
-        |entrant: &Entrant, column: &Column| seeds(entrant, &column.plan(plan), threads, &|_| progress());
-    let row = |entrant: &'static Entrant| (entrant, COLUMNS.iter().map(|it| cell(entrant, it)).collect());
-    Table { plan: plan.clone(), rows: ENTRANTS.iter().map(row).collect() }
+/// Runs the seeds of `plan` for these rows in each column, of whatever classes the plan has, on `threads` threads. `progress`
+/// hears of each history that is done, and in which row, from 0.
+pub fn measure(
+    plan: &Plan,
+    rows: &'static [Entrant],
+    threads: usize,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Table {
+    let row = |(place, entrant): (usize, &'static Entrant)| {
+        let cell = |column: &Column| seeds(entrant, &column.plan(plan), threads, &|_| progress(place));
+        (entrant, COLUMNS.iter().map(cell).collect())
+    };
+    Table { plan: plan.clone(), rows: rows.iter().enumerate().map(row).collect() }
 }
 
 /// How many times as long as the plan's a column's histories are at the most.
@@ -83,9 +87,9 @@ pub fn longest() -> u64 {
     COLUMNS.iter().map(|column| column.times).max().unwrap_or(1)
 }
 
-/// How many histories [`measure`] runs for so many seeds.
-pub fn histories(seeds: u64) -> u64 {
-    let cells = u64::try_from(ENTRANTS.len() * COLUMNS.len()).unwrap_or(u64::MAX);
+/// How many histories [`measure`] runs for so many rows and seeds.
+pub fn histories(rows: usize, seeds: u64) -> u64 {
+    let cells = u64::try_from(rows * COLUMNS.len()).unwrap_or(u64::MAX);
     cells.saturating_mul(seeds)
 }
 
@@ -208,7 +212,7 @@ impl Table {
             "Seeds {first} to {last} in each cell, {nodes} nodes, {seconds} virtual seconds each: {} histories, {} calls, \
              {} IDs. A cell says what all its seeds show together, and the smallest seed that shows it: 12/M in 8% is 12 \
              of a million IDs that had been handed out before, and 8 of a hundred histories in which any was.\n",
-            grouped(histories(seeds)),
+            grouped(histories(self.rows.len(), seeds)),
             grouped(asked),
             grouped(ids),
         )?;
@@ -356,7 +360,7 @@ pub fn grouped(number: u64) -> String {
 mod tests {
     use super::{COLUMNS, Mix, Outcome, Plan, UNORDERED, Wrong};
     use super::{disorder, duplicates, grouped, measure, per_mille, per_million, percent, seeds, unserved};
-    use crate::named;
+    use crate::{ENTRANTS, named};
     use floe_sim::history::Counts;
     use floe_sim::scenario::Class;
 
@@ -431,7 +435,7 @@ mod tests {
     #[test]
     fn the_same_seeds_make_the_same_table_on_any_number_of_threads() {
         let plan = Plan { first: 3, seeds: 2, nodes: 3, seconds: 20, classes: Vec::new(), every: true };
-        let (one, three) = (measure(&plan, 1, &|| ()), measure(&plan, 3, &|| ()));
+        let (one, three) = (measure(&plan, ENTRANTS, 1, &|_| ()), measure(&plan, ENTRANTS, 3, &|_| ()));
         assert_eq!(one.markdown(), three.markdown());
         assert_eq!(one.broken(), None);
         for (entrant, outcomes) in one.rows {

@@ -375,6 +375,10 @@ pub trait Model {
     /// The process is told to stop (SIGTERM). It goes on running for a little while.
     fn stop(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
+    /// A life has ended, however it did, at this time of its host's wall clock. The operator knows it; its next process does
+    /// not.
+    fn ended(&mut self, _life: Life, _wall: UnixMillis) {}
+
     /// A copy of the process's memory as it is, for a machine's snapshot or clone. What the copy draws from its
     /// system's randomness from now on is `fresh`.
     fn memory(&mut self, process: &Self::Process, fresh: Random) -> Option<Self::Process>;

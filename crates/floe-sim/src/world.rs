@@ -440,10 +440,12 @@ impl<'a, M: Model> World<'a, M> {
 
     /// The process is no more.
     fn end(&mut self, node: usize, why: &str) {
-        let this = &mut self.nodes[node];
-        if this.process.take().is_none() {
+        if self.nodes[node].process.take().is_none() {
             return;
         }
+        let wall = self.reading(node).wall;
+        self.model.ended(self.nodes[node].life, wall);
+        let this = &mut self.nodes[node];
         this.open.clear();
         this.backlog.clear();
         if !this.pauses.is_empty() {

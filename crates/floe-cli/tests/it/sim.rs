@@ -102,6 +102,27 @@ fn the_table_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn a_row_of_the_table_alone_is_that_of_the_whole_table() {
+    let table = |more: &[&str]| {
+        let arguments = ["sim", "--table", "--seeds", "1", "--seed", "3", "--seconds", "20"];
+        let said = run(floe(arguments).args(more));
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "no terminal, no progress: {said:#?}");
+        said.out
+    };
+    let rows = |table: &str, model: &str| -> Vec<String> {
+        let start = format!("| {model} | ");
+        table.lines().filter(|line| line.starts_with(&start)).map(str::to_owned).collect()
+    };
+    let (whole, alone) = (table(&["--model", "all"]), table(&["--model", "tinyid-databases"]));
+    let row = rows(&alone, "tinyid-databases");
+    assert_eq!(row, rows(&whole, "tinyid-databases"));
+    assert_eq!(row.len(), 4, "its configuration and three parts: {alone}");
+    assert!(rows(&alone, "tinyid").is_empty() && rows(&alone, "floe").is_empty(), "{alone}");
+    assert!(alone.starts_with("Seeds 3 to 3 in each cell, 5 nodes, 20 virtual seconds each: 12 histories, "));
+    assert_eq!(whole, table(&[]));
+}
+
+#[test]
 fn a_cell_is_explained_with_its_rule_its_figures_and_a_story_that_replays() {
     let said = run(&mut floe(["sim", "--explain", "twitter", "crash+rollback", "--seconds", "120"]));
     assert_eq!(said.code, Some(0), "{said:#?}");

@@ -5,7 +5,7 @@
 //! changes anything until the next start. Where 4096 are not enough in a millisecond it waits for the next one. It keeps
 //! nothing over a restart, and refuses nothing.
 //!
-//! Read from: github.com/bwmarrin/snowflake v0.3.0, `snowflake.go` (`NewNode`, `Generate`). The package itself is played
+//! Read from: bwmarrin/snowflake cdbb8ee (v0.3.0), `snowflake.go` (`NewNode`, `Generate`). The package itself is played
 //! beside this model (`originals.rs`).
 
 use super::{signed, snowflake};

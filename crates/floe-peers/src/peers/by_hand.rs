@@ -29,6 +29,13 @@ pub(crate) struct Done<M: Model> {
     reply: M::Reply,
 }
 
+impl<M: Model> Done<M> {
+    /// What the store has answered.
+    pub(crate) fn reply(&self) -> &M::Reply {
+        &self.reply
+    }
+}
+
 /// A fleet under test.
 pub(crate) struct ByHand<M: Model> {
     model: M,

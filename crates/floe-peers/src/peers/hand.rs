@@ -18,7 +18,7 @@ pub(crate) struct Hand<M: Model> {
     pub(crate) setup: Setup,
     pub(crate) outbox: Outbox<M::Request>,
     pub(crate) random: Random,
-    true_time: Micros,
+    pub(crate) true_time: Micros,
     asks: u64,
 }
 
@@ -150,6 +150,11 @@ impl<M: Model> Hand<M> {
             let answer = Ok(model.execute(store, life, &request, now));
             model.answer(process, number, answer, &mut machine);
         }
+    }
+
+    /// The life is over.
+    pub(crate) fn end(&mut self) {
+        self.model.ended(self.life, self.now.wall);
     }
 
     /// The process is told to stop, and the store does what it asks then.

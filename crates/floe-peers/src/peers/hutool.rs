@@ -7,7 +7,7 @@
 //! clock is not behind, it waits for the next millisecond. If the clock is further behind, it refuses. It keeps nothing over
 //! a restart.
 //!
-//! Read from: cn.hutool:hutool-core 5.8.29, `Snowflake.java` (`nextId`, `tilNextMillis`), `IdUtil.java` (`getSnowflake`,
+//! Read from: dromara/hutool 95a363c (5.8.29), `Snowflake.java` (`nextId`, `tilNextMillis`), `IdUtil.java` (`getSnowflake`,
 //! `getDataCenterId`, `getWorkerId`). The class itself is played beside this model (`originals.rs`).
 
 use super::mybatis_plus::{Card, by_card_and_process};
@@ -126,8 +126,9 @@ mod tests {
         }
         hand.step(1_999);
         assert_eq!(hand.id(&mut snowflake), first + (1 << 22), "it waits for the next millisecond");
-        hand.step(-2_001);
-        assert!(matches!(hand.mint(&mut snowflake), Verdict::Refused(_)));
+        hand.step(-2_000);
+        let why = "Clock moved backwards. Refusing to generate id for 2000ms";
+        assert_eq!(hand.mint(&mut snowflake), Verdict::Refused(why.into()), "two seconds are too much");
     }
 
     /// hutool-core 5.8.29, IdUtil.java, getDataCenterId and getWorkerId.

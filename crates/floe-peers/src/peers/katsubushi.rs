@@ -350,6 +350,41 @@ mod tests {
         assert!(hand.died().is_some());
     }
 
+    /// The same: what the others publish counts, also where their locks are gone.
+    #[test]
+    fn a_start_leaves_out_an_id_that_is_published_and_not_locked() {
+        let mut hand = Hand::new(Katsubushi::default());
+        let mut first = started(&mut hand);
+        hand.run(&mut first, true);
+        let published = hand.store.published.clone();
+        for _ in 0..20 {
+            hand.store.locks.clear();
+            hand.store.published = published.keys().map(|worker| (*worker, hand.true_time)).collect();
+            hand.become_node(1);
+            assert_ne!(started(&mut hand).worker, first.worker);
+        }
+        hand.store.published = published.keys().map(|worker| (*worker, hand.true_time)).collect();
+        hand.store_is_down_for(1);
+        let heard = hand.model.execute(&mut hand.store, hand.life, &Command::Heard, hand.true_time);
+        assert!(matches!(heard, Answer::Workers(workers) if workers.is_empty()), "Redis keeps no messages");
+    }
+
+    /// raus v0.1.0, raus.go, subscribe and MaxCandidate; go-katsubushi 357220b, main.go, which sets LockExpires.
+    #[test]
+    fn a_lock_lasts_for_six_hundred_seconds_and_is_one_of_the_ten_lowest() {
+        let mut hand = Hand::new(Katsubushi::default());
+        hand.model.most_worker = 1_023;
+        let mut workers = BTreeSet::new();
+        for _ in 0..200 {
+            hand.store = Locks::default();
+            let Server { worker, name, .. } = started(&mut hand);
+            let holder = |after| hand.store.holder(worker, hand.true_time + after);
+            assert_eq!([holder(599_999_999), holder(600_000_000)], [Some(name), None]);
+            workers.insert(worker);
+        }
+        assert_eq!(workers, (1..=10).collect());
+    }
+
     /// raus v0.1.0, raus.go, holdLock and publish.
     #[test]
     fn who_finds_another_name_in_its_lock_ends_and_a_stop_deletes_it() {

@@ -8,7 +8,7 @@
 //!
 //! It looks at a clock that a thread of its own copies each millisecond; that this copy can be late is not modelled.
 //!
-//! Read from: com.baomidou:mybatis-plus-core 3.5.7, `Sequence.java` (`nextId`, `tilNextMillis`, `getDatacenterId`,
+//! Read from: baomidou/mybatis-plus 0707918 (3.5.7), `Sequence.java` (`nextId`, `tilNextMillis`, `getDatacenterId`,
 //! `getMaxWorkerId`), `SystemClock.java`. The class itself is played beside this model (`originals.rs`).
 
 use std::collections::BTreeMap;

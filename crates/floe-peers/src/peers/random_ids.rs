@@ -163,6 +163,23 @@ mod tests {
         increasing(&mut hand, &mut source, 10_000);
     }
 
+    /// uuid 1.29.1, timestamp.rs, Counter::reseed, and v7.rs, new_v7: 41 random bits of 42 at the beginning, and 32 for each ID.
+    #[test]
+    fn a_uuid_has_random_bits_where_its_crate_has_them() {
+        let mut hand = Hand::new(UUID);
+        let mut source = hand.start();
+        let (mut ones, mut zeros) = ([0; 2], [u128::MAX; 2]);
+        for _ in 0..200 {
+            hand.step(1);
+            let id = hand.id(&mut source);
+            for (place, bits) in [counter(id), low(id, 32)].into_iter().enumerate() {
+                ones[place] |= bits;
+                zeros[place] &= bits;
+            }
+        }
+        assert_eq!((ones, zeros), ([(1 << 41) - 1, (1 << 32) - 1], [0, 0]));
+    }
+
     /// ulid 3.0.0, generator.rs, generate_from_datetime_with_source.
     #[test]
     fn a_ulid_adds_one_where_the_clock_stands_or_is_behind() {
@@ -200,6 +217,26 @@ mod tests {
             }
             hand.step(1);
             assert_ne!(hand.id(&mut source), hand.id(&mut copy), "{model:?}: seeded again since");
+        }
+    }
+
+    /// rand 0.10.3, thread.rs, RESEED_BLOCK_THRESHOLD: 64 KiB, of which a UUID takes 24 bytes here, and a ULID 10.
+    #[test]
+    fn a_copy_draws_the_same_numbers_until_sixty_four_kibibytes_are_drawn() {
+        for (model, same) in [(FAST, 65_536 / 24 - 1), (RandomIds::Ulid, 65_536 / 10 - 1)] {
+            let mut hand = Hand::new(model);
+            let mut source = hand.start();
+            hand.id(&mut source);
+            let mut copy = hand.model.memory(&source, Random::new(7)).unwrap();
+            let mut equal = 0;
+            loop {
+                hand.step(1);
+                if hand.id(&mut source) != hand.id(&mut copy) {
+                    break;
+                }
+                equal += 1;
+            }
+            assert_eq!(equal, same, "{model:?}");
         }
     }
 }

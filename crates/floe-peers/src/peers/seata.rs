@@ -7,7 +7,7 @@
 //! goes on. It keeps nothing over a restart. By default the worker id is the lower 10 bits of the first network card's MAC
 //! address: another host has another one, and two processes on one host have the same.
 //!
-//! Read from: io.seata:seata-common 2.0.0, `IdWorker.java` (`nextId`, `waitIfNecessary`, `generateWorkerIdBaseOnMac`). The
+//! Read from: apache/incubator-seata f43e2a9 (2.0.0), `IdWorker.java` (`nextId`, `waitIfNecessary`, `generateWorkerIdBaseOnMac`). The
 //! class itself is played beside this model (`originals.rs`).
 
 use std::collections::BTreeMap;

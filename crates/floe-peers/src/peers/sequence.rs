@@ -286,6 +286,16 @@ mod tests {
         assert_eq!(take(&mut hand, 0, 48), (4..=50).chain([101]).collect::<Vec<_>>());
     }
 
+    /// The same: what is cached goes with its connection.
+    #[test]
+    fn a_call_without_an_answer_closes_its_connection_and_what_that_kept() {
+        let mut hand = ByHand::new(Sequences::Cache, 1);
+        assert_eq!(take(&mut hand, 0, 2), [1, 2]);
+        hand.lose_replies = 1;
+        hand.refused(0);
+        assert_eq!(take(&mut hand, 0, 2), [51, 52]);
+    }
+
     /// postgres 0076f26, sequence.c, SEQ_LOG_VALS: the log has the number 32 fetches ahead.
     #[test]
     fn a_crash_skips_what_was_logged_ahead_and_repeats_nothing() {

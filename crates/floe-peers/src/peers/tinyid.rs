@@ -11,6 +11,10 @@
 //! No order is claimed for one server, since it has none: such a caller does not wait for the thread's load, and where
 //! the database serves the thread first, the thread's lower segment is used after the caller's.
 //!
+//! Several databases (`datasource.tinyid.names`) know nothing of each other. The operator gives the row the same `delta` in
+//! all of them, as many as there are, and another `remainder` in each. A transaction goes to one that is drawn at random,
+//! with all its statements and its three tries; one that is gone is drawn as before, and the exception is the caller's.
+//!
 //! Each statement is a request of its own here, as is the commit, and the transaction around them is READ COMMITTED. An
 //! update whose answer is lost ends in an exception, which rolls the transaction back; only where the commit's own answer
 //! is lost is its effect unknown. An update that finds the row locked waits, and finds it changed then: here that shows at
@@ -18,7 +22,8 @@
 //!
 //! Read in: didi/tinyid 49976d3, `tinyid-base/…/generator/impl/CachedIdGenerator.java`, `entity/SegmentId.java`,
 //! `factory/AbstractIdGeneratorFactory.java`, `tinyid-server/…/service/impl/DbSegmentIdServiceImpl.java`,
-//! `dao/impl/TinyIdInfoDAOImpl.java`, `common/Constants.java`, `controller/IdContronller.java`, `db.sql`.
+//! `dao/impl/TinyIdInfoDAOImpl.java`, `config/DynamicDataSource.java` (`determineCurrentLookupKey`),
+//! `config/DataSourceConfig.java`, `common/Constants.java`, `controller/IdContronller.java`, `db.sql`.
 
 use std::collections::VecDeque;
 
@@ -43,20 +48,35 @@ pub struct TinyId {
     pub step: i64,
     /// From one ID to the next.
     pub delta: i64,
-    /// What an ID leaves when it is divided by `delta`.
+    /// What an ID leaves when it is divided by `delta`; in each further database one more.
     pub remainder: i64,
+    /// How many databases `datasource.tinyid.names` has.
+    pub databases: u8,
 }
 
 impl Default for TinyId {
     /// The row `test` of `db.sql`, with a step small enough for a short history to see many segments.
     fn default() -> Self {
-        Self { step: 10, delta: 1, remainder: 0 }
+        Self { step: 10, delta: 1, remainder: 0, databases: 1 }
     }
 }
 
-/// The row of `tiny_id_info`.
+impl TinyId {
+    /// The same row in so many databases: `delta` is their number, and the remainders count from 0.
+    pub fn on(databases: u8) -> Self {
+        Self { delta: i64::from(databases), databases, ..Self::default() }
+    }
+}
+
+/// The row of `tiny_id_info` in each of the databases.
+#[derive(Clone, Debug)]
+pub struct Databases(Vec<Row>);
+
+/// That row.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
+    /// Which database has it.
+    database: usize,
     max_id: i64,
     step: i64,
     delta: i64,
@@ -67,8 +87,8 @@ pub struct Row {
 /// A statement.
 #[derive(Clone, Copy, Debug)]
 pub enum Statement {
-    /// `queryByBizType`.
-    Select,
+    /// `queryByBizType`, on this database.
+    Select(usize),
     /// `updateMaxId`, for who has read this row; nothing is changed before the commit.
     Update(Row),
     /// The end of the transaction.
@@ -143,12 +163,19 @@ impl Segment {
 struct Load {
     number: u64,
     tries: u32,
+    /// Whose connection the transaction has.
+    database: usize,
     read: Option<Row>,
 }
 
 impl Load {
-    fn start(machine: &mut Machine<'_, TinyId>) -> Self {
-        Self { number: machine.send(Statement::Select), tries: 0, read: None }
+    /// `determineCurrentLookupKey` draws the database.
+    fn start(databases: u8, machine: &mut Machine<'_, TinyId>) -> Self {
+        let database = match databases {
+            1 => 0,
+            some => usize::try_from(machine.random.below(u64::from(some))).unwrap_or(0),
+        };
+        Self { number: machine.send(Statement::Select(database)), tries: 0, database, read: None }
     }
 
     /// Its next statement, or what comes of it.
@@ -174,7 +201,7 @@ impl Load {
                 if self.tries == RETRY {
                     return Some(Err("error query segmentId: get next segmentId conflict".into()));
                 }
-                self.number = machine.send(Statement::Select);
+                self.number = machine.send(Statement::Select(self.database));
                 None
             }
             _ => Some(Err("error query segmentId: no answer from the database".into())),
@@ -193,6 +220,7 @@ struct Call {
 /// One server, with its `CachedIdGenerator`.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
+    databases: u8,
     current: Option<Segment>,
     next: Option<Segment>,
     /// The load of the caller that is first in `waiting`; the others wait for `loadCurrent`'s monitor.
@@ -215,7 +243,7 @@ impl Server {
                 && self.next.is_none()
                 && self.thread.is_none()
             {
-                self.thread = Some(Load::start(machine));
+                self.thread = Some(Load::start(self.databases, machine));
             }
             call.ids.push(u128::from(id.unsigned_abs()));
         }
@@ -227,7 +255,7 @@ impl Server {
         while let Some(mut call) = self.waiting.pop_front() {
             if !self.take(&mut call, machine) {
                 self.waiting.push_front(call);
-                self.load = Some(Load::start(machine));
+                self.load = Some(Load::start(self.databases, machine));
                 return;
             }
             machine.deliver(call.ask, Verdict::Minted(call.ids));
@@ -243,7 +271,7 @@ impl Server {
 }
 
 impl Model for TinyId {
-    type Store = Row;
+    type Store = Databases;
     type Disk = ();
     type Process = Server;
     type Request = Statement;
@@ -257,26 +285,41 @@ impl Model for TinyId {
         BATCH
     }
 
-    fn store(&mut self, _fleet: &Fleet) -> Row {
-        let Self { step, delta, remainder } = *self;
-        Row { max_id: BEGIN_ID, step, delta, remainder, version: 1 }
+    fn store(&mut self, _fleet: &Fleet) -> Databases {
+        let Self { step, delta, remainder, databases } = *self;
+        let row = |database: u8| Row {
+            database: usize::from(database),
+            max_id: BEGIN_ID,
+            step,
+            delta,
+            remainder: remainder + i64::from(database),
+            version: 1,
+        };
+        Databases((0..databases).map(row).collect())
     }
 
-    fn copy(&self, store: &Row) -> Row {
-        *store
+    fn copy(&self, store: &Databases) -> Databases {
+        store.clone()
     }
 
-    fn execute(&mut self, store: &mut Row, _from: Life, request: &Statement, _now: Micros) -> Answer {
+    /// They share nothing, so what sets one back leaves the others as they are.
+    fn forget(&mut self, store: &mut Databases, copy: &Databases) {
+        store.0[0] = copy.0[0];
+    }
+
+    fn execute(&mut self, store: &mut Databases, _from: Life, request: &Statement, _now: Micros) -> Answer {
         match request {
-            Statement::Select => Answer::Read(*store),
+            Statement::Select(database) => Answer::Read(store.0[*database]),
             Statement::Update(read) => {
-                Answer::Matched(store.max_id == read.max_id && store.version == read.version)
+                let row = store.0[read.database];
+                Answer::Matched(row.max_id == read.max_id && row.version == read.version)
             }
             Statement::Commit(read) => {
-                let unchanged = store.max_id == read.max_id && store.version == read.version;
+                let row = &mut store.0[read.database];
+                let unchanged = row.max_id == read.max_id && row.version == read.version;
                 if unchanged {
-                    store.max_id = read.max_id + read.step;
-                    store.version += 1;
+                    row.max_id = read.max_id + read.step;
+                    row.version += 1;
                 }
                 Answer::Wrote(unchanged)
             }
@@ -290,10 +333,10 @@ impl Model for TinyId {
     fn start(
         &mut self,
         _setup: &Setup,
-        _store: Option<&mut Row>,
+        _store: Option<&mut Databases>,
         _machine: &mut Machine<'_, Self>,
     ) -> Server {
-        Server::default()
+        Server { databases: self.databases, ..Server::default() }
     }
 
     fn answer(
@@ -329,7 +372,7 @@ impl Model for TinyId {
             if process.take(&mut call, machine) {
                 return Verdict::Minted(call.ids);
             }
-            process.load = Some(Load::start(machine));
+            process.load = Some(Load::start(self.databases, machine));
         }
         process.waiting.push_back(call);
         Verdict::Later

@@ -6,7 +6,7 @@
 //! While the clock is not past the last ID's millisecond, it counts on, and past the counter's end into the next
 //! millisecond, without waiting and without an end: it refuses nothing. It keeps nothing over a restart.
 //!
-//! Read from: com.github.f4b6a3:tsid-creator 5.2.6, `TsidFactory.java` (`create`, `getTime`, `getRandomCounter`,
+//! Read from: f4b6a3/tsid-creator c5e0282 (5.2.6), `TsidFactory.java` (`create`, `getTime`, `getRandomCounter`,
 //! `Builder.getNode`). The class itself is played beside this model (`originals.rs`).
 
 use super::{signed, snowflake};
@@ -93,6 +93,20 @@ mod tests {
         hand.setup.worker = 1024;
         hand.start();
         assert!(hand.died().is_some());
+    }
+
+    /// tsid-creator 5.2.6, TsidFactory.java, getTime and getRandomCounter.
+    #[test]
+    fn each_millisecond_begins_at_a_random_number() {
+        let mut hand = Hand::new(Tsid { configured: true });
+        let mut factory = hand.start();
+        let begins: std::collections::BTreeSet<_> = (0..20)
+            .map(|_| {
+                hand.pass(1);
+                hand.id(&mut factory) & 0xfff
+            })
+            .collect();
+        assert!(begins.len() > 10, "{begins:?}");
     }
 
     /// tsid-creator 5.2.6, TsidFactory.java, Builder.getNode.

@@ -11,7 +11,7 @@
 //!
 //! Read from: twitter-archive/snowflake, tag snowflake-2010 (a8cb075), `SnowflakeServer.scala` (`start`,
 //! `sanityCheckPeers`, `registerWorkerId`), `SnowflakeConfig.scala` (`workerIdFor`, `startupSleepMs`);
-//! twitter-archive/scala-zookeeper-client, `ZookeeperClientConfig.scala` (`sessionTimeout`), `ZooKeeperClient.scala`
+//! twitter-archive/scala-zookeeper-client 72dc4a1 (3.0.6), `ZookeeperClientConfig.scala` (`sessionTimeout`), `ZooKeeperClient.scala`
 //! (`sessionEvent`).
 
 use std::cell::Cell;

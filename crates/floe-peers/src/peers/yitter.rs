@@ -8,12 +8,16 @@
 //! It keeps nothing over a restart.
 //!
 //! Read from: yitter/IdGenerator 942ba6a, `Go/source/idgen/SnowWorkerM1.go` (`NextNormalId`, `NextOverCostId`), with the defaults of
-//! `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. With its tool that takes worker ids from Redis it is
+//! `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. Its README (`README.md`, "常规集成" 9) asks the operator
+//! to see to it that a service starts again only with a clock that is past its last stop; nothing in the code looks. That is
+//! [`AfterStop`], which a supervisor does here: it tries again 2 s later. With its tool that takes worker ids from Redis it is
 //! [`yitter_redis`](super::yitter_redis).
+
+use std::collections::BTreeMap;
 
 use super::{field, signed, spin, time};
 use floe::UnixMillis;
-use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
+use floe_sim::model::{Ask, Life, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_582_136_402_000;
 const FIRST: u64 = 5;
@@ -135,6 +139,48 @@ impl Model for Yitter {
     }
 }
 
+/// The algorithm, with a supervisor that compares a node's clock with its last stop.
+#[derive(Clone, Default, Debug)]
+pub struct AfterStop {
+    /// What the clock of a node's last life said at its end.
+    stops: BTreeMap<usize, i64>,
+    /// The lives that were not begun.
+    held_back: BTreeMap<usize, u32>,
+}
+
+impl Model for AfterStop {
+    keeps_nothing!();
+
+    type Process = SnowWorker;
+
+    fn pace(&self) -> Pace {
+        Pace::NATIVE
+    }
+
+    fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> SnowWorker {
+        let Life { node, number, .. } = machine.life;
+        if self.stops.get(&node).is_some_and(|stop| machine.wall() <= *stop) {
+            self.held_back.insert(node, number);
+            machine.die("its clock is not past its last stop");
+        }
+        SnowWorker::new(setup.worker, machine)
+    }
+
+    fn mint(&mut self, process: &mut SnowWorker, _ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict {
+        process.next(machine)
+    }
+
+    fn ended(&mut self, life: Life, wall: UnixMillis) {
+        if self.held_back.get(&life.node) != Some(&life.number) {
+            self.stops.insert(life.node, wall.get());
+        }
+    }
+
+    fn read(&self, _name: usize, id: u128) -> Option<Parts> {
+        Some(read(id))
+    }
+}
+
 /// What an ID says.
 pub(super) fn read(id: u128) -> Parts {
     Parts { worker: field(id, 6, 6), time: UnixMillis::new(time(id, 12) + EPOCH), sequence: field(id, 0, 6) }
@@ -183,5 +229,34 @@ mod tests {
         hand.setup.worker = 64;
         hand.start();
         assert!(hand.died().is_some());
+    }
+
+    /// yitter 942ba6a, README.md: "确保服务再次启动时的系统时间大于最后一次关闭时的时间".
+    #[test]
+    fn a_supervisor_starts_it_again_when_the_clock_is_past_its_last_stop() {
+        let mut hand = Hand::new(AfterStop::default());
+        let mut worker = hand.start();
+        let first = hand.id(&mut worker);
+        hand.end();
+        hand.step(-1_000);
+        for _ in 0..2 {
+            hand.start();
+            assert_eq!(hand.died(), Some("its clock is not past its last stop"));
+            hand.end();
+        }
+        hand.step(1_000);
+        hand.start();
+        assert!(hand.died().is_some(), "it has to be past it");
+        hand.end();
+        hand.pass(1);
+        let mut worker = hand.start();
+        assert_eq!(hand.died(), None);
+        assert!(hand.id(&mut worker) > first);
+        hand.step(-5_000);
+        hand.end();
+        hand.pass(1);
+        let mut worker = hand.start();
+        assert_eq!(hand.died(), None, "the last stop is what counts, not the last ID");
+        assert!(hand.id(&mut worker) < first);
     }
 }

@@ -262,6 +262,33 @@ mod tests {
         assert!(hand.died().is_some());
     }
 
+    /// IdGenerator 942ba6a, reghelper.go, canReset and getNextWorkerId.
+    #[test]
+    fn the_first_one_that_finds_the_circle_ended_leaves_it_to_the_second() {
+        let mut hand = Hand::new(YitterRedis::default());
+        hand.store.index = 3;
+        let before = hand.now.mono;
+        assert_eq!(registered(&mut hand).worker, 0);
+        assert_eq!(
+            hand.now.mono.since(before),
+            400,
+            "200 ms until it asks once more, and 200 ms after its reset"
+        );
+        assert_eq!(hand.store.edit, 0);
+    }
+
+    /// IdGenerator 942ba6a, reghelper.go, setWorkerIdFlag, with the lifetime of main.go.
+    #[test]
+    fn a_key_lasts_for_fifteen_seconds() {
+        let mut hand = Hand::new(YitterRedis::default());
+        let worker = registered(&mut hand).worker;
+        let mut is_there = |after_ms| {
+            hand.pass(after_ms);
+            hand.model.execute(&mut hand.store, hand.life, &Command::Get(worker), hand.true_time)
+        };
+        assert_eq!([is_there(14_999), is_there(1)], [1, 0]);
+    }
+
     /// IdGenerator 942ba6a, reghelper.go, extendLifeTime: EXPIRE, whatever comes of it.
     #[test]
     fn a_key_that_has_run_out_is_not_written_again_and_its_owner_mints_on() {

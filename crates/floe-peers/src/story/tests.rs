@@ -228,6 +228,7 @@ fn snowflakes_are_read_as_they_were_made() {
         "twitter",
         "twitter-service",
         "yitter",
+        "yitter-after-stop",
         "yitter-redis",
     ];
     assert_eq!(read, snowflakes.into());

@@ -55,6 +55,7 @@ fn shortest_downtime(model: &str) -> u64 {
 fn no_jvm_is_back_within_a_second_and_no_other_peer_within_fifty_milliseconds() {
     let native = [
         "yitter",
+        "yitter-after-stop",
         "yitter-redis",
         "sonyflake",
         "sonyflake-checked",
@@ -147,8 +148,16 @@ fn a_restart_with_a_clock_that_went_back_repeats_what_nobody_wrote_down() {
 /// t_string.c (incrDecrCommand); PostgreSQL 0076f26, sequence.c (nextval_internal): the store alone knows the last number.
 #[test]
 fn a_store_that_forgets_repeats_what_is_counted_in_it() {
-    let counted =
-        ["leaf-segment", "tinyid", "flickr", "redis-incr", "hibernate-pooled", "postgres-cache", "floe"];
+    let counted = [
+        "leaf-segment",
+        "tinyid",
+        "tinyid-databases",
+        "flickr",
+        "redis-incr",
+        "hibernate-pooled",
+        "postgres-cache",
+        "floe",
+    ];
     for model in counted {
         let outcome = run(model, &[Class::Restore], 40);
         assert!(outcome.counts.twice > 0, "{model}: {:?}", outcome.counts);

@@ -1,5 +1,5 @@
-use super::TinyId;
-use crate::peers::by_hand::ByHand;
+use super::{Answer, TinyId};
+use crate::peers::by_hand::{ByHand, Done};
 use floe_sim::model::Verdict;
 
 #[test]
@@ -25,7 +25,7 @@ fn two_servers_hold_disjoint_segments() {
 fn ids_leave_the_remainder() {
     for (delta, remainder, expected) in [(2, 1, [3, 5, 7, 9]), (3, 0, [3, 6, 9, 12]), (3, 1, [4, 7, 10, 13])]
     {
-        let mut hand = ByHand::new(TinyId { step: 90, delta, remainder }, 1);
+        let mut hand = ByHand::new(TinyId { step: 90, delta, remainder, databases: 1 }, 1);
         assert_eq!(hand.batch(0, 4), expected);
     }
 }
@@ -126,6 +126,59 @@ fn a_restored_store_repeats() {
     assert_eq!(hand.minted(0), 2);
     hand.forget(&backup);
     assert_eq!(hand.minted(1), 2);
+}
+
+/// tinyid 49976d3, config/DynamicDataSource.java (determineCurrentLookupKey) and db.sql (`delta`, `remainder`).
+#[test]
+fn two_databases_hand_out_even_and_odd_ids_and_know_nothing_of_each_other() {
+    let mut hand = ByHand::new(TinyId::on(2), 2);
+    let mut all: Vec<_> = (0..200).map(|turn| hand.minted(turn % 2)).collect();
+    let odd = all.iter().filter(|id| *id % 2 == 1).count();
+    assert!((60..140).contains(&odd), "each load draws one of them: {odd} of 200 are odd");
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 200);
+}
+
+/// The same, and DbSegmentIdServiceImpl.java (getNextSegmentId): one transaction, and so one connection, for its three tries.
+#[test]
+fn a_transaction_stays_on_its_database() {
+    let read = |done: &Done<TinyId>| match done.reply() {
+        Answer::Read(row) => *row,
+        other => panic!("{other:?}"),
+    };
+    let mut first_tries = Vec::new();
+    for draws in 0..10 {
+        let mut hand = ByHand::new(TinyId { step: 2, ..TinyId::on(2) }, 2);
+        for _ in 0..draws {
+            hand.minted(1);
+        }
+        hand.run();
+        hand.ask(0, 1);
+        let first = hand.serve();
+        let database = read(&first).database;
+        while hand.copy().0[database].version == read(&first).version {
+            hand.minted(1);
+        }
+        hand.arrive(first);
+        let update = hand.serve();
+        assert!(matches!(update.reply(), Answer::Matched(false)), "the other server has changed it");
+        hand.arrive(update);
+        assert_eq!(read(&hand.serve()).database, database);
+        first_tries.push(database);
+    }
+    assert!(first_tries.contains(&0) && first_tries.contains(&1), "{first_tries:?}");
+}
+
+/// Flickr's servers are set back one at a time, too: two databases halve what a backup repeats, and no more.
+#[test]
+fn a_restored_database_repeats_its_own_half_alone() {
+    let mut hand = ByHand::new(TinyId { step: 2, ..TinyId::on(2) }, 2);
+    let backup = hand.copy();
+    let first: Vec<_> = (0..40).map(|_| hand.minted(0)).collect();
+    hand.forget(&backup);
+    let again: Vec<_> = (0..40).map(|_| hand.minted(1)).filter(|id| first.contains(id)).collect();
+    assert!(!again.is_empty() && again.iter().all(|id| id % 2 == 0), "{again:?}");
 }
 
 /// Why [`NAMES`](super::NAMES) claims no order.
