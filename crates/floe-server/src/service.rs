@@ -151,7 +151,10 @@ impl Service {
         let nobody = self.access.unknown();
         for (name, definition) in self.rules.listed().filter(|(_, definition)| now(definition)) {
             if let Err(refusal) = self.open_name(&nobody, &call::NATIVE, name.as_str(), None).await {
-                tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.whole());
+                // Of a name that the ledger does not know the log has heard.
+                if refusal.status != Status::UnknownName {
+                    tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.whole());
+                }
                 if matches!(refusal.status, Status::Busy | Status::Unavailable) {
                     break;
                 }

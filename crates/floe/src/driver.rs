@@ -485,3 +485,38 @@ impl Drop for Driver {
         self.close();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{ClockPolicy, system};
+    use crate::ledger::Memory;
+    use crate::node::{CounterQueue, NodeSettings};
+
+    #[test]
+    fn closing_waits_for_no_call_that_nobody_has_taken_up() {
+        let name = Name::new("count").unwrap();
+        let mut node = Node::new(NodeSettings {
+            window_ms: 1_000,
+            keep: false,
+            check_clock: true,
+            ledger: "memory:".to_owned(),
+            owner: "host=here boot=b pid=1 started=1 version=0 instance=".parse().unwrap(),
+            is_gone: Box::new(|_| false),
+            at_hand: Box::new(|_| Vec::new()),
+            entropy: Box::new(|| [1; 16]),
+        });
+        node.add_tally(CounterQueue::new(name.clone(), None));
+        let clock = system::clock(ClockPolicy::default());
+        let shared = Shared::new(clock, Arc::new(Memory::default()), node, Arc::default(), 1_000, 1_000);
+        let driver = Driver::new(&Arc::new(shared));
+        // A thread that takes up nothing.
+        lock(&driver.threads).push(thread::spawn(|| {}));
+        let ticket = Ticket::new(1);
+        driver.shared.enqueue(&name, &ticket).unwrap();
+        assert!(driver.shared.has_calls());
+        driver.close();
+        assert!(driver.shared.node().is_drained(), "no answer to it will come");
+        assert_eq!(ticket.answered(), Some(Err(MintError::Stopped("floe was closed".to_owned()))));
+    }
+}

@@ -194,16 +194,53 @@ mod tests {
         assert!(!was_earlier(&container, &container.replace("boot=b", "boot=c")));
         let unknown = machine.replace("machine=m ", "");
         assert!(!was_earlier(&unknown, &unknown.replace("boot=b", "boot=c")));
+        for (hidden, why) in [("host=web", "host="), ("pids=pid:[4026531836]", "pids=")] {
+            let nobody = machine.replace(hidden, why);
+            assert!(!was_earlier(&nobody, &nobody), "two that do not say {why} may be on two machines");
+        }
         // Whoever gives a name says that no two run under it.
         let named = |boot: &str| format!("host=web boot={boot} pids=pid:[{}] instance=node-1", boot.len());
         assert!(was_earlier(&named("b"), &named("cc")));
+        let (one, other) = (format!("{machine}node-1"), format!("{machine}node-2"));
+        for (one, other) in [(&one, &other), (&one, &machine.to_owned()), (&machine.to_owned(), &one)] {
+            assert!(!was_earlier(one, other), "{one} and {other} are two nodes");
+        }
+    }
+
+    #[test]
+    fn a_process_that_runs_is_no_earlier_life_of_another() {
+        let here = Owner::this_process("");
+        assert!(here.started > 0);
+        assert!(!here.is_earlier_life_of(&Owner { pid: here.pid + 1, ..here.clone() }));
+        let same_number = Owner { started: here.started - 1, ..here.clone() };
+        assert!(same_number.is_earlier_life_of(&here), "the number is another process's now");
+    }
+
+    #[test]
+    fn a_process_that_ended_runs_no_more_although_nobody_has_waited_for_it() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        assert_eq!(started(child.id()), None);
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_note_has_no_character_that_a_terminal_obeys() {
+        let note = Owner { host: "a\u{1b}[2Jb".to_owned(), ..Owner::this_process("x\u{7}\ny") }.to_string();
+        assert!(note.contains("host=a_[2Jb ") && note.contains(" instance=x__y "), "{note}");
     }
 
     #[test]
     fn who_runs_is_told_in_the_same_namespace_alone() {
         let here = Owner::this_process("");
+        assert!(here.pids.starts_with("pid:["), "{here}");
         assert_eq!(here.is_alive(), Some(true));
         assert_eq!(Owner { started: here.started + 1, ..here.clone() }.is_alive(), Some(false));
+        assert_eq!(Owner { boot: "another".to_owned(), ..here.clone() }.is_alive(), Some(false));
+        assert_eq!(Owner { boot: String::new(), ..here.clone() }.is_alive(), None);
         assert_eq!(Owner { pids: "pid:[7]".to_owned(), ..here.clone() }.is_alive(), None);
         assert_eq!(
             Owner { machine: "other".to_owned(), ..here.clone() }.is_alive().is_some(),

@@ -522,6 +522,29 @@ fn the_log_says_which_name_is_like_one_that_a_command_made_and_which_began_below
 }
 
 #[test]
+fn paths_in_a_file_begin_where_the_command_is_started() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (start, conf) = (dir.path(), dir.path().join("conf"));
+    std::fs::create_dir(&conf).expect("a directory");
+    let text = "realm = \"r\"\ndata_dir = \"data\"\n[[name]]\nname = \"orders\"\nkind = \"segment\"\n";
+    std::fs::write(conf.join("floe.toml"), text).expect("a file");
+    let text = text.replace("orders", "other");
+    let sealed = format!("{text}form = \"sealed key=1 base62\"\nkeys = {{ 1 = \"file:key\" }}\n");
+    std::fs::write(conf.join("sealed.toml"), sealed).expect("a file");
+    std::fs::write(start.join("key"), "00".repeat(16)).expect("a file");
+    let tls = format!("tls = {{ certificate = \"server.pem\", key = \"server.key\" }}\n{text}");
+    std::fs::write(conf.join("tls.toml"), tls).expect("a file");
+    std::fs::write(conf.join("server.pem"), "no certificate").expect("a file");
+    assert_eq!(run(floe(["mint", "orders", "--config", "conf/floe.toml"]).current_dir(start)).numbers(), [1]);
+    assert!(start.join("data/floe.db").exists() && !conf.join("data").exists());
+    let check = |file: &str, at: &Path| run(floe(["config", "--check", file]).current_dir(at));
+    assert_eq!(check("conf/sealed.toml", start).code, Some(0));
+    check("sealed.toml", &conf).refuses(1, &["key cannot be read"]);
+    check("conf/tls.toml", start).refuses(1, &["tls.certificate: server.pem cannot be read"]);
+    check("tls.toml", &conf).refuses(1, &["tls.key: server.key cannot be read"]);
+}
+
+#[test]
 fn a_name_that_was_raised_in_another_realm_is_told_when_it_begins_or_is_refused() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let data = dir.path().join("data");
@@ -534,12 +557,16 @@ fn a_name_that_was_raised_in_another_realm_is_told_when_it_begins_or_is_refused(
         let server = Server::spawn(&mut floe(["serve", "--config", &file(dir.path(), &text)]));
         server.terminate().1
     };
-    let told = |text: &str, word: &str| {
-        let mut lines = text.lines().filter(|line| line.contains("name=orders") && line.contains("WARN"));
-        let line = lines.next().unwrap_or_else(|| panic!("not told: {text}"));
-        assert!(line.contains("elsewhere=\"default (next 50000001)") && line.contains(word), "{line}");
+    let told = |text: &str, words: [&str; 2]| {
+        let warns = |line: &&str| {
+            line.contains("orders") && ["WARN", "ERROR"].iter().any(|level| line.contains(level))
+        };
+        let lines: Vec<_> = text.lines().filter(warns).collect();
+        let [line] = lines[..] else { panic!("not told in one line: {text}") };
+        assert!(line.contains("name=orders") && words.iter().all(|word| line.contains(word)), "{line}");
+        assert!(line.contains("elsewhere=\"default (next 50000001)"), "{line}");
     };
-    told(&begun("from 1", "one"), "raised there is not raised here");
-    told(&begun("ask for first", "two"), "refused");
+    told(&begun("from 1", "one"), ["WARN", "raised there is not raised here"]);
+    told(&begun("ask for first", "two"), ["ERROR", "was refused (said once): there is no name `orders` yet"]);
     assert!(!begun("from 1", "one").contains("elsewhere"), "it is not new any more");
 }

@@ -208,10 +208,10 @@ impl fmt::Display for KeyCheck {
 impl FromStr for KeyCheck {
     type Err = ();
 
-    /// Reads what `Display` writes.
+    /// Reads what `Display` writes: six digits, since no key has a check of more.
     fn from_str(text: &str) -> Result<Self, ()> {
         let check = u32::from_str_radix(text, 16).map(Self).map_err(|_| ())?;
-        if check.to_string() == text { Ok(check) } else { Err(()) }
+        if text.len() == 6 && check.to_string() == text { Ok(check) } else { Err(()) }
     }
 }
 

@@ -204,6 +204,19 @@ fn placing_a_wide_id_in_64_bits_crashes() {
 }
 
 #[test]
+#[should_panic(expected = "outside the layout")]
+fn placing_a_worker_out_of_range_in_128_bits_crashes() {
+    Layout::GAME.place_wide(0, Layout::GAME.workers());
+}
+
+#[test]
+#[should_panic(expected = "the ticks do not fit the time field")]
+fn positions_past_the_last_tick_crash() {
+    let ticks = Layout::TWITTER.ticks();
+    Layout::TWITTER.positions(&(ticks - 1..ticks + 1));
+}
+
+#[test]
 #[should_panic(expected = "does not fit the sequence field")]
 fn a_position_of_a_sequence_out_of_range_crashes() {
     Layout::TWITTER.position(0, 4_096);

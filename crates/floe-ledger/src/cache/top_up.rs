@@ -106,3 +106,50 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use floe::Name;
+
+    use super::*;
+
+    fn wish(name: &str, count: u64) -> Wish {
+        Wish { key: Key::name(&Name::new(name).unwrap()), count, limit: 1_000 }
+    }
+
+    /// What is wished for, in order.
+    fn waits(queue: &Queue) -> Vec<u64> {
+        queue.state().wishes.values().map(|wish| wish.count).collect()
+    }
+
+    #[test]
+    fn so_many_keys_wait_at_most_and_one_that_waits_may_wish_anew() {
+        let queue = Queue::default();
+        (0..MOST + 10).for_each(|name| queue.add(wish(&format!("name-{name:04}"), 1)));
+        assert_eq!(waits(&queue).len(), MOST);
+        queue.add(wish("name-0000", 2));
+        assert_eq!((waits(&queue).len(), waits(&queue)[0]), (MOST, 2));
+    }
+
+    #[test]
+    fn a_wish_that_failed_waits_again_and_takes_no_newer_ones_place() {
+        let (queue, fulfilled) = (Queue::default(), RefCell::new(Vec::new()));
+        queue.add(wish("orders", 1));
+        queue.run(|tried| {
+            fulfilled.borrow_mut().push(tried.count);
+            match fulfilled.borrow().len() {
+                1 => {}
+                // It grew while the first was tried.
+                2 => queue.add(wish("orders", 2)),
+                _ => {
+                    queue.close();
+                    return Ok(());
+                }
+            }
+            Err(LedgerError::Unavailable("gone".to_owned()))
+        });
+        assert_eq!(*fulfilled.borrow(), [1, 1, 2]);
+    }
+}

@@ -17,6 +17,9 @@ pub(super) struct Upstream {
     open: Box<Opener>,
     state: Mutex<State>,
     changed: Condvar,
+    /// How often a caller has begun to wait for another one's attempt.
+    #[cfg(test)]
+    waits: std::sync::atomic::AtomicUsize,
 }
 
 enum State {
@@ -30,7 +33,13 @@ enum State {
 
 impl Upstream {
     pub(super) fn new(open: Box<Opener>) -> Self {
-        Self { open, state: Mutex::new(State::Closed(None)), changed: Condvar::new() }
+        Self {
+            open,
+            state: Mutex::new(State::Closed(None)),
+            changed: Condvar::new(),
+            #[cfg(test)]
+            waits: std::sync::atomic::AtomicUsize::new(0),
+        }
     }
 
     /// The ledger, opened and greeted if it has not been. One caller tries at a time, and those who wait share what came
@@ -42,6 +51,8 @@ impl Upstream {
         let mut state = self.state();
         let mut waited = false;
         while matches!(*state, State::Opening) {
+            #[cfg(test)]
+            self.waits.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             let (next, wait) =
                 self.changed.wait_timeout(state, MAX_WAIT).unwrap_or_else(PoisonError::into_inner);
             (state, waited) = (next, true);
@@ -106,4 +117,86 @@ impl Drop for Attempt<'_> {
 /// Nothing has been heard of it so far.
 pub(super) fn not_yet() -> LedgerError {
     LedgerError::Unavailable("the ledger behind the cache has not answered yet: try again".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+
+    use floe::ledger::Memory;
+
+    use super::*;
+
+    /// One whose attempts come to this, one after the other, and how many there have been.
+    fn upstream(
+        attempt: impl Fn(usize) -> Result<Box<dyn Ledger>, OpenError> + Send + Sync + 'static,
+    ) -> (Upstream, Arc<AtomicUsize>) {
+        let attempts = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&attempts);
+        let open = move || attempt(count.fetch_add(1, Ordering::SeqCst));
+        (Upstream::new(Box::new(open)), attempts)
+    }
+
+    fn get(upstream: &Upstream) -> Result<(), OpenError> {
+        upstream.get(|_| Ok(())).map(drop)
+    }
+
+    fn gone() -> OpenError {
+        LedgerError::Unavailable("gone".to_owned()).into()
+    }
+
+    #[test]
+    fn those_who_wait_for_an_attempt_share_what_came_of_it() {
+        let (fails, told) = mpsc::channel::<()>();
+        let told = Mutex::new(told);
+        let (upstream, attempts) = upstream(move |attempt| match attempt {
+            0 => {
+                told.lock().unwrap().recv().unwrap();
+                Err(gone())
+            }
+            _ => Ok(Box::new(Memory::default())),
+        });
+        thread::scope(|scope| {
+            let first = scope.spawn(|| get(&upstream));
+            while attempts.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            let others: Vec<_> = (0..3).map(|_| scope.spawn(|| get(&upstream))).collect();
+            while upstream.waits.load(Ordering::SeqCst) < 3 {
+                thread::yield_now();
+            }
+            fails.send(()).unwrap();
+            for caller in others.into_iter().chain([first]) {
+                assert_eq!(caller.join().unwrap(), Err(gone()));
+            }
+        });
+        assert_eq!(attempts.load(Ordering::SeqCst), 1);
+        assert_eq!(get(&upstream), Ok(()), "the next caller tries again");
+    }
+
+    #[test]
+    fn a_caller_that_panicked_leaves_the_attempt_to_the_next() {
+        let (upstream, _) = upstream(|attempt| match attempt {
+            0 => resume_unwind(Box::new("the test broke the adapter")),
+            _ => Ok(Box::new(Memory::default())),
+        });
+        assert!(catch_unwind(AssertUnwindSafe(|| get(&upstream))).is_err());
+        assert_eq!(get(&upstream), Ok(()));
+    }
+
+    #[test]
+    fn a_ledger_that_is_wrong_is_opened_once_and_one_that_is_gone_again() {
+        let unfit: OpenError = LedgerError::Unfit("another realm".to_owned()).into();
+        for (error, wanted) in [(unfit, 1), (OpenError::Asked("no such URL".to_owned()), 1), (gone(), 3)] {
+            let opened = error.clone();
+            let (upstream, attempts) = upstream(move |_| Err(opened.clone()));
+            for _ in 0..3 {
+                assert_eq!(get(&upstream), Err(error.clone()));
+            }
+            assert_eq!(attempts.load(Ordering::SeqCst), wanted, "{error:?}");
+        }
+    }
 }

@@ -152,6 +152,7 @@ fn a_record_that_no_floe_has_written_is_not_read() {
         "mark=5 start=0 previous=0 ",
         "mark=5 start=0 previous=0 owner=me",
         "mark=5 start=0 previous=0 token=ab",
+        "mark=5 start=0 previous=0 token=abababababababababababababababab owner=me",
         "mark=5 start=0 previous=0 token=00000000000000000000000000000000",
         "mark=5 start=0 previous=0 token=+bababababababababababababababab",
         "mark=5 start=6 previous=0",

@@ -162,7 +162,57 @@ fn pause(failures: u32, random: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use floe::ledger::LedgerError;
+
     use super::*;
+    use crate::remote::Bounds;
+
+    /// A server whose connections have numbers.
+    #[derive(Default)]
+    struct Numbered(AtomicU64);
+
+    impl Connect for Numbered {
+        type Link = u64;
+        type Error = ();
+
+        fn shown(&self) -> &str {
+            "numbered:"
+        }
+
+        fn bounds(&self) -> Bounds {
+            Bounds { max_wait: Duration::from_secs(10), connect: Duration::from_secs(10) }
+        }
+
+        async fn connect(&self, _: Wanted<'_>) -> Result<Connected<u64>, Trouble<()>> {
+            let link = self.0.fetch_add(1, Ordering::SeqCst);
+            Ok(Connected { link, realm_id: "realm".to_owned(), remarks: Vec::new() })
+        }
+
+        fn is_closed(_: &u64) -> bool {
+            false
+        }
+
+        fn at_work(&self, (): ()) -> LedgerError {
+            LedgerError::Unavailable("gone".to_owned())
+        }
+    }
+
+    /// A server that was replaced or frozen would otherwise fail as many calls as there are connections to it.
+    #[tokio::test]
+    async fn what_goes_wrong_on_one_connection_ends_the_idle_ones_beside_it() {
+        let pool = Pool::new(Numbered::default(), Opening::of("shop"));
+        assert!(pool.begin().await.is_ok());
+        let (mut first, mut second) = (pool.lease().await.unwrap(), pool.lease().await.unwrap());
+        assert_eq!((first.link().ok(), second.link().ok()), (Some(&mut 0), Some(&mut 1)));
+        first.keep();
+        second.keep();
+        let mut again = pool.lease().await.unwrap();
+        assert_eq!(again.link().ok(), Some(&mut 1), "one that was kept serves the next call");
+        drop(again);
+        assert_eq!(pool.lease().await.unwrap().link().ok(), Some(&mut 2), "and 0 went with 1");
+    }
 
     #[test]
     fn pauses_grow_to_half_a_second_and_differ_by_up_to_half() {

@@ -251,3 +251,15 @@ fn an_old_server_is_named_as_one() {
     assert!(error.to_string().contains("3.5 or newer"), "{error}");
     assert!(matches!(error, OpenError::Ledger(floe::ledger::LedgerError::Unfit(_))), "{error:?}");
 }
+
+#[test]
+fn a_realm_has_an_id_in_hexadecimal_or_none_that_this_version_knows() {
+    let read = |text: &'static str| layout::parse_realm(text.as_bytes());
+    assert_eq!(read("version=1 id=0f"), Some((1, Some("0f"))));
+    for no_id in ["version=1 id=", "version=1 id=0g", "version=1 id=0f ", "version=1 name=0f"] {
+        assert_eq!(read(no_id), Some((1, None)), "{no_id}");
+    }
+    for nothing in ["", "version=1", "version=one id=0f", "id=0f version=1"] {
+        assert_eq!(read(nothing), None, "{nothing}");
+    }
+}

@@ -35,6 +35,13 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
+/// The turn that the witness of `path` remembers.
+fn witnessed(path: &Path) -> u64 {
+    let text = fs::read_to_string(beside(path, "-witness")).unwrap();
+    let turns = text[1024..].lines().map(|line| line.split_once(' ').unwrap().0.parse::<u64>().unwrap());
+    turns.max().unwrap()
+}
+
 /// A ledger that a process has used and was killed under, and the end of its last range.
 fn killed(name: &str) -> (TempDir, PathBuf, u64) {
     let dir = TempDir::new().unwrap();
@@ -242,7 +249,13 @@ fn a_witness_that_says_nothing_is_refused_and_one_that_is_missing_is_made() {
         fs::write(&witness, damaged).unwrap();
         unfit(&path, &["does not say how far", "changed or damaged", "remove"]);
     }
-    // As beside a ledger of an older floe.
+    // As beside a ledger of an older floe. It remembers what was written before, although nothing is written since.
+    fs::write(&witness, &whole).unwrap();
+    let turn = witnessed(&path);
+    assert!(turn > 0);
+    fs::remove_file(&witness).unwrap();
+    drop(open(&path).unwrap());
+    assert_eq!(witnessed(&path), turn);
     fs::remove_file(&witness).unwrap();
     assert_eq!(got(&open(&path).unwrap(), &ask(1)), (100, 101));
     says(&fs::read_to_string(&witness).unwrap(), &["floe witness 1", "inode=", "either would\nrepeat IDs"]);
@@ -253,21 +266,15 @@ fn every_write_is_witnessed() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("ids.db");
     let (one, other) = (open(&path).unwrap(), open(&path).unwrap());
-    let witnessed = || {
-        let text = fs::read_to_string(beside(&path, "-witness")).unwrap();
-        let turns = text[1024..].lines().map(|line| line.split_once(' ').unwrap().0.parse::<u64>().unwrap());
-        turns.max().unwrap()
-    };
-    let begin = witnessed();
-    for _ in 0..100 {
-        got(&one, &ask(1));
-        got(&other, &ask(1));
+    let begin = witnessed(&path);
+    for turn in 1..=200 {
+        got(if turn % 2 == 0 { &one } else { &other }, &ask(1));
+        assert_eq!(witnessed(&path), begin + turn);
     }
-    assert_eq!(witnessed(), begin + 200);
     // One lost write, the last, is enough.
     checkpointed(&one);
     drop((one, other));
-    let end = witnessed();
+    let end = witnessed(&path);
     let lower = |by: u64| {
         let connection = Connection::open(&path).unwrap();
         let stamp: Vec<u8> = connection.query_row("SELECT stamp FROM turn", [], |row| row.get(0)).unwrap();

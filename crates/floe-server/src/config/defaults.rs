@@ -18,7 +18,8 @@ pub(super) fn text() -> String {
         r##"# Every setting of `floe serve`, with its default. A line that begins with "# name = value" shows a default
 # that depends on something else, or an example.
 #
-# Durations are texts with their units: ms, s, m, h, d.
+# Durations are texts with their units: ms, s, m, h, d. A path that does not begin with / begins at the directory in which the
+# server is started, wherever this file is.
 
 # ---- Cluster settings: the same on every node, and for ever ----
 

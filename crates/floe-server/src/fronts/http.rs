@@ -233,9 +233,7 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
     drop(at_work);
     // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if let (false, Some(date)) =
-        (call, shared.service.date(since).1.and_then(|date| HeaderValue::from_bytes(&date).ok()))
-    {
+    if let Some(date) = shared.service.date(since).1.and_then(|date| HeaderValue::from_bytes(&date).ok()) {
         response.headers_mut().insert(header::DATE, date);
     }
     let status = grpc::as_http(&response).unwrap_or(response.status().as_u16());

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::Service;
 use super::call::Call;
+use super::names::Rule;
 use crate::access::Caller;
 use crate::config::NewNames;
 use crate::status::{Refusal, Status};
@@ -24,6 +25,7 @@ const LIKE: usize = 10_000;
 const PAGE: usize = 1_000;
 const LIKE_FOR: Duration = Duration::from_secs(1);
 const REFUSED: usize = 1_000;
+const WAS_REFUSED: &str = "a name that the ledger does not know was refused (said once)";
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What is known of the names that the ledger holds.
@@ -78,7 +80,7 @@ impl Service {
                 }
             ),
         };
-        self.tell_of_refused(asked, births, true);
+        self.tell_of_refused(asked, births, &detail, true);
         Err(Refusal::new(Status::UnknownName, detail))
     }
 
@@ -113,10 +115,12 @@ impl Service {
         if self.rules.has_file() { " --config FILE" } else { "" }
     }
 
-    /// Tells the log, once for a name, that it was refused; `always`, or only where another name is like it.
-    pub(super) fn tell_of_refused(&self, asked: &Asked<'_>, births: &mut Births, always: bool) {
+    /// Tells the log, once for a name, that it was refused and `why`; `always`, or only where another name is like it. A
+    /// name that the configuration lists is not served: its line is an error, and the one that it has when the server starts.
+    pub(super) fn tell_of_refused(&self, asked: &Asked<'_>, births: &mut Births, why: &str, always: bool) {
         let name = asked.name;
-        if births.refused.len() >= REFUSED || births.refused.contains(name.as_str()) {
+        let is_listed = matches!(self.rules.of(name), Ok(Rule::Listed(_)));
+        if births.refused.len() >= REFUSED && !is_listed || births.refused.contains(name.as_str()) {
             return;
         }
         let near = self.near(name, births);
@@ -125,7 +129,10 @@ impl Service {
         }
         births.refused.insert(name.as_str().into());
         let (by, elsewhere) = (asked.caller.shown(), self.elsewhere(name));
-        tracing::warn!(%name, by, near, elsewhere, "a name that the ledger does not know was refused (said once)");
+        match is_listed {
+            true => tracing::error!(%name, by, near, elsewhere, "{WAS_REFUSED}: {why}"),
+            false => tracing::warn!(%name, by, near, elsewhere, "{WAS_REFUSED}: {why}"),
+        }
         if births.refused.len() == REFUSED {
             tracing::warn!("{REFUSED} names were refused: the log is told of no more of them");
         }

@@ -127,7 +127,10 @@ impl Service {
 
     fn open_blocking(&self, asked: &Asked<'_>, births: &mut Births) -> Result<Opened, Refusal> {
         let &Asked { caller, call, name, .. } = asked;
-        let rule = self.rules.of(name).inspect_err(|_| self.tell_of_refused(asked, births, false))?;
+        let rule = self
+            .rules
+            .of(name)
+            .inspect_err(|refusal| self.tell_of_refused(asked, births, refusal.whole(), false))?;
         let stored = match (&rule, self.floe.ledger().definition(name)) {
             // It needs no ledger to mint: whether the ledger knows it matters to the log alone.
             (names::Rule::Listed(settings), Err(LedgerError::Unavailable(_)))

@@ -158,3 +158,22 @@ async fn lists_that_clients_do_not_read_are_held_no_more_than_all_may() {
     }
     server.stop().await.unwrap();
 }
+
+/// RFC 9110, section 6.6.1: a server with a clock sends one in every answer of 2xx to 4xx, gRPC's among them.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_has_a_date() {
+    let server = Server::of("[[name]]\nname = \"orders\"\nkind = \"segment\"\n").await;
+    for (path, body, wanted) in [
+        (MINT, frame(&orders(0x10, &[1])), "0"),
+        ("/floe.v1.Ids/MintStream", frame(&orders(0x10, &[1])), "0"),
+        ("/grpc.health.v1.Health/Check", frame(b""), "0"),
+        (MINT, frame(b"\x0a\x05other"), "5"),
+        ("/no.Such/Call", frame(b""), "12"),
+    ] {
+        let answer = call(&server, path, body).await;
+        assert_eq!(code(&answer), wanted, "{path}: {:?}", answer.headers());
+        let dates: Vec<_> = answer.headers().get_all("date").iter().collect();
+        assert!(matches!(dates[..], [date] if date.to_str().unwrap().ends_with(" GMT")), "{path}: {dates:?}");
+    }
+    server.stop().await.unwrap();
+}

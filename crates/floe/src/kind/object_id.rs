@@ -165,3 +165,20 @@ fn compose(position: u64, random: u64) -> ObjectId {
     let [_, _, _, r0, r1, r2, r3, r4] = random.to_be_bytes();
     ObjectId::from_bytes([s0, s1, s2, s3, r0, r1, r2, r3, r4, c0, c1, c2])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Another thread draws them while this one does.
+    #[test]
+    fn the_five_bytes_are_those_that_were_drawn_first() {
+        let process = Arc::new(Process::new());
+        let others = Arc::clone(&process);
+        let slow = Random::given(move || {
+            others.random(&Random::given(|| 1 << COUNTER_BITS)).unwrap();
+            2 << COUNTER_BITS
+        });
+        assert_eq!((process.random(&slow), process.random(&slow)), (Ok(1), Ok(1)));
+    }
+}

@@ -151,7 +151,7 @@ fn take<const N: usize>(words: &[Cell<u64>]) -> [u64; N] {
 #[inline(never)]
 fn refilled<const N: usize>(ready: &Ready) -> Result<[u64; N], MintError> {
     const { assert!(N <= WORDS) };
-    ready.refill()?;
+    ready.refill(GENERATION.load(Ordering::Relaxed))?;
     ready.taken.set(N);
     Ok(take(&ready.words))
 }
@@ -162,8 +162,8 @@ impl Ready {
         self.generation.get() == GENERATION.load(Ordering::Relaxed)
     }
 
-    fn refill(&self) -> Result<(), MintError> {
-        let generation = GENERATION.load(Ordering::Relaxed);
+    /// Makes words that belong to `generation`, which was read before: an invalidation meanwhile drops them.
+    fn refill(&self, generation: u64) -> Result<(), MintError> {
         let fill = |made: &mut Stretched| {
             for word in &self.words {
                 word.set(made.stretch.next_u64());
@@ -258,6 +258,16 @@ mod tests {
         let before = Random::System.generation();
         crate::kind::invalidate();
         assert_ne!(Random::System.generation(), before);
+    }
+
+    #[test]
+    fn an_invalidation_while_words_are_made_drops_them() {
+        let before = GENERATION.load(Ordering::Relaxed);
+        invalidate();
+        READY.with(|ready| {
+            ready.refill(before).unwrap();
+            assert!(!ready.is_current(), "they may be made of a seed that a copy has");
+        });
     }
 
     #[test]

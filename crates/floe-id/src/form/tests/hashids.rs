@@ -102,6 +102,9 @@ fn what_cannot_be_is_refused() {
         let found = text.parse::<Form>().expect_err(text).to_string();
         assert!(found.contains(error), "{text}: {found}");
     }
+    let salted = |bytes| Form::hashids(64, Hashids::new(&"x".repeat(bytes)));
+    assert!(salted(256).is_ok());
+    assert!(salted(257).is_err_and(|error| error.to_string().contains("at most 256")));
 }
 
 #[test]

@@ -90,6 +90,21 @@ fn look_alikes_are_foreign() {
 }
 
 #[test]
+fn the_first_number_past_the_bits_is_refused_in_every_form() {
+    for name in ["decimal", "hex", "base32", "base36", "base58", "base62", "hashids", "sqids"] {
+        for bits in [8, 20, 62] {
+            let text = encode(&form(&format!("{name} bits=64")), 1 << bits);
+            match form(&format!("{name} bits={bits}")).decode(&text) {
+                Err(FormError::TooLarge { bits: found }) if found == bits => {}
+                // It needs a digit more.
+                Err(FormError::Length { .. }) if ["hex", "base32"].contains(&name) => {}
+                other => panic!("{name} of {bits} bits reads {text} as {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn overflow_is_refused_in_every_base() {
     for (text, over) in [
         ("decimal", "9223372036854775808"),

@@ -155,6 +155,18 @@ fn keys_are_read_and_never_shown() {
     }
 }
 
+/// A definition is stored as it is written: two spellings of one check value would be two definitions of one name, and
+/// one of more than 24 bits would be that of no key.
+#[test]
+fn a_check_value_has_one_spelling() {
+    let check: KeyCheck = "0e12e6".parse().unwrap();
+    assert_eq!(check.to_string(), "0e12e6");
+    for other in ["0E12E6", "e12e6", "00e12e6", "+e12e6", "10e12e6", "", " 0e12e6"] {
+        assert!(other.parse::<KeyCheck>().is_err(), "{other}");
+        assert!(format!("sealed key=1 check={other} base62").parse::<Form>().is_err(), "{other}");
+    }
+}
+
 /// Bits, and what the key 00 01 … 0f makes of 0, of 1, and of the largest number.
 const SEALED: [(u32, [&str; 3]); 6] = [
     (2, ["0", "2", "1"]),

@@ -88,6 +88,13 @@ fn a_form_is_for_one_type() {
 }
 
 #[test]
+fn a_type_has_at_most_63_symbols() {
+    let of = |symbols| Form::type_id(128, &"a".repeat(symbols)).map_err(|error| error.to_string());
+    assert!(of(63).is_ok());
+    assert!(of(64).is_err_and(|error| error.contains("it has at most 63 of a-z and _")));
+}
+
+#[test]
 fn a_separator_alone_is_no_type() {
     // The text is long enough for the symbols, and a character of more than one byte stands where they begin.
     let text = "aé0000000000000000000000000";

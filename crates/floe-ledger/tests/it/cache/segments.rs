@@ -1,7 +1,9 @@
 //! Segments: a few requests ahead, with others' ranges in between.
 
+use std::sync::Arc;
+
 use floe::Name;
-use floe::ledger::{self, Beginning, Ledger, Reply, Reserve, Token};
+use floe::ledger::{self, Beginning, Ledger, LedgerError, Reply, Reserve, Token};
 use tempfile::TempDir;
 
 use super::{Behind, bind, numbers, open, until};
@@ -184,4 +186,49 @@ fn the_last_numbers_are_had_also_where_others_have_all_before_them() {
         let request = Reserve { max_mark: 900, ..numbers("orders", 100) };
         assert_eq!(got(&cache, &request), (before, before + 100), "there is no room for a portion");
     }
+}
+
+/// Two processes share the directory, and only one of them reaches the ledger behind for a while.
+#[test]
+fn nothing_is_added_where_another_process_has_left_more_than_half() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let reaches = Behind { gone: Arc::default(), ..behind.clone() };
+    let (cache, other) = (open(dir.path(), &behind), open(dir.path(), &reaches));
+    for name in ["orders", "zebras"] {
+        bind(&cache, name);
+        bind(&other, name);
+        got(&cache, &numbers(name, 100));
+        got(&cache, &numbers(name, 100));
+    }
+    behind.cut();
+    // 99 of 400 are left of either, and this one cannot add to them now.
+    for name in ["orders", "zebras"] {
+        assert_eq!(got(&cache, &numbers(name, 1)), (200, 201));
+        assert_eq!(got(&cache, &numbers(name, 100)), (201, 301));
+    }
+    got(&other, &numbers("orders", 99));
+    until("the other one's numbers", || left_behind(&behind) > 400);
+    let end = left_behind(&behind);
+    behind.heal();
+    // Keys take their turn in order.
+    let zebras = || behind.store.list("n/zebras", "", 1).unwrap()[0].mark;
+    until("more zebras", || zebras() > 400);
+    assert_eq!(left_behind(&behind), end, "more than half of a portion is left");
+}
+
+#[test]
+fn a_ledger_behind_that_went_back_is_found_out_while_there_is_enough() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    got(&cache, &numbers("orders", 100));
+    got(&cache, &numbers("orders", 100));
+    // 400 is the last end held here.
+    *behind.answers.lock().unwrap() = Some(Reply::Got { start: 400, end: 800, previous_mark: 399 });
+    got(&cache, &numbers("orders", 100));
+    until("the end of it", || {
+        let answer = cache.realm_id();
+        matches!(answer, Err(LedgerError::Unfit(text)) if text.contains("went backwards"))
+    });
+    assert!(matches!(cache.reserve(&numbers("orders", 1)), Err(LedgerError::Unfit(_))), "100 are left");
 }
