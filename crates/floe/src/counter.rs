@@ -87,10 +87,6 @@ impl Counter {
         Self(Counting { name, shared })
     }
 
-    pub(crate) fn link(&mut self) -> &mut Link {
-        &mut self.0.shared
-    }
-
     /// The name.
     pub fn name(&self) -> &Name {
         &self.0.name
@@ -132,10 +128,6 @@ impl Counter {
 impl Dated {
     pub(crate) fn new(name: Name, shape: Arc<DatedShape>, shared: Link) -> Self {
         Self { counting: Counting { name, shared }, shape }
-    }
-
-    pub(crate) fn link(&mut self) -> &mut Link {
-        &mut self.counting.shared
     }
 
     /// The name.

@@ -389,23 +389,16 @@ pub(crate) struct Driver {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// The way of a generator to what all of its floe share. What a program holds keeps the floe open, as a clone of it does; what
-/// the floe itself holds does not, or it would never be dropped.
+/// The way of a generator to what all of its floe share, which keeps the floe open, as a clone of it does.
 #[derive(Clone)]
 pub(crate) struct Link {
     shared: Arc<Shared>,
-    open: Option<Arc<Driver>>,
+    _driver: Arc<Driver>,
 }
 
 impl Link {
-    /// One that keeps nothing open.
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, open: None }
-    }
-
-    /// The floe stays open for as long as this, or a clone of it, is held.
-    pub(crate) fn keep_open(&mut self, driver: &Arc<Driver>) {
-        self.open = Some(Arc::clone(driver));
+    pub(crate) fn new(driver: &Arc<Driver>) -> Self {
+        Self { shared: Arc::clone(&driver.shared), _driver: Arc::clone(driver) }
     }
 }
 

@@ -56,8 +56,6 @@ pub use kinds::KindRegistry;
 #[derive(Clone)]
 pub struct Floe {
     inner: Arc<Inner>,
-    /// It was handed to a registered kind: what it makes is held by the floe, and does not keep it open.
-    is_lent: bool,
 }
 
 struct Inner {
@@ -264,7 +262,7 @@ impl Builder {
         let (names, streams) = (Mutex::default(), Mutex::default());
         let (workers, kinds) = (self.worker, self.kinds);
         let inner = Arc::new(Inner { shared, driver, workers, realm_id, kinds, names, streams });
-        Ok(Floe { inner, is_lent: false })
+        Ok(Floe { inner })
     }
 }
 
@@ -333,11 +331,7 @@ impl Floe {
         let definition = Definition::Snowflake { layout, own: false };
         let handle = self.define(&name, &definition, &NameOptions::default())?;
         let stream = handle.stream().ok_or_else(|| wrong_kind(&handle))?;
-        let mut generator = Generator::new(name, Arc::clone(stream), self.link());
-        if !self.is_lent {
-            generator.link().keep_open(&self.inner.driver);
-        }
-        Ok(generator)
+        Ok(Generator::new(name, Arc::clone(stream), self.link()))
     }
 
     /// A segment from 1 by 1, with the default [`NameOptions`]. Blocks while the ledger is asked, the first time;
@@ -544,7 +538,7 @@ impl Floe {
         if let Some(handle) = served {
             if handle.definition() == definition {
                 same_keys(name, handle.definition(), definition)?;
-                return Ok(self.hand_out(handle));
+                return Ok(handle);
             }
             return Err(mismatch(name, &handle.definition().to_string(), definition));
         }
@@ -558,14 +552,14 @@ impl Floe {
         // Under the lock, so that a name never has two supplies.
         let mut names = lock(&self.inner.names);
         if let Some(handle) = names.get(name) {
-            return Ok(self.hand_out(handle.clone()));
+            return Ok(handle.clone());
         }
         let handle = match registered {
             Some(minter) => Handle::Texts(minter, definition.clone()),
             None => self.serve(name, definition, taste)?,
         };
         names.insert(name.clone(), handle.clone());
-        Ok(self.hand_out(handle))
+        Ok(handle)
     }
 
     /// Serves a name that needs no ledger to mint ([`Definition::needs_ledger`]) and is not bound yet, since the ledger does
@@ -580,7 +574,7 @@ impl Floe {
         let mut names = lock(&self.inner.names);
         if let Some(handle) = names.get(name) {
             return match handle.definition() == definition {
-                true => Ok(self.hand_out(handle.clone())),
+                true => Ok(handle.clone()),
                 false => Err(mismatch(name, &handle.definition().to_string(), definition)),
             };
         }
@@ -589,7 +583,7 @@ impl Floe {
         };
         let handle = Handle::Texts(minter, definition.clone());
         names.insert(name.clone(), handle.clone());
-        Ok(self.hand_out(handle))
+        Ok(handle)
     }
 
     /// Binds a name that [`define_unbound`](Self::define_unbound) has served. Where the ledger has it as something else, the
@@ -756,15 +750,7 @@ impl Floe {
     }
 
     fn link(&self) -> Link {
-        Link::new(self.shared())
-    }
-
-    /// A handle that is held here, for the program.
-    fn hand_out(&self, handle: Handle) -> Handle {
-        match self.is_lent {
-            true => handle,
-            false => handle.keep_open(&self.inner.driver),
-        }
+        Link::new(&self.inner.driver)
     }
 
     /// # Errors
@@ -809,8 +795,7 @@ impl Floe {
     /// The minter of a registered kind; `None` for every other.
     fn make(&self, name: &Name, definition: &Definition) -> Result<Option<TextMinter>, DefineError> {
         let Definition::Registered(registered) = definition else { return Ok(None) };
-        let lent = Self { inner: Arc::clone(&self.inner), is_lent: true };
-        self.inner.kinds.make(name, registered, &lent).map(Some).map_err(DefineError::Invalid)
+        self.inner.kinds.make(name, registered, self).map(Some).map_err(DefineError::Invalid)
     }
 
     fn serve(

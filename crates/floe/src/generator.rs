@@ -63,10 +63,6 @@ impl<I: IdRepr> Generator<I> {
         Self { name, stream, clock: Arc::clone(&shared.clock), shared, id: PhantomData }
     }
 
-    pub(crate) fn link(&mut self) -> &mut Link {
-        &mut self.shared
-    }
-
     /// The name.
     pub fn name(&self) -> &Name {
         &self.name

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::batch::{Batch, DatedBatch};
 use crate::counter::{Counter, Dated};
 use crate::definition::{DatedId, Definition};
-use crate::driver::Driver;
 use crate::error::MintError;
 use crate::generator::Generator;
 use crate::name::Name;
@@ -109,23 +108,6 @@ impl Handle {
             Self::Segment(..) | Self::Counter(..) | Self::Dated(..) => MAX_BATCH,
             Self::Texts(minter, _) => minter.max_batch(),
         }
-    }
-
-    /// The same, and the floe stays open for as long as it, or a clone of it, is held.
-    pub(crate) fn keep_open(mut self, driver: &Arc<Driver>) -> Self {
-        match &mut self {
-            Self::Snowflake(generator, _) => generator.link(),
-            Self::Wide(generator, _) => generator.link(),
-            Self::Segment(segment, _) => segment.link(),
-            Self::Counter(counter, _) => counter.link(),
-            Self::Dated(dated, _) => dated.link(),
-            Self::Texts(minter, _) => {
-                minter.keep_open(driver);
-                return self;
-            }
-        }
-        .keep_open(driver);
-        self
     }
 
     pub(crate) fn stream(&self) -> Option<&Arc<Stream>> {

@@ -29,10 +29,6 @@ impl Segment {
         Self { name, numbers, shared }
     }
 
-    pub(crate) fn link(&mut self) -> &mut Link {
-        &mut self.shared
-    }
-
     /// The name.
     pub fn name(&self) -> &Name {
         &self.name

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::{Handle, Minted};
 use crate::definition::Definition;
-use crate::driver::Driver;
 use crate::error::MintError;
 use crate::form::{Buffer, Form, FormError};
 use crate::kind::{
@@ -30,8 +29,6 @@ pub struct TextMinter {
     name: Name,
     source: Source,
     form: Option<Arc<Form>>,
-    /// See [`Handle::keep_open`]. A registered kind may mint from other names of its floe.
-    open: Option<Arc<Driver>>,
 }
 
 #[derive(Clone)]
@@ -107,12 +104,12 @@ impl TextMinter {
             Definition::NanoId(format) => Source::NanoId(NanoIdGenerator::new(format.clone())),
             _ => return None,
         };
-        Some(Self { name: name.clone(), source, form: definition.form().cloned().map(Arc::new), open: None })
+        Some(Self { name: name.clone(), source, form: definition.form().cloned().map(Arc::new) })
     }
 
     /// For a kind that the program registered.
     pub(crate) fn registered(name: &Name, kind: Arc<dyn MintTexts>) -> Self {
-        Self { name: name.clone(), source: Source::Registered(kind), form: None, open: None }
+        Self { name: name.clone(), source: Source::Registered(kind), form: None }
     }
 
     /// The numbers of `handle`, in `form`.
@@ -121,12 +118,7 @@ impl TextMinter {
             name: name.clone(),
             source: Source::Numbers(Box::new(handle)),
             form: Some(Arc::new(form.clone())),
-            open: None,
         }
-    }
-
-    pub(crate) fn keep_open(&mut self, driver: &Arc<Driver>) {
-        self.open = Some(Arc::clone(driver));
     }
 
     /// The name.
