@@ -62,7 +62,7 @@ pub(crate) fn minting() -> Result<bool> {
     let server = Postgres::start(&[]);
     let open = |shared: bool| -> Result<Floe> {
         let url = if shared { server.url() } else { "memory:".to_owned() };
-        Ok(Floe::open(floe_ledger::open(&url, "bench")?)?)
+        Ok(Floe::open(floe_ledger::open_in(&url, "bench")?)?)
     };
     let rows: [(&str, Mint); 2] =
         [("snowflake, shared generator", rows::snowflakes), ("segment", |floe| rows::segment_of(floe, 1))];
@@ -107,7 +107,7 @@ fn nextval(server: &Postgres, protocol: &str) -> Result<f64> {
 
 /// Clients that ask for one number at a time and share two threads, as those of pgbench do.
 fn counts_of_tasks(server: &Postgres) -> Result<f64> {
-    let floe = Floe::open(floe_ledger::open(&server.url(), "bench")?)?;
+    let floe = Floe::open(floe_ledger::open_in(&server.url(), "bench")?)?;
     let counter = floe.counter("visits")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let numbers = runtime.block_on(async {
@@ -134,7 +134,7 @@ fn counts_of_tasks(server: &Postgres) -> Result<f64> {
 fn counts(server: &Postgres, nodes: usize) -> Result<f64> {
     let stop = AtomicBool::new(false);
     let floes = (0..nodes)
-        .map(|_| Ok(Floe::open(floe_ledger::open(&server.url(), "bench")?)?))
+        .map(|_| Ok(Floe::open(floe_ledger::open_in(&server.url(), "bench")?)?))
         .collect::<Result<Vec<_>>>()?;
     let counters = floes.iter().map(|floe| Ok(floe.counter("visits")?)).collect::<Result<Vec<_>>>()?;
     let numbers: Vec<Result<Vec<u64>>> = thread::scope(|scope| {

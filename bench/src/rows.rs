@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ferroid::generator::{AtomicSnowflakeGenerator, BasicSnowflakeGenerator, LockSnowflakeGenerator};
 use ferroid::time::{MonotonicClock, TWITTER_EPOCH};
 use floe::ledger::Memory;
-use floe::{Definition, Floe, Handle, Id, Layout, Name, NameOptions};
+use floe::{Definition, Floe, Id, Layout, Name, NameOptions, Segment};
 
 use crate::Result;
 use crate::measure::{Outcome, fill, run};
@@ -178,10 +178,8 @@ fn segment(threads: usize) -> Result<Outcome> {
 /// Numbers of a segment on this floe. Steps are as large as a name has them that has minted at this rate for a while.
 pub(crate) fn segment_of(floe: &Floe, threads: usize) -> Result<Outcome> {
     let taste = NameOptions { min_step: 20_000_000, max_step: 100_000_000, ..NameOptions::default() };
-    let Handle::Segment(segment, _) = floe.define(&Name::new("tickets")?, &Definition::SEGMENT, &taste)?
-    else {
-        return Err("a segment is served as another kind".into());
-    };
+    let tickets = floe.define(&Name::new("tickets")?, &Definition::SEGMENT, &taste)?;
+    let segment: &Segment = tickets.get().ok_or("a segment is served as another kind")?;
     segment.mint()?;
     run(threads, MANY, || {
         let segment = segment.clone();
@@ -192,7 +190,7 @@ pub(crate) fn segment_of(floe: &Floe, threads: usize) -> Result<Outcome> {
 fn counter(threads: usize) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
     let url = format!("sqlite:{}", dir.path().join("ids.db").display());
-    let floe = Floe::open(floe_ledger::open(&url, floe_ledger::DEFAULT_REALM)?)?;
+    let floe = Floe::open(floe_ledger::open_in(&url, floe_ledger::DEFAULT_REALM)?)?;
     let counter = floe.counter("invoices")?;
     counter.mint()?;
     run(threads, FEW, || {

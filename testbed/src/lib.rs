@@ -13,12 +13,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+mod azurite;
 pub mod certificates;
 pub mod clients;
 mod etcd;
 mod faketime;
 mod home;
 mod mariadb;
+mod minio;
 mod postgres;
 mod proxy;
 mod redis;
@@ -26,11 +28,13 @@ mod rig;
 mod server;
 mod zookeeper;
 
+pub use azurite::Azurite;
 pub use certificates::Certificates;
 pub use etcd::Etcd;
 pub use faketime::faketime;
 pub use home::Home;
 pub use mariadb::Mariadb;
+pub use minio::Minio;
 pub use postgres::Postgres;
 pub use proxy::Proxy;
 pub use redis::Redis;

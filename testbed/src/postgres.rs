@@ -37,6 +37,9 @@ impl Postgres {
         fs::write(home.path().join("data/pg_hba.conf"), ACCESS).unwrap();
         let settings: Arc<[String]> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let start = move |home: &Home, port: u16| {
+            // What kill -9 leaves. PostgreSQL refuses to start where the process id in it belongs to a process of the same
+            // user, and another test's server may have been given it by now. No server of this home is there: see `kill`.
+            drop(fs::remove_file(home.path().join("data/postmaster.pid")));
             let mut command = home.command(&Self::tool("postgres"));
             command.args(["-D", "data", "-p", &port.to_string()]);
             let port_only = ["listen_addresses=127.0.0.1", "unix_socket_directories="];

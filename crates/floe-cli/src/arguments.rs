@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use floe::ledger::MAX_MARK;
-use floe::{DateFormat, Kind, Layout, LayoutError};
+use floe::{Given, Kind, Layout, LayoutError, Setting, Takes};
 use floe_peers::ENTRANTS;
 use floe_sim::fleet::MOST_NODES;
 use floe_sim::scenario::Class;
@@ -110,6 +110,11 @@ pub(crate) enum Command {
     Marks {
         #[command(subcommand)]
         command: Marks,
+    },
+    /// Try a store before a fleet depends on it
+    Ledger {
+        #[command(subcommand)]
+        command: LedgerCommand,
     },
     /// Make a token, which clients show to a server that asks for one
     Token {
@@ -262,33 +267,65 @@ pub(crate) struct Mint {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What a new name is")]
 pub(crate) struct Shape {
-    /// snowflake, segment, counter, dated, uuid4, uuid7, ulid, objectid, ksuid or nanoid [default: snowflake]
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", help = format!("{} [default: snowflake]", Kind::words("or")))]
     pub(crate) kind: Option<Kind>,
-    /// The bit fields of a snowflake: a preset such as twitter or "sonyflake epoch=2020-01-01T00:00:00Z", or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z" [default: twitter]
-    #[arg(long, value_name = "LAYOUT", value_parser = layout)]
-    pub(crate) layout: Option<Layout>,
-    /// The distance of a segment's numbers [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
-    pub(crate) increment: Option<u64>,
-    /// The first of a segment's numbers [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
-    pub(crate) offset: Option<u64>,
-    /// The time zone whose days a dated name counts [default: UTC]
-    #[arg(long, value_name = "ZONE")]
-    pub(crate) zone: Option<String>,
-    /// The date in a dated name's IDs, and how often its counter begins anew: yyyyMMdd, yyyyMM, yyyy, yyMMdd, yyMM or yy [default: yyyyMMdd]
-    #[arg(long, value_name = "DATE")]
-    pub(crate) date: Option<DateFormat>,
-    /// The digits of a dated name's counter [default: 6]
-    #[arg(long, value_name = "DIGITS", allow_negative_numbers = true)]
-    pub(crate) digits: Option<u8>,
-    /// The text before a dated name's date
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) given: KindFlags,
     /// How IDs are written: "base62 width=11", "typeid type=user", … (floe form list; a sealed one has its key in FLOE_FORM_KEY) [default: as the kind does]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<String>,
+}
+
+/// The settings of all kinds, each a flag.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KindFlags(pub(crate) Given);
+
+fn settings() -> impl Iterator<Item = &'static Setting> {
+    Kind::ALL.iter().flat_map(|kind| kind.settings())
+}
+
+impl Args for KindFlags {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        settings().fold(command, |command, setting| {
+            let flag = Arg::new(setting.key).long(setting.key).help(setting.help);
+            command.arg(match setting.takes {
+                Takes::Flag => flag.action(ArgAction::SetTrue),
+                Takes::Whole(_) => flag
+                    .value_name("N")
+                    .allow_negative_numbers(true)
+                    .value_parser(|text: &str| whole(text).map(|number| number.to_string())),
+                Takes::Text(name) => flag.value_name(name),
+                _ => flag.value_name("TIME"),
+            })
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for KindFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Self::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for setting in settings() {
+            match setting.takes {
+                Takes::Flag if matches.get_flag(setting.key) => self.0.set(setting.key, true),
+                Takes::Flag => {}
+                _ => {
+                    if let Some(value) = matches.get_one::<String>(setting.key) {
+                        self.0.set(setting.key, value);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 #[derive(Args, Debug)]
@@ -404,6 +441,24 @@ pub(crate) struct Slots {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum LedgerCommand {
+    /// Run the conformance suite against a ledger, in realms of its own, and say how long a reservation takes
+    ///
+    /// Each case opens the ledger anew, as other processes would, and holds one rule of the contract against it: that
+    /// ranges are disjoint when many reserve at once, that a refusal writes nothing, that a list is exact, …. The realms
+    /// are called `floe-check-…`. No floe uses them, and they stay in the store: delete them when you have seen the result.
+    /// It takes some seconds on a database, and minutes in a bucket. Faults are not part of it: pull the plug yourself.
+    /// Exit code 1 says that a rule was broken.
+    Check {
+        /// The ledger as a URL, as in `floe serve --ledger URL`
+        url: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Subcommand, Debug)]

@@ -206,15 +206,8 @@ fn unformed_reading(text: &str, definition: &Definition) -> Outcome<Reading> {
             registered.type_name()
         )));
     }
-    if let Definition::NanoId(format) = definition {
-        let id = format.read(text).map_err(Failure::usage)?;
-        return Ok(Reading::new("nanoid", "NanoID: random", "nanoid", id.to_string()));
-    }
-    let kind = definition.kind_name();
-    let found = by_its_looks(text)?.into_iter().find(|reading| reading.kind == kind);
-    found.ok_or_else(|| {
-        Failure::usage(format_args!("{text} is no ID of the kind {kind}"))
-            .hint(format_args!("floe inspect {text}, without the name, says what it may be"))
+    definition.read(text).map_err(|error| {
+        Failure::usage(error).hint(format_args!("floe inspect {text}, without the name, says what it may be"))
     })
 }
 

@@ -12,6 +12,7 @@ mod fleet;
 mod form;
 mod inspect;
 mod layout;
+mod ledger;
 mod marks;
 mod mint;
 mod names;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::arguments::{Arguments, Command, Marks, Token};
+use crate::arguments::{Arguments, Command, LedgerCommand, Marks, Token};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Realm(arguments) => realm::run(arguments),
         Command::Marks { command: Marks::List { json, ledger } } => marks::list(ledger, *json),
         Command::Marks { command: Marks::Raise(arguments) } => marks::raise(arguments),
+        Command::Ledger { command: LedgerCommand::Check { url, json } } => ledger::check(url, *json),
         Command::Token { command: Token::New { name, names } } => token::new(name, names),
         Command::Config(arguments) => config::run(arguments),
         Command::Sim(arguments) => sim::run(arguments),

@@ -175,7 +175,7 @@ fn begin(name: &Name, to: &str, before: &str) -> String {
 /// A raise does not reach what nodes hold already. Counters and dated names hold nothing: each of their calls is one
 /// with the ledger. Nor does anybody where nothing was ever reserved.
 fn note_running(running: &[String], name: &Name, definition: &Definition, before: u64) {
-    if before == 0 || definition.kind() != floe::Kind::Segment {
+    if before == 0 || definition.kind() != floe::Kind::SEGMENT {
         return;
     }
     anstream::eprintln!(

@@ -1,10 +1,9 @@
 //! What a name is: as the ledger has it, as flags ask for it, and whether the two agree.
 
 use floe::form::Form;
-use floe::kind::NanoIdFormat;
-use floe::{DatedShape, Definition, Kind, Layout, Name, Overflow, reserved_name};
+use floe::{Definition, Kind, Name, reserved_name};
 
-use crate::arguments::Shape;
+use crate::arguments::{LAYOUT_EXAMPLE, Shape};
 use crate::failure::{Failure, Outcome};
 
 impl Shape {
@@ -15,87 +14,37 @@ impl Shape {
 
     /// Whether it says more than the kind.
     fn is_detailed(&self) -> bool {
-        self.has_kinds_flags() || self.form.is_some()
-    }
-
-    /// Whether it says something that one kind alone has.
-    fn has_kinds_flags(&self) -> bool {
-        self.layout.is_some()
-            || self.increment.is_some()
-            || self.offset.is_some()
-            || self.zone.is_some()
-            || self.date.is_some()
-            || self.digits.is_some()
-            || self.prefix.is_some()
+        !self.given.0.is_empty() || self.form.is_some()
     }
 
     /// The definition that the flags describe; what they leave open has its default.
     ///
     /// A flag that belongs to another kind is wrong usage: in silence it would be lost.
     pub(crate) fn definition(&self) -> Outcome<Definition> {
-        let kind = self.kind.unwrap_or_else(|| self.implied());
-        let foreign: Vec<&str> = [
-            (self.layout.is_some(), Kind::Snowflake, "--layout"),
-            (self.increment.is_some(), Kind::Segment, "--increment"),
-            (self.offset.is_some(), Kind::Segment, "--offset"),
-            (self.zone.is_some(), Kind::Dated, "--zone"),
-            (self.date.is_some(), Kind::Dated, "--date"),
-            (self.digits.is_some(), Kind::Dated, "--digits"),
-            (self.prefix.is_some(), Kind::Dated, "--prefix"),
-        ]
-        .into_iter()
-        .filter(|(given, of, _)| *given && *of != kind)
-        .map(|(_, _, flag)| flag)
-        .collect();
+        let given = &self.given.0;
+        let has = |kind: &Kind, key| kind.settings().iter().any(|setting| setting.key == key);
+        // Flags of a kind say which it is.
+        let implied = || Kind::ALL.iter().copied().find(|kind| given.keys().any(|key| has(kind, key)));
+        let kind = self.kind.or_else(implied).unwrap_or(Kind::SNOWFLAKE);
+        let foreign: Vec<_> =
+            given.keys().filter(|key| !has(&kind, key)).map(|key| format!("--{key}")).collect();
         if !foreign.is_empty() {
             return Err(Failure::usage(format_args!("a {kind} has no {}", foreign.join(", ")))
                 .hint("leave it out, or give the --kind that it belongs to"));
         }
-        let definition = match kind {
-            Kind::Snowflake => {
-                Definition::Snowflake { layout: self.layout.clone().unwrap_or(Layout::TWITTER), own: false }
+        let mut wrong = Vec::new();
+        let defined = kind.define(given, &mut |key, why| wrong.push(format!("--{key}: {why}")));
+        let definition = defined.ok_or_else(|| {
+            let failure = Failure::usage(wrong.join("; "));
+            match kind == Kind::SNOWFLAKE {
+                true => failure.hint(format_args!("a layout in full is --layout \"{LAYOUT_EXAMPLE}\"")),
+                false => failure,
             }
-            Kind::Segment => Definition::Segment {
-                increment: self.increment.unwrap_or(1),
-                offset: self.offset.unwrap_or(1),
-            },
-            Kind::Counter => Definition::Counter,
-            Kind::Dated => Definition::Dated(DatedShape::with_date(
-                self.date.unwrap_or_default(),
-                self.zone.as_deref().unwrap_or("UTC"),
-                self.digits.unwrap_or(6),
-                self.prefix.as_deref().unwrap_or_default(),
-                Overflow::Refuse,
-            )?),
-            Kind::Uuid4 => Definition::Uuid4,
-            Kind::Uuid7 => Definition::Uuid7 { precise: false },
-            Kind::Ulid => Definition::Ulid,
-            Kind::ObjectId => Definition::ObjectId,
-            Kind::Ksuid => Definition::Ksuid,
-            Kind::NanoId => Definition::NanoId(NanoIdFormat::default()),
-            Kind::Registered => {
-                return Err(Failure::usage("a registered kind is minted by the program that registered it")
-                    .hint("ask its server: --server http://127.0.0.1:7600"));
-            }
-        };
-        definition.check()?;
+        })?;
         let Some(form) = &self.form else { return Ok(definition) };
         let bits = definition.form_bits().unwrap_or(Form::BITS);
         let form = Form::of_bits(form, bits).map_err(Failure::usage)?;
         Ok(definition.in_form(form)?)
-    }
-
-    /// The kind whose flags are given.
-    fn implied(&self) -> Kind {
-        if self.increment.is_some() || self.offset.is_some() {
-            Kind::Segment
-        } else if [self.zone.is_some(), self.date.is_some(), self.digits.is_some(), self.prefix.is_some()]
-            .contains(&true)
-        {
-            Kind::Dated
-        } else {
-            Kind::Snowflake
-        }
     }
 
     /// The definition to use for `name`: the stored one, if the flags do not contradict it; else the configured
@@ -123,7 +72,7 @@ impl Shape {
         }
         // A form alone is one of what the name counts.
         let kind =
-            self.kind.or(Some(known.kind()).filter(|_| self.form.is_some() && !self.has_kinds_flags()));
+            self.kind.or(Some(known.kind()).filter(|_| self.form.is_some() && self.given.0.is_empty()));
         let asked = Self { kind, ..self.clone() }.definition()?;
         let agrees = if self.is_detailed() { asked == known } else { asked.kind() == known.kind() };
         if agrees {
@@ -152,22 +101,31 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
+    use floe::Given;
+
     use super::*;
+    use crate::arguments::KindFlags;
 
     fn name() -> Name {
         Name::new("orders").expect("a name")
+    }
+
+    fn with(key: &'static str, value: &str) -> Shape {
+        let mut given = Given::default();
+        given.set(key, value);
+        Shape { given: KindFlags(given), ..Shape::default() }
     }
 
     #[test]
     fn a_new_name_is_a_snowflake_unless_told_otherwise() {
         let settle =
             |shape: Shape| shape.settle(&name(), None, None).map(|definition| definition.kind()).ok();
-        assert_eq!(settle(Shape::default()), Some(Kind::Snowflake));
-        assert_eq!(settle(Shape { kind: Some(Kind::Counter), ..Shape::default() }), Some(Kind::Counter));
-        assert_eq!(settle(Shape { increment: Some(2), ..Shape::default() }), Some(Kind::Segment));
-        assert_eq!(settle(Shape { zone: Some("UTC".into()), ..Shape::default() }), Some(Kind::Dated));
-        let date = Some(floe::DateFormat::ShortMonth);
-        assert_eq!(settle(Shape { date, ..Shape::default() }), Some(Kind::Dated));
+        assert_eq!(settle(Shape::default()), Some(Kind::SNOWFLAKE));
+        assert_eq!(settle(Shape { kind: Some(Kind::COUNTER), ..Shape::default() }), Some(Kind::COUNTER));
+        assert_eq!(settle(with("increment", "2")), Some(Kind::SEGMENT));
+        assert_eq!(settle(with("zone", "UTC")), Some(Kind::DATED));
+        assert_eq!(settle(with("date", "yyMM")), Some(Kind::DATED));
+        assert_eq!(settle(with("length", "12")).map(Kind::as_str), Some("nanoid"));
     }
 
     #[test]
@@ -175,15 +133,15 @@ mod tests {
         let odd = Definition::Segment { increment: 2, offset: 1 };
         let settle = |shape: Shape| shape.settle(&name(), Some(odd.clone()), None).ok();
         assert_eq!(settle(Shape::default()), Some(odd.clone()));
-        assert_eq!(settle(Shape { kind: Some(Kind::Segment), ..Shape::default() }), Some(odd.clone()));
-        assert_eq!(settle(Shape { increment: Some(2), ..Shape::default() }), Some(odd.clone()));
-        assert_eq!(settle(Shape { increment: Some(3), ..Shape::default() }), None);
-        assert_eq!(settle(Shape { kind: Some(Kind::Counter), ..Shape::default() }), None);
+        assert_eq!(settle(Shape { kind: Some(Kind::SEGMENT), ..Shape::default() }), Some(odd.clone()));
+        assert_eq!(settle(with("increment", "2")), Some(odd.clone()));
+        assert_eq!(settle(with("increment", "3")), None);
+        assert_eq!(settle(Shape { kind: Some(Kind::COUNTER), ..Shape::default() }), None);
     }
 
     #[test]
     fn a_flag_of_another_kind_is_not_lost_in_silence() {
-        let shape = Shape { kind: Some(Kind::Counter), digits: Some(4), ..Shape::default() };
+        let shape = Shape { kind: Some(Kind::COUNTER), ..with("digits", "4") };
         assert!(shape.definition().is_err());
     }
 
@@ -192,7 +150,7 @@ mod tests {
         let cuid = Name::new("cuid").expect("a name");
         assert!(Shape::default().settle(&cuid, None, None).is_err());
         // Somebody has said what it is: a flag, the ledger, or a configuration.
-        let counter = Shape { kind: Some(Kind::Counter), ..Shape::default() };
+        let counter = Shape { kind: Some(Kind::COUNTER), ..Shape::default() };
         assert!(counter.settle(&cuid, None, None).is_ok());
         assert!(Shape::default().settle(&cuid, Some(Definition::Counter), None).is_ok());
         assert!(Shape::default().settle(&cuid, None, Some(Definition::Counter)).is_ok());
@@ -202,14 +160,15 @@ mod tests {
     fn a_name_that_is_called_like_a_kind_has_it_unless_told_otherwise() {
         let uuid = Name::new("uuid").expect("a name");
         let settled = |shape: Shape, stored| shape.settle(&uuid, stored, None).ok();
-        assert_eq!(settled(Shape::default(), None), Some(Definition::Uuid4));
+        assert_eq!(settled(Shape::default(), None), Definition::called("uuid4"));
         assert_eq!(settled(Shape::default(), Some(Definition::Counter)), Some(Definition::Counter));
-        let counter = Shape { kind: Some(Kind::Counter), ..Shape::default() };
+        let counter = Shape { kind: Some(Kind::COUNTER), ..Shape::default() };
         assert_eq!(settled(counter, None), Some(Definition::Counter));
     }
 
     #[test]
     fn a_form_is_for_the_bits_of_its_kind() {
+        let kind = |word: &str| word.parse().expect("a kind");
         let formed = |kind, form: &str| {
             let shape = Shape { kind: Some(kind), form: Some(form.to_owned()), ..Shape::default() };
             shape
@@ -218,11 +177,11 @@ mod tests {
                 .map_err(|failure| failure.cause().to_string())
         };
         assert_eq!(
-            formed(Kind::Uuid7, "base62 width=22").as_deref(),
+            formed(kind("uuid7"), "base62 width=22").as_deref(),
             Ok("uuid7 form base62 bits=128 width=22")
         );
-        assert_eq!(formed(Kind::Counter, "hex").as_deref(), Ok("counter form hex"));
-        assert!(formed(Kind::Ksuid, "hex").is_err_and(|cause| cause.contains("text of its own")));
-        assert!(formed(Kind::Counter, "roman").is_err_and(|cause| cause.contains("unknown form")));
+        assert_eq!(formed(Kind::COUNTER, "hex").as_deref(), Ok("counter form hex"));
+        assert!(formed(kind("ksuid"), "hex").is_err_and(|cause| cause.contains("text of its own")));
+        assert!(formed(Kind::COUNTER, "roman").is_err_and(|cause| cause.contains("unknown form")));
     }
 }

@@ -29,11 +29,7 @@ pub(crate) fn completions(shell: Shell) -> Outcome {
 fn offering(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         let known = match arg.get_id().as_str() {
-            "kind" => Kind::ALL
-                .into_iter()
-                .filter(|kind| *kind != Kind::Registered)
-                .map(|kind| PossibleValue::new(kind.as_str()))
-                .collect(),
+            "kind" => Kind::ALL.iter().map(|kind| PossibleValue::new(kind.as_str())).collect(),
             // Others can be written as well: these are the ones that have a name.
             "layout" | "spec" => {
                 PRESETS.iter().map(|preset| PossibleValue::new(preset.name).help(preset.about)).collect()

@@ -55,7 +55,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use alloc::{borrow::ToOwned, boxed::Box, format, string::ToString};
+use alloc::{
+    borrow::ToOwned,
+    boxed::Box,
+    format,
+    string::{String, ToString},
+};
 use core::fmt;
 
 mod alphabet;
@@ -351,6 +356,32 @@ impl Form {
         }
         let rest = self.prefix.strip(text)?;
         self.read(rest).map_err(|error| error.later(self.prefix.len()))
+    }
+
+    /// The text of an ID. [`encode`](Self::encode) does it without an allocation.
+    ///
+    /// ```
+    /// use floe_id::{Id, form::Form};
+    /// let form: Form = "base62 width=11 prefix=ord_".parse()?;
+    /// let id: Id = "1212092628029698048".parse()?;
+    /// assert_eq!(form.to_text(id)?, "ord_1RXOcR2DqUK");
+    /// assert_eq!(form.read_id::<Id>("ord_1RXOcR2DqUK")?, id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn to_text(&self, id: impl Into<u128>) -> Result<String, FormError> {
+        Ok(self.encode(id, &mut Buffer::new())?.to_owned())
+    }
+
+    /// The ID that `text` means: an [`Id`](crate::Id), a [`WideId`](crate::WideId), or a type that [`id!`](crate::id) has made of one.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode); [`FormError::NoId`] where it has more bits than an `Id`.
+    pub fn read_id<I: TryFrom<u128>>(&self, text: &str) -> Result<I, FormError> {
+        let number = self.decode(text)?;
+        I::try_from(number).map_err(|_| FormError::NoId { number })
     }
 
     /// Writes the prefix and `number` into an empty buffer.

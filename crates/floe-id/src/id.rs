@@ -23,8 +23,18 @@ use core::str::FromStr;
 /// assert!(Id::try_from(u64::MAX).is_err());
 /// # Ok::<(), floe_id::IdError>(())
 /// ```
+///
+/// `{:x}`, `{:X}` and `{:b}` write its bits. For a type of each table's own, see [`id!`](crate::id).
+///
+/// There is no `Default`, on purpose: 0 is an ID like any other, and a field that nobody set would carry it into a database. Take
+/// `Option<Id>` for an ID that may be missing.
+///
+/// ```compile_fail,E0277
+/// let _: floe_id::Id = Default::default();
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(u64);
+// Never negative, and kept with its sign since that is how a database's column borrows it.
+pub struct Id(i64);
 
 /// An ID of up to 128 bits, of a layout that is [`Width::Wide`](crate::layout::Width::Wide).
 ///
@@ -34,11 +44,13 @@ pub struct Id(u64);
 /// assert_eq!(id.get(), 1 << 72);
 /// # Ok::<(), floe_id::IdError>(())
 /// ```
+///
+/// There is no `Default`, for the reason that [`Id`] gives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WideId(u128);
 
 /// Why a number or a text is not an ID.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// No text at all.
     #[error("an ID cannot be empty: write it in decimal digits")]
@@ -69,28 +81,55 @@ pub enum IdError {
         /// The largest such ID.
         max: u128,
     },
+    /// Bytes that are not as many as a [`WideId`] has.
+    #[error("{0} bytes are no ID of 128 bits: it has 16, the highest first")]
+    Bytes(usize),
     /// A signed number below 0; where it comes from, an ID once had its sign bit set.
     #[error("{0} is negative, and an ID is not: look for a cast or a layout that reached the sign bit")]
     Negative(i64),
 }
+
+crate::__debug_by_display!(IdError);
 
 impl Id {
     /// How many bits an `Id` has at most.
     pub const BITS: u32 = 63;
 
     /// The largest `Id`, `2^63 - 1`.
-    pub const MAX: Self = Self((1 << Self::BITS) - 1);
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// The ID of this number, or `None` if it has more than 63 bits. `try_from` says why in an error.
+    ///
+    /// ```
+    /// use floe_id::Id;
+    /// const FIRST: Id = Id::new(1).unwrap();
+    /// assert_eq!(FIRST.get(), 1);
+    /// assert_eq!(Id::new(1 << 63), None);
+    /// ```
+    #[inline]
+    pub const fn new(number: u64) -> Option<Self> {
+        match number <= Self::MAX.get() {
+            true => Some(Self::composed(number)),
+            false => None,
+        }
+    }
 
     /// The number.
     #[inline]
     pub const fn get(self) -> u64 {
-        self.0
+        self.0.cast_unsigned()
+    }
+
+    /// The number as a column of a database has it.
+    #[cfg(feature = "diesel")]
+    pub(crate) const fn as_i64(&self) -> &i64 {
+        &self.0
     }
 
     /// A number that a layout composed, which has at most 63 bits: no layout is wider.
     #[inline(always)]
     pub(crate) const fn composed(number: u64) -> Self {
-        Self(number)
+        Self(number.cast_signed())
     }
 }
 
@@ -98,37 +137,95 @@ impl WideId {
     /// How many bits a `WideId` has at most.
     pub const BITS: u32 = u128::BITS;
 
+    /// The largest `WideId`, `2^128 - 1`.
+    pub const MAX: Self = Self(u128::MAX);
+
+    /// The ID of this number.
+    #[inline]
+    pub const fn new(number: u128) -> Self {
+        Self(number)
+    }
+
     /// The number.
     #[inline]
     pub const fn get(self) -> u128 {
         self.0
     }
+
+    /// From its 16 bytes, the highest first.
+    #[inline]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(u128::from_be_bytes(bytes))
+    }
+
+    /// Its 16 bytes, the highest first: their order is that of the IDs.
+    #[inline]
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
 }
+
+impl TryFrom<&[u8]> for WideId {
+    type Error = IdError;
+
+    fn try_from(bytes: &[u8]) -> Result<Self, IdError> {
+        bytes.try_into().map(Self::from_bytes).map_err(|_| IdError::Bytes(bytes.len()))
+    }
+}
+
+/// The numbers that always fit.
+macro_rules! from_smaller {
+    ($id:ident from $($number:ty),+) => {$(
+        impl From<$number> for $id {
+            #[inline]
+            fn from(number: $number) -> Self {
+                Self(number.into())
+            }
+        }
+    )+};
+}
+
+from_smaller!(Id from u8, u16, u32);
+from_smaller!(WideId from u8, u16, u32, u64);
+
+/// The bits, in these digits.
+macro_rules! written_in {
+    ($($base:ident),+ of $id:ident) => {$(
+        impl fmt::$base for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::$base::fmt(&self.get(), f)
+            }
+        }
+    )+};
+}
+
+written_in!(LowerHex, UpperHex, Binary of Id);
+written_in!(LowerHex, UpperHex, Binary of WideId);
 
 impl From<Id> for u64 {
     #[inline]
     fn from(id: Id) -> Self {
-        id.0
+        id.get()
     }
 }
 
 impl From<Id> for i64 {
     #[inline]
     fn from(id: Id) -> Self {
-        id.0.cast_signed()
+        id.0
     }
 }
 
 impl From<Id> for u128 {
     #[inline]
     fn from(id: Id) -> Self {
-        Self::from(id.0)
+        Self::from(id.get())
     }
 }
 
 impl From<Id> for WideId {
     fn from(id: Id) -> Self {
-        Self(u128::from(id.0))
+        Self(id.into())
     }
 }
 
@@ -136,7 +233,7 @@ impl TryFrom<u64> for Id {
     type Error = IdError;
 
     fn try_from(number: u64) -> Result<Self, IdError> {
-        if number <= Self::MAX.0 { Ok(Self(number)) } else { Err(too_large(number.to_string(), Self::BITS)) }
+        Self::new(number).ok_or_else(|| too_large(number.to_string(), Self::BITS))
     }
 }
 
@@ -144,7 +241,16 @@ impl TryFrom<i64> for Id {
     type Error = IdError;
 
     fn try_from(number: i64) -> Result<Self, IdError> {
-        u64::try_from(number).map(Self).map_err(|_| IdError::Negative(number))
+        if number < 0 { Err(IdError::Negative(number)) } else { Ok(Self(number)) }
+    }
+}
+
+/// For whole numbers in a program's text, which are of this type where nothing else says what they are.
+impl TryFrom<i32> for Id {
+    type Error = IdError;
+
+    fn try_from(number: i32) -> Result<Self, IdError> {
+        Self::try_from(i64::from(number))
     }
 }
 

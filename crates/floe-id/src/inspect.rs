@@ -43,7 +43,7 @@ use crate::time::UnixMillis;
 pub const LONGEST: usize = 256;
 
 /// Why a text is no ID of any kind.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InspectError {
     /// No text at all, or nothing but what stands around IDs.
@@ -82,6 +82,8 @@ pub enum InspectError {
         rule: Option<String>,
     },
 }
+
+crate::__debug_by_display!(InspectError);
 
 fn shown(character: char) -> String {
     match character.is_ascii() {

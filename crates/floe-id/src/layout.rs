@@ -360,11 +360,7 @@ impl Layout {
     /// so that two that touch never share a tick (I3). Empty where there is none.
     pub fn ticks_inside(&self, start: UnixMillis, end: UnixMillis) -> Range<Tick> {
         let ticks = i128::from(self.ticks());
-        let tick_millis = i128::from(self.tick_millis);
-        // Rounded up: the first tick that does not begin before `start`.
-        let first = (i128::from(start.get()) - i128::from(self.epoch.get()) + tick_millis - 1)
-            .div_euclid(tick_millis)
-            .clamp(0, ticks);
+        let first = self.ceil_tick(start).clamp(0, ticks);
         let last = self.floor_tick(end).clamp(first, ticks);
         // Both lie in 0..=2^62 now.
         u64::try_from(first).unwrap_or(0)..u64::try_from(last).unwrap_or(0)
@@ -393,13 +389,9 @@ impl Layout {
         if self.fields().next().is_none_or(|field| field.kind() != FieldKind::Time) {
             return Err(LayoutError::Unordered { layout: self.to_string() });
         }
-        let tick_millis = i128::from(self.tick_millis);
-        // The first tick that does not begin before.
+        // It lies in 0..=2^62 then.
         let first = |time: UnixMillis| {
-            let since = i128::from(time.get()) - i128::from(self.epoch.get());
-            let tick = (since + tick_millis - 1).div_euclid(tick_millis);
-            // It lies in 0..=2^62 then.
-            u64::try_from(tick.clamp(0, i128::from(self.ticks()))).unwrap_or(0)
+            u64::try_from(self.ceil_tick(time).clamp(0, i128::from(self.ticks()))).unwrap_or(0)
         };
         let ticks = first(from)..first(to);
         let at_first = |tick: Tick| I::place(self, self.position(tick, 0), 0);
@@ -413,6 +405,12 @@ impl Layout {
     /// The number of the tick in which `time` lies, whether or not the layout has it.
     fn floor_tick(&self, time: UnixMillis) -> i128 {
         (i128::from(time.get()) - i128::from(self.epoch.get())).div_euclid(i128::from(self.tick_millis))
+    }
+
+    /// The number of the first tick that does not begin before `time`, whether or not the layout has it.
+    fn ceil_tick(&self, time: UnixMillis) -> i128 {
+        let tick_millis = i128::from(self.tick_millis);
+        (i128::from(time.get()) - i128::from(self.epoch.get()) + tick_millis - 1).div_euclid(tick_millis)
     }
 
     /// The first position that the layout does not have, `2^(time_bits + sequence_bits)`.

@@ -37,9 +37,31 @@
 //! It cannot tell whether an ID was ever minted, nor by whom: every number below a layout's end reads as an ID of it.
 //!
 //! # Features
-//! The crate needs an allocator and no operating system. `std`, on by default, adds what needs floating point. Off by default:
-//! `serde` (text where a format is for people, and bytes where it is not), `uuid` (to and from the crate uuid's type),
-//! `postgres-types` and `sqlx` (0.8), for columns of a database, in the module `columns`.
+//! The crate needs an allocator and no operating system. All but `std` are off by default:
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `std` | conversions of `SystemTime`, and what needs floating point; on by default |
+//! | `serde` | text where a format is for people, numbers and bytes where it is not: the module `serde` |
+//! | `schemars`, `utoipa` | schemas of that text: JSON Schema (schemars 1), OpenAPI (utoipa 6) |
+//! | `uuid`, `chrono` | to and from `uuid::Uuid` and `chrono::DateTime<Utc>` |
+//! | `postgres-types`, `diesel`, `sea-orm`, `sqlx-0_8`, `sqlx-0_9` | columns of a database: the module `columns` |
+//! | `sqlx-0_8-postgres`, `sqlx-0_9-postgres` | arrays of PostgreSQL as well |
+//! | `sqlx` | the former name of `sqlx-0_8` |
+//!
+//! `diesel` is of version 2, and `sea-orm` of version 2. `sea-orm` and `sqlx-0_9` need Rust 1.94, as those crates do. [`id!`] makes a type
+//! for the IDs of one table, with all of this.
+//!
+//! ```
+//! floe_id::id! { pub struct OrderId; }
+//!
+//! # #[cfg(all(feature = "schemars", feature = "utoipa", feature = "postgres-types"))] {
+//! let schema = schemars::schema_for!(OrderId);
+//! assert_eq!(schema.get("pattern").unwrap(), "^(0|[1-9][0-9]{0,18})$");
+//! assert_eq!(<OrderId as utoipa::ToSchema>::name(), "OrderId");
+//! assert!(<OrderId as postgres_types::ToSql>::accepts(&postgres_types::Type::INT8));
+//! # }
+//! ```
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -47,15 +69,29 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-#[cfg(any(feature = "postgres-types", feature = "sqlx"))]
+#[cfg(any(
+    feature = "diesel",
+    feature = "postgres-types",
+    feature = "sea-orm",
+    feature = "sqlx-0_8",
+    feature = "sqlx-0_9"
+))]
 pub mod columns;
+mod debug;
 pub mod form;
 mod id;
 pub mod inspect;
+mod key;
 pub mod kind;
 pub mod layout;
+#[cfg(any(feature = "schemars", feature = "utoipa"))]
+mod schema;
+#[cfg(feature = "serde")]
+pub mod serde;
 mod time;
 
 pub use id::{Id, IdError, WideId};
+#[doc(hidden)]
+pub use key::private as __private;
 pub use layout::{IdRepr, Layout, LayoutError};
-pub use time::{Tick, UnixMillis};
+pub use time::{Tick, TimeError, UnixMillis};

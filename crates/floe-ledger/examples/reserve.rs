@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: reserve URL NAME COUNT TIMES".into());
     };
     let (key, count, times) = (Key::name(&Name::new(name)?), count.parse()?, times.parse::<u64>()?);
-    let ledger = floe_ledger::open(url, DEFAULT_REALM).map_err(|error| error.to_string())?;
+    let ledger = floe_ledger::open_in(url, DEFAULT_REALM).map_err(|error| error.to_string())?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", ledger.realm_id()?)?;
     out.flush()?;

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err(usage.into());
     };
     let (threads, seconds) = (threads.parse()?, seconds.parse()?);
-    let ledger = floe_ledger::open(url, "round_trips").map_err(|error| error.to_string())?;
+    let ledger = floe_ledger::open_in(url, "round_trips").map_err(|error| error.to_string())?;
     let ledger = &*ledger;
     let counted = thread::scope(|scope| {
         let threads: Vec<_> =

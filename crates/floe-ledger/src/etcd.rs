@@ -34,7 +34,7 @@ use self::seen::Keys;
 use self::trouble::Fault;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod connect;
 mod history;
@@ -66,7 +66,15 @@ impl Etcd {
     /// # Errors
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where no member answers; `Unfit`
     /// where the cluster is not fit to keep marks, or the keys are not floe's.
-    pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
+    pub fn open(url: &str) -> Result<Self, OpenError> {
+        Self::open_in(url, DEFAULT_REALM)
+    }
+
+    /// [`open`](Self::open) in the key space `realm`.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_in(url: &str, realm: &str) -> Result<Self, OpenError> {
         Self::enter(url, &Opening::of(realm))
     }
 

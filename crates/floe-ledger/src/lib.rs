@@ -8,10 +8,11 @@
 //! | `memory:` | (always there) | nobody; a restart forgets it |
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
 //! | `mysql://…`, `mariadb://…` | `mysql` | whoever reaches the database |
-//! | `postgres://…` | `postgres` | whoever reaches the database |
+//! | `postgres://…` | `postgres`, or `postgres-no-tls` without rustls | whoever reaches the database |
 //! | `redis://…`, `rediss://…` | `redis` | whoever reaches the server |
 //! | `etcd://…` | `etcd` | whoever reaches the cluster |
 //! | `zookeeper://…` | `zookeeper` | whoever reaches the ensemble |
+//! | `s3://…`, `gs://…`, `az://…` | `object-store` | whoever reaches the bucket |
 //!
 //! Before a shared one a `Cache` may stand (feature `cache`), out of which a node restarts while that one is gone.
 //!
@@ -21,7 +22,7 @@
 //! use floe::ledger::Ledger;
 //!
 //! // url = "sqlite:ids.db"
-//! let ledger = floe_ledger::open(&url, floe_ledger::DEFAULT_REALM)?;
+//! let ledger = floe_ledger::open(&url)?;
 //! assert!(!ledger.is_shared());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -37,12 +38,25 @@ pub mod cache;
 pub mod etcd;
 #[cfg(feature = "mysql")]
 pub mod mysql;
+#[cfg(feature = "object-store")]
+pub mod object;
 mod opening;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "postgres-no-tls")]
 pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "remote")]
+// Alone it is of use to no ledger.
+#[cfg_attr(
+    not(any(
+        feature = "etcd",
+        feature = "mysql",
+        feature = "postgres-no-tls",
+        feature = "redis",
+        feature = "zookeeper"
+    )),
+    allow(dead_code, unused_imports)
+)]
 mod remote;
 mod schemes;
 #[cfg(feature = "sqlite")]
@@ -59,7 +73,7 @@ pub use opening::Opening;
 #[cfg(feature = "cache")]
 pub use cache::Cache;
 
-#[cfg(feature = "postgres")]
+#[cfg(feature = "postgres-no-tls")]
 pub use postgres::Postgres;
 
 #[cfg(feature = "redis")]
@@ -76,7 +90,7 @@ pub use zookeeper::Zookeeper;
 pub const DEFAULT_REALM: &str = "default";
 
 /// Why a ledger could not be opened.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The URL, an option in it, or the realm is not right. Nothing was touched.
@@ -88,8 +102,10 @@ pub enum OpenError {
     Ledger(#[from] LedgerError),
 }
 
-/// Opens the ledger at `url` for the key space `realm` (1 to 128 bytes of printable text without white space, `/`
-/// and `*`).
+floe::__debug_by_display!(OpenError);
+
+/// Opens the ledger at `url`, in the key space of those who name none ([`DEFAULT_REALM`]). Blocks while it is asked;
+/// [`open_async`] does not.
 ///
 /// - `memory:` is a fresh ledger that lives and dies with the process.
 /// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`, after which
@@ -99,10 +115,28 @@ pub enum OpenError {
 /// - `redis://user:password@host:port/database` is a Redis or Valkey server; see [`redis`](mod@redis) and [`Redis::open`].
 /// - `etcd://host:port,host:port/prefix` is a cluster; see [`etcd`] and [`Etcd::open`].
 /// - `zookeeper://user:password@host:port,host:port/path` is an ensemble; see [`zookeeper`] and [`Zookeeper::open`].
+/// - `s3://bucket/prefix`, `gs://bucket/prefix` and `az://container/prefix` are buckets; see [`object`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
-pub fn open(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
+pub fn open(url: &str) -> Result<Box<dyn Ledger>, OpenError> {
+    open_in(url, DEFAULT_REALM)
+}
+
+/// [`open`] in a future, on any runtime.
+///
+/// # Errors
+/// Those of [`open`].
+pub async fn open_async(url: &str) -> Result<Box<dyn Ledger>, OpenError> {
+    let url = url.to_owned();
+    floe::blocking(move || open(&url)).await
+}
+
+/// [`open`] in the key space `realm`: 1 to 128 bytes of printable text without white space, `/` and `*`.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn open_in(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
     Opening::of(realm).open(url)
 }
 
@@ -160,4 +194,11 @@ fn without_credentials(url: &str) -> String {
         (Some(start), Some(end)) if start + 2 < end => format!("{}…{}", &url[..start + 2], &url[end..]),
         _ => url.to_owned(),
     }
+}
+
+/// The programs in the page for users of the libraries are run with those in the documentation.
+#[cfg(all(doctest, feature = "sqlite"))]
+mod pages {
+    #[doc = include_str!("../../../docs/library.md")]
+    mod library {}
 }

@@ -30,7 +30,7 @@ use floe::ledger::Ledger;
 use self::connect::Database;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod channel;
 mod connect;
@@ -61,7 +61,15 @@ impl Mysql {
     /// # Errors
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer;
     /// `Unfit` where it is not fit to keep marks, or its tables are not floe's.
-    pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
+    pub fn open(url: &str) -> Result<Self, OpenError> {
+        Self::open_in(url, DEFAULT_REALM)
+    }
+
+    /// [`open`](Self::open) in the key space `realm`.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_in(url: &str, realm: &str) -> Result<Self, OpenError> {
         Self::enter(url, &Opening::of(realm))
     }
 

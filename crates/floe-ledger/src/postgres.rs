@@ -32,16 +32,16 @@ use floe::ledger::Ledger;
 use tokio_postgres::Error;
 
 use self::connect::Database;
-use self::tls::Tls;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod connect;
 mod counting;
 mod marks;
 mod schema;
 mod statements;
+#[cfg_attr(not(feature = "tls"), path = "postgres/no_tls.rs")]
 mod tls;
 mod trouble;
 mod url;
@@ -68,7 +68,15 @@ impl Postgres {
     /// # Errors
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer;
     /// `Unfit` where it is not fit to keep marks, or its tables are not floe's.
-    pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
+    pub fn open(url: &str) -> Result<Self, OpenError> {
+        Self::open_in(url, DEFAULT_REALM)
+    }
+
+    /// [`open`](Self::open) in the key space `realm`.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_in(url: &str, realm: &str) -> Result<Self, OpenError> {
         Self::enter(url, &Opening::of(realm))
     }
 
@@ -76,7 +84,7 @@ impl Postgres {
         let realm = opening.realm();
         realm_name(realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let tls = Tls::new(&settings.verify)?;
+        let tls = tls::tls(&settings)?;
         let realm: Arc<str> = realm.into();
         let database = Database { settings, tls, realm: Arc::clone(&realm) };
         Ok(Self { remote: Remote::open("floe-postgres", database, opening)?, realm })

@@ -38,7 +38,7 @@ use self::connect::Server;
 use self::keys::Keys;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod checks;
 mod connect;
@@ -68,7 +68,15 @@ impl Redis {
     /// # Errors
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer,
     /// or is a replica; `Unfit` where it is not fit to keep marks, or holds what no floe has written.
-    pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
+    pub fn open(url: &str) -> Result<Self, OpenError> {
+        Self::open_in(url, DEFAULT_REALM)
+    }
+
+    /// [`open`](Self::open) in the key space `realm`.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_in(url: &str, realm: &str) -> Result<Self, OpenError> {
         Self::enter(url, &Opening::of(realm))
     }
 

@@ -19,7 +19,7 @@ use crate::opening::Missing;
 use crate::{OpenError, Opening};
 
 // A build with few ledgers has no use for all of it.
-mod driver;
+pub(crate) mod driver;
 #[cfg_attr(
     not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
     allow(dead_code)
@@ -31,6 +31,10 @@ mod pool;
     allow(dead_code)
 )]
 pub(crate) mod realm;
+pub(crate) mod ssl_mode;
+#[cfg(feature = "object-store")]
+pub(crate) mod stored;
+#[cfg(feature = "tls")]
 pub(crate) mod tls;
 
 /// How an adapter reaches its server.
@@ -94,6 +98,7 @@ impl Wanted<'_> {
     }
 
     /// Whether what an older version made is brought up to date.
+    #[cfg(any(feature = "mysql", feature = "postgres-no-tls"))]
     pub(crate) fn may_change(&self) -> bool {
         self.opening.missing != Missing::Look
     }
@@ -151,7 +156,7 @@ impl<E> Trouble<E> {
         matches!(self, Self::Ledger(LedgerError::Missing(_) | LedgerError::Overflow { .. }))
     }
 
-    fn words(self, shown: &str, store: impl FnOnce(E) -> LedgerError) -> LedgerError {
+    pub(crate) fn words(self, shown: &str, store: impl FnOnce(E) -> LedgerError) -> LedgerError {
         match self {
             Self::Store(error) => store(error),
             Self::Ledger(error) => error,

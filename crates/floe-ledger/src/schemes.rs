@@ -39,10 +39,11 @@ const STORES: &[Store] = &[
     Store { schemes: &["memory"], rest: "", calls: Some(Calls { check: check_memory, open: open_memory }) },
     store!("sqlite", sqlite, ["sqlite"], "PATH"),
     store!("mysql", mysql, ["mysql", "mariadb"], "//…"),
-    store!("postgres", postgres, ["postgres", "postgresql"], "//…"),
+    store!("postgres-no-tls", postgres, ["postgres", "postgresql"], "//…"),
     store!("redis", redis, ["redis", "rediss"], "//…"),
     store!("etcd", etcd, ["etcd"], "//…"),
     store!("zookeeper", zookeeper, ["zookeeper"], "//…"),
+    store!("object-store", object, ["s3", "gs", "az"], "//…"),
 ];
 
 /// How the URLs begin that this build opens.

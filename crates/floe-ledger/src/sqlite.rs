@@ -87,7 +87,7 @@ pub(crate) use self::{
 /// use floe_ledger::Sqlite;
 ///
 /// // path = "ids.db"
-/// let ledger = Sqlite::at(&path)?;
+/// let ledger = Sqlite::open(&path)?;
 /// let request = Reserve {
 ///     key: Key::slot(10, 7),
 ///     floor: 1_000,
@@ -100,7 +100,7 @@ pub(crate) use self::{
 /// let expected = Reply::Got { start: 1_000, end: 1_500, previous_mark: 0 };
 /// assert_eq!(ledger.reserve(&request)?, expected);
 /// drop(ledger);
-/// assert_eq!(Sqlite::at(&path)?.reserve(&request)?, expected); // the same token again
+/// assert_eq!(Sqlite::open(&path)?.reserve(&request)?, expected); // the same token again
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl Sqlite {
     ///
     /// # Errors
     /// As [`Builder::at`].
-    pub fn at(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::builder().at(path)
     }
 

@@ -31,7 +31,7 @@ use self::link::Known;
 use self::trouble::Error;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod change;
 mod connect;
@@ -63,7 +63,15 @@ impl Zookeeper {
     /// # Errors
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where no server answers, or none has
     /// a quorum; `Unfit` where what is there is not floe's, or has gone back.
-    pub fn open(url: &str, realm: &str) -> Result<Self, OpenError> {
+    pub fn open(url: &str) -> Result<Self, OpenError> {
+        Self::open_in(url, DEFAULT_REALM)
+    }
+
+    /// [`open`](Self::open) in the key space `realm`.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_in(url: &str, realm: &str) -> Result<Self, OpenError> {
         Self::enter(url, &Opening::of(realm))
     }
 

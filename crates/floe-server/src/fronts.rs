@@ -152,7 +152,9 @@ impl Conversation {
     pub(crate) fn run(mut self, mut session: impl Session + 'static) -> BoxFuture<'static, io::Result<()>> {
         Box::pin(async move {
             let Self { stream, client, backend, draining, .. } = &mut self;
-            session::run(stream, &mut session, client, &backend.limits, draining.clone()).await.map(drop)
+            session::to_its_end(stream, &mut session, client, &backend.limits, draining.clone())
+                .await
+                .map(drop)
         })
     }
 }
@@ -205,17 +207,17 @@ mod tests {
             "uuid7 form typeid type=user",
         ];
         for (at, (call, answers, text, natural)) in [
-            (&NATIVE, [true, true, true, true], true, Kind::Snowflake),
-            (&leaf::SEGMENT, [false, true, true, true], false, Kind::Segment),
-            (&leaf::SNOWFLAKE, [true, false, false, false], false, Kind::Snowflake),
-            (&tinyid::CALL, [false, true, false, false], false, Kind::Segment),
-            (&katsubushi::CALL, [true, true, true, true], true, Kind::Snowflake),
-            (&resp::INCR, [true, true, true, true], false, Kind::Counter),
-            (&resp::INCRBY, [false, true, true, true], false, Kind::Counter),
-            (&resp::SET_FIRST, [false, true, true, true], false, Kind::Counter),
-            (&thrift::MINT, [true, false, false, false], false, Kind::Snowflake),
-            (&mysql::ROW, [true, true, true, true], false, Kind::Segment),
-            (&mysql::ROWS, [false, true, true, true], false, Kind::Segment),
+            (&NATIVE, [true, true, true, true], true, Kind::SNOWFLAKE),
+            (&leaf::SEGMENT, [false, true, true, true], false, Kind::SEGMENT),
+            (&leaf::SNOWFLAKE, [true, false, false, false], false, Kind::SNOWFLAKE),
+            (&tinyid::CALL, [false, true, false, false], false, Kind::SEGMENT),
+            (&katsubushi::CALL, [true, true, true, true], true, Kind::SNOWFLAKE),
+            (&resp::INCR, [true, true, true, true], false, Kind::COUNTER),
+            (&resp::INCRBY, [false, true, true, true], false, Kind::COUNTER),
+            (&resp::SET_FIRST, [false, true, true, true], false, Kind::COUNTER),
+            (&thrift::MINT, [true, false, false, false], false, Kind::SNOWFLAKE),
+            (&mysql::ROW, [true, true, true, true], false, Kind::SEGMENT),
+            (&mysql::ROWS, [false, true, true, true], false, Kind::SEGMENT),
         ]
         .into_iter()
         .enumerate()

@@ -489,11 +489,11 @@ impl FromStatus {
         type Value = fn(&floe::NameStatus, &Status) -> Option<Number>;
         let gauges: [(&str, &str, Value); 4] = [
             ("ahead_seconds", "How far minted ticks run ahead of the steady clock", |name, _| {
-                (name.definition.kind() == Kind::Snowflake).then_some(Number::Seconds(millis(name.ahead_ms)))
+                (name.definition.kind() == Kind::SNOWFLAKE).then_some(Number::Seconds(millis(name.ahead_ms)))
             }),
             ("segment_left", "Numbers left in hand", |name, _| {
                 let left = whole(name.left);
-                (name.definition.kind() == Kind::Segment).then_some(Number::Whole(left))
+                (name.definition.kind() == Kind::SEGMENT).then_some(Number::Whole(left))
             }),
             ("horizon_seconds", "Time until the layout's time bits run out", |name, status| {
                 let left = name.horizon?.since(status.clock.steady);

@@ -346,7 +346,7 @@ pub(crate) fn open(ledger: Awaited, config: &Config) -> Result<Floe, ServeError>
 /// # Errors
 /// `Open` where they do not agree.
 fn check_clock(floe: &Floe, config: &Config, shared: bool) -> Result<(), ServeError> {
-    let by_clock = |name: &NameSettings| name.definition.kind() == Kind::Snowflake;
+    let by_clock = |name: &NameSettings| name.definition.kind() == Kind::SNOWFLAKE;
     if !config.names.iter().any(by_clock) {
         return Ok(());
     }

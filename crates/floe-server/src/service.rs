@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
-use floe::{Definition, Floe, Handle, MintError, Minted, Name, TextMinter};
+use floe::{Definition, Floe, Handle, MintError, Minted, Name, StopReason, Stopped, TextMinter};
 use jiff::civil::Date;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -228,10 +228,8 @@ impl Service {
         open.check().map_err(|refusal| refusal.told(caller.sees_inside()))?;
         let held = Self::hold_texts(open, n).await?;
         // Many texts are made, and not only drawn, which takes a thread a while.
-        let apart = match &open.handle {
-            Handle::Texts(minter, _) if minter.may_block() || n > TEXTS_AT_ONCE => Some(minter),
-            _ => None,
-        };
+        let texts = open.handle.get::<TextMinter>();
+        let apart = texts.filter(|minter| minter.may_block() || n > TEXTS_AT_ONCE);
         let at_once = apart.map_or_else(|| open.handle.try_mint_many(n), |_| Ok(None));
         let minted = match at_once {
             Ok(Some(minted)) => Ok(minted),
@@ -280,7 +278,7 @@ impl Service {
                 minter.mint_many(n).map(Minted::Texts)
             });
             minted.await.unwrap_or_else(|error| {
-                Err(MintError::Stopped(format!("minting failed inside the server: {error}")))
+                Err(MintError::stopped(format!("minting failed inside the server: {error}")))
             })
         };
         // What it mints after all is nobody's.
@@ -295,7 +293,7 @@ impl Service {
     async fn hold_texts(open: &OpenName, n: u64) -> Result<Option<Held>, Refusal> {
         let bytes =
             usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(open.text_bytes.load(Ordering::Relaxed));
-        if bytes < HELD_UNCOUNTED || !matches!(open.handle, Handle::Texts(..)) {
+        if bytes < HELD_UNCOUNTED || open.handle.get::<TextMinter>().is_none() {
             return Ok(None);
         }
         let Ok(client) = CLIENT.try_with(Arc::clone) else { return Ok(None) };
@@ -361,7 +359,7 @@ impl Service {
 
     fn mark_of_counter(&self, name: &Name) -> Result<Option<i64>, Refusal> {
         let stored = self.floe.stored(name).map_err(|error| self.refuse_to_open(name, error))?;
-        if stored.is_none_or(|definition| definition.kind() != floe::Kind::Counter) {
+        if stored.is_none_or(|definition| definition.kind() != floe::Kind::COUNTER) {
             return Ok(None);
         }
         let key = floe::ledger::Key::name(name);
@@ -503,7 +501,7 @@ impl Service {
                 Refusal::for_now(Status::Unavailable, open, RETRY).with_inside(detail)
             }
             // Which node holds a worker id is no stranger's business.
-            MintError::Exhausted(_) if open.handle.definition().kind() == floe::Kind::Snowflake => {
+            MintError::Exhausted(_) if open.handle.definition().kind() == floe::Kind::SNOWFLAKE => {
                 Refusal::new(Status::Exhausted, report::no_worker_id(name)).with_inside(detail)
             }
             MintError::Exhausted(_) => Refusal::new(Status::Exhausted, detail),
@@ -511,10 +509,12 @@ impl Service {
             // And whatever a later version of the library adds.
             _ => {
                 if !open.stop_logged.swap(true, Ordering::AcqRel) {
-                    match report::is_stopped(&self.floe.status(), name) {
-                        true => tracing::error!(%name, "the name is stopped: {detail}"),
-                        // The clock, which is refused until it is right again.
-                        false => tracing::error!(%name, "nothing is minted for now: {detail}"),
+                    match error {
+                        // It is refused until it is right again.
+                        MintError::Stopped(Stopped { reason: StopReason::Clock, .. }) => {
+                            tracing::error!(%name, "nothing is minted for now: {detail}");
+                        }
+                        _ => tracing::error!(%name, "the name is stopped: {detail}"),
                     }
                 }
                 self.stopped.notify_one();

@@ -161,10 +161,11 @@ pub(crate) fn run<'a>(
     limits: &'a Limits,
     draining: watch::Receiver<bool>,
 ) -> BoxFuture<'a, io::Result<Option<Vec<u8>>>> {
-    Box::pin(run_to_its_end(stream, session, client, limits, draining))
+    Box::pin(to_its_end(stream, session, client, limits, draining))
 }
 
-async fn run_to_its_end(
+/// [`run`], in the room of the future that calls it.
+pub(crate) async fn to_its_end(
     stream: &mut Stream,
     session: &mut impl Session,
     client: &Arc<Client>,

@@ -4,7 +4,7 @@
 //! One seed is one history: which faults, when, on which clocks, in which order messages arrive. Nothing here reads a
 //! clock, sleeps, or draws from the system's randomness, so a seed replays bit for bit on every machine.
 //!
-//! This crate may use `floe` and nothing else of the workspace: it knows no socket, no store and no runtime.
+//! This crate may use `floe` and nothing else of the workspace: it knows no socket, no database and no runtime.
 #![forbid(unsafe_code)]
 
 pub mod fleet;
@@ -15,5 +15,6 @@ pub mod model;
 pub mod random;
 pub mod run;
 pub mod scenario;
+pub mod store;
 pub mod subject;
 mod world;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use floe::ledger::{Memory, Reply};
 use floe::manual::Op;
-use floe::{Ledger, LedgerError, MintError, UnixMillis};
+use floe::{Ledger, LedgerError, MintError, StopReason, UnixMillis};
 
 use crate::model::{
     Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Pace, Parts, Setup, Silence, Verdict,
@@ -272,13 +272,15 @@ impl Subject {
                 "{label} was refused although nothing had gone wrong for {} s: {error}",
                 SETTLED / SECOND
             )),
-            (MintError::Stopped(why), _) if settled && why.contains("the clock of the ledger") => {
+            (MintError::Stopped(why), _)
+                if settled
+                    && why.reason == StopReason::Clock
+                    && why.cause.contains("the clock of the ledger") =>
+            {
                 Some(format!("{label} was refused although the clock had been right for a while: {why}"))
             }
             (MintError::Stopped(why), _)
-                if self.in_contract
-                    && !process.copied
-                    && (why.contains("went backwards") || why.contains("is missing")) =>
+                if self.in_contract && !process.copied && why.reason == StopReason::Ledger =>
             {
                 Some(format!("{label} was stopped by a ledger that had done nothing wrong: {why}"))
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cursor::Drawn;
 use crate::definition::{DatedId, DatedShape};
+use crate::error::MintError;
 use crate::layout::{Layout, Placer};
 use crate::{Id, IdRepr};
 
@@ -122,3 +123,15 @@ impl Iterator for DatedBatch {
 }
 
 impl ExactSizeIterator for DatedBatch {}
+
+/// What `mint` returns, up to its first error.
+pub(crate) fn until_error<I>(
+    mut mint: impl FnMut() -> Result<I, MintError>,
+) -> impl Iterator<Item = Result<I, MintError>> {
+    let mut over = false;
+    std::iter::from_fn(move || {
+        let minted = (!over).then(&mut mint)?;
+        over = minted.is_err();
+        Some(minted)
+    })
+}

@@ -33,10 +33,13 @@ use crate::mutation::mutate;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::{MonoMillis, Reading, UnixMillis};
 
+mod fixed;
 mod ledger_time;
 pub(crate) mod system;
 #[cfg(test)]
 mod tests;
+
+pub use fixed::FixedClock;
 
 /// How long a rollback of the wall clock is waited for, and how far it is held through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -393,6 +396,11 @@ impl Now {
 /// Where readings come from.
 pub(crate) trait TimeSource: Send + Sync {
     fn read(&self) -> Reading;
+
+    /// The monotonic clock by which calls lose their patience, which goes on also where the others stand.
+    fn patience(&self) -> MonoMillis {
+        self.read().mono
+    }
 }
 
 /// The steady clock as threads share it.
@@ -486,7 +494,7 @@ impl Clock {
 
     /// The monotonic clock, for measuring waits: nothing is observed.
     pub(crate) fn mono(&self) -> MonoMillis {
-        self.source.read().mono
+        self.source.patience()
     }
 
     /// One round of the ticker: whether the stamp was used since the last one. It is at hand from the first round on,

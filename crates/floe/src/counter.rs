@@ -16,8 +16,9 @@ use crate::wait::{self, Attempt, Step, Waiters};
 /// Mints 1, 2, 3, … strictly increasing over the whole cluster: a call that begins after another has returned gets a
 /// larger number.
 ///
-/// It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Every call needs the ledger; calls that come at once share a trip to it. Numbers can be missing: what was reserved for a
-/// caller that went away, or whose process was killed, is never handed out.
+/// It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Every call needs the ledger; calls that come at
+/// once share a trip to it. Numbers can be missing: what was reserved for a caller that went away, or whose process was
+/// killed, is never handed out.
 #[derive(Clone)]
 pub struct Counter(Counting);
 

@@ -4,26 +4,34 @@
 //! node whose configuration says otherwise refuses to serve the name. Text and value are each other's inverse, but for
 //! what is no part of a fingerprint: the keys of a sealed form, and which of them seals where its texts say so.
 
-use std::fmt;
-use std::str::FromStr;
-
-use floe_id::kind::{NanoIdFormat, NanoIdFormatError, Ulid, Uuid};
+use floe_id::kind::NanoIdFormatError;
 
 use crate::Id;
 use crate::form::{Buffer, Form, FormDefinitionError, FormError};
 use crate::layout::{Layout, LayoutError};
 use crate::ledger::MAX_MARK;
 
+mod counter;
 mod dated;
+mod dated_shape;
+mod ledgerless;
 mod read;
 mod registered;
+mod row;
+mod segment;
+mod snowflake;
 mod text;
 
-pub(crate) use dated::PERIOD_BITS;
-pub use dated::{DateFormat, DatedId, DatedShape, Overflow};
+pub(crate) use dated_shape::PERIOD_BITS;
+pub use dated_shape::{DateFormat, DatedId, DatedShape, Overflow};
+pub use ledgerless::Ledgerless;
+pub(crate) use ledgerless::LedgerlessRules;
 pub use read::ReadIdError;
-pub(crate) use registered::check_type_name;
+pub(crate) use registered::check_word;
 pub use registered::{Properties, Registered};
+pub use row::{Complain, Given, Kind, Setting, Takes};
+pub(crate) use row::{Row, Rules};
+pub(crate) use text::FORM;
 
 /// A name's kind with everything that decides which ID a position becomes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,70 +55,37 @@ pub enum Definition {
     Counter,
     /// The date followed by a counter that begins anew each day, month or year.
     Dated(DatedShape),
-    /// UUIDs of version 4, as of [`UuidV4Generator`](crate::kind::UuidV4Generator). Nothing is reserved for these and
-    /// the kinds that follow.
-    Uuid4,
-    /// UUIDs of version 7, as of [`UuidV7Generator`](crate::kind::UuidV7Generator).
-    Uuid7 {
-        /// Whether they tell the time to a quarter of a microsecond.
-        precise: bool,
-    },
-    /// ULIDs, as of [`UlidGenerator`](crate::kind::UlidGenerator).
-    Ulid,
-    /// ObjectIds, as of [`ObjectIdGenerator`](crate::kind::ObjectIdGenerator).
-    ObjectId,
-    /// KSUIDs, as of [`KsuidGenerator`](crate::kind::KsuidGenerator).
-    Ksuid,
-    /// NanoIDs, as of [`NanoIdGenerator`](crate::kind::NanoIdGenerator).
-    NanoId(NanoIdFormat),
+    /// A kind for which nothing is reserved: `uuid4`, `uuid7`, `ulid`, `objectid`, `ksuid`, `nanoid`.
+    /// [`Definition::called`] makes it.
+    Ledgerless(Ledgerless),
     /// A kind that the program registered.
     Registered(Registered),
     /// IDs of another definition, in a form. [`Definition::in_form`] makes it.
     Formed(Box<Self>, Form),
 }
 
-/// The kind of a name.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
-    /// See [`Definition::Snowflake`].
-    Snowflake,
-    /// See [`Definition::Segment`].
-    Segment,
-    /// See [`Definition::Counter`].
-    Counter,
-    /// See [`Definition::Dated`].
-    Dated,
-    /// See [`Definition::Uuid4`].
-    Uuid4,
-    /// See [`Definition::Uuid7`].
-    Uuid7,
-    /// See [`Definition::Ulid`].
-    Ulid,
-    /// See [`Definition::ObjectId`].
-    ObjectId,
-    /// See [`Definition::Ksuid`].
-    Ksuid,
-    /// See [`Definition::NanoId`].
-    NanoId,
-    /// See [`Definition::Registered`].
-    Registered,
-}
-
 /// Why a text or a set of values is no definition.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
     /// The kind is none that floe knows.
-    #[error("unknown kind {0:?}: floe mints {kinds}", kinds = KINDS)]
-    UnknownKind(String),
+    #[error("unknown kind {word:?}: floe mints {kinds}")]
+    UnknownKind {
+        /// What was asked for.
+        word: String,
+        /// The words for those that there are.
+        kinds: String,
+    },
     /// What it names is a form, and no kind.
     #[error("{0:?} is a form and no kind: give the name a kind of numbers, and form = {0:?}")]
     NoKind(String),
     /// The kind's name is kept for a later version.
-    #[error(
-        "the kind {0:?} is reserved, and this version of floe does not mint it yet: it mints {kinds}",
-        kinds = KINDS
-    )]
-    ReservedKind(String),
+    #[error("the kind {word:?} is reserved, and this version of floe does not mint it yet: it mints {kinds}")]
+    ReservedKind {
+        /// What was asked for.
+        word: String,
+        /// The words for those that there are.
+        kinds: String,
+    },
     /// The layout cannot be.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -125,70 +100,21 @@ pub enum DefinitionError {
     Value(String),
 }
 
-/// The words for those that a configuration can ask for.
-const KINDS: &str = "snowflake, segment, counter, dated, uuid4, uuid7, ulid, objectid, ksuid and nanoid";
-
-/// Kinds and forms that later versions mint: a name so called never becomes anything else by itself.
-const RESERVED: &[&str] = &[
-    "uuid1", "uuid3", "uuid5", "uuid6", "uuidv1", "uuidv3", "uuidv5", "uuidv6", "cuid", "cuid2", "xid",
-    "tsid", "guid",
-];
-
-/// Forms, which somebody may take for kinds.
-const FORMS: &[&str] = &["uuid8", "uuidv8", "typeid", "hashids", "sqids", "sealed"];
-
-/// Whether `name` is the name of a kind that no caller may get a number under.
-///
-/// ```
-/// assert!(floe::reserved_name("CUID") && !floe::reserved_name("orders"));
-/// ```
-pub fn reserved_name(name: &str) -> bool {
-    RESERVED.iter().chain(FORMS).any(|reserved| reserved.eq_ignore_ascii_case(name))
-}
+floe_id::__debug_by_display!(DefinitionError);
 
 impl Definition {
     /// A segment that begins at 1 and counts by 1.
     pub const SEGMENT: Self = Self::Segment { increment: 1, offset: 1 };
 
-    /// What is minted under a name that nobody configured, where the name itself says it, in whatever case: `ulid`, `uuid`
-    /// (version 4).
-    ///
-    /// ```
-    /// use floe::Definition;
-    /// assert_eq!(Definition::called("uuid"), Some(Definition::Uuid4));
-    /// assert_eq!(Definition::called("orders"), None);
-    /// ```
-    pub fn called(name: &str) -> Option<Self> {
-        let all = [
-            ("uuid", Self::Uuid4),
-            ("uuid4", Self::Uuid4),
-            ("uuidv4", Self::Uuid4),
-            ("uuid7", Self::Uuid7 { precise: false }),
-            ("uuidv7", Self::Uuid7 { precise: false }),
-            ("ulid", Self::Ulid),
-            ("objectid", Self::ObjectId),
-            ("ksuid", Self::Ksuid),
-            ("nanoid", Self::NanoId(NanoIdFormat::default())),
-        ];
-        all.into_iter()
-            .find(|(called, _)| called.eq_ignore_ascii_case(name))
-            .map(|(_, definition)| definition)
-    }
-
     /// The kind.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Snowflake { .. } => Kind::Snowflake,
-            Self::Segment { .. } => Kind::Segment,
-            Self::Counter => Kind::Counter,
-            Self::Dated(_) => Kind::Dated,
-            Self::Uuid4 => Kind::Uuid4,
-            Self::Uuid7 { .. } => Kind::Uuid7,
-            Self::Ulid => Kind::Ulid,
-            Self::ObjectId => Kind::ObjectId,
-            Self::Ksuid => Kind::Ksuid,
-            Self::NanoId(_) => Kind::NanoId,
-            Self::Registered(_) => Kind::Registered,
+            Self::Snowflake { .. } => Kind::SNOWFLAKE,
+            Self::Segment { .. } => Kind::SEGMENT,
+            Self::Counter => Kind::COUNTER,
+            Self::Dated(_) => Kind::DATED,
+            Self::Ledgerless(ledgerless) => ledgerless.kind(),
+            Self::Registered(_) => Kind::REGISTERED,
             Self::Formed(inner, _) => inner.kind(),
         }
     }
@@ -221,14 +147,12 @@ impl Definition {
     ///
     /// ```
     /// use floe::Definition;
-    /// assert_eq!(Definition::ObjectId.unformed_text(0x507f1f77bcf86cd799439011), "507f1f77bcf86cd799439011");
+    /// assert_eq!(Definition::called("objectid").unwrap().unformed_text(0x507f1f77bcf86cd799439011), "507f1f77bcf86cd799439011");
     /// assert_eq!(Definition::Counter.unformed_text(42), "42");
     /// ```
     pub fn unformed_text(&self, number: u128) -> String {
         match self.unformed() {
-            Self::Uuid4 | Self::Uuid7 { .. } => Uuid::from_bytes(number.to_be_bytes()).to_string(),
-            Self::Ulid => Ulid::from_bytes(number.to_be_bytes()).to_string(),
-            Self::ObjectId => format!("{number:024x}"),
+            Self::Ledgerless(ledgerless) => ledgerless.write(number),
             _ => number.to_string(),
         }
     }
@@ -301,9 +225,8 @@ impl Definition {
         match self {
             Self::Snowflake { layout, .. } => Some(layout.total_bits()),
             Self::Segment { .. } | Self::Counter | Self::Dated(_) => Some(Id::BITS),
-            Self::Uuid4 | Self::Uuid7 { .. } | Self::Ulid => Some(128),
-            Self::ObjectId => Some(96),
-            Self::Ksuid | Self::NanoId(_) | Self::Registered(_) | Self::Formed(..) => None,
+            Self::Ledgerless(ledgerless) => ledgerless.bits(),
+            Self::Registered(_) | Self::Formed(..) => None,
         }
     }
 
@@ -337,19 +260,7 @@ impl Definition {
     /// [`DefinitionError::Value`] names the value and its range.
     pub fn check(&self) -> Result<(), DefinitionError> {
         match self {
-            Self::Segment { increment, offset } => {
-                if *increment == 0 || *increment > MAX_INCREMENT {
-                    return Err(DefinitionError::Value(format!(
-                        "increment {increment} is outside 1..={MAX_INCREMENT}"
-                    )));
-                }
-                if *offset > MAX_INCREMENT {
-                    return Err(DefinitionError::Value(format!(
-                        "offset {offset} is outside 0..={MAX_INCREMENT}"
-                    )));
-                }
-                Ok(())
-            }
+            Self::Segment { increment, offset } => segment::check(*increment, *offset),
             Self::Formed(inner, form) => {
                 inner.check()?;
                 inner.check_form(form)
@@ -365,7 +276,7 @@ impl Definition {
             return refuse(format!("a {kind} name has a text of its own, and no form: remove it"));
         };
         if let Self::Dated(shape) = self
-            && (!shape.prefix.is_empty() || shape.overflow == Overflow::Widen)
+            && (!shape.prefix().is_empty() || shape.overflow() == Overflow::Widen)
         {
             return refuse(
                 "a dated name with a form has neither a prefix of its own nor a counter that widens: give the form a prefix"
@@ -384,8 +295,15 @@ impl Definition {
     }
 }
 
+/// A snowflake of the layout, which shares the layout's generator.
+impl From<Layout> for Definition {
+    fn from(layout: Layout) -> Self {
+        Self::Snowflake { layout, own: false }
+    }
+}
+
 /// Why a name has no position for a number; see [`Definition::begin_position`].
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoPosition {
     /// Its IDs begin with the time, or are random.
     #[error("the IDs of a {0} name are not counted")]
@@ -403,73 +321,7 @@ pub enum NoPosition {
     },
 }
 
+floe_id::__debug_by_display!(NoPosition);
+
 /// The number at position 0 of a counter.
 const FIRST_OF_A_COUNTER: u64 = 1;
-
-/// The largest increment and offset of a segment.
-const MAX_INCREMENT: u64 = 1 << 32;
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Snowflake,
-        Self::Segment,
-        Self::Counter,
-        Self::Dated,
-        Self::Uuid4,
-        Self::Uuid7,
-        Self::Ulid,
-        Self::ObjectId,
-        Self::Ksuid,
-        Self::NanoId,
-        Self::Registered,
-    ];
-
-    /// The word for it, in configuration, logs and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Snowflake => "snowflake",
-            Self::Segment => "segment",
-            Self::Counter => "counter",
-            Self::Dated => "dated",
-            Self::Uuid4 => "uuid4",
-            Self::Uuid7 => "uuid7",
-            Self::Ulid => "ulid",
-            Self::ObjectId => "objectid",
-            Self::Ksuid => "ksuid",
-            Self::NanoId => "nanoid",
-            Self::Registered => "registered",
-        }
-    }
-
-    /// Whether its IDs are numbers for which a ledger reserves, and texts only where a form makes them so.
-    pub fn is_number(self) -> bool {
-        matches!(self, Self::Snowflake | Self::Segment | Self::Counter | Self::Dated)
-    }
-
-    /// Whether a time is in the IDs, so that none is minted while the clock is refused.
-    pub fn has_time(self) -> bool {
-        matches!(
-            self,
-            Self::Snowflake | Self::Dated | Self::Uuid7 | Self::Ulid | Self::ObjectId | Self::Ksuid
-        )
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Kind {
-    type Err = DefinitionError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| match text {
-            form if FORMS.contains(&form) => DefinitionError::NoKind(form.to_owned()),
-            reserved if reserved_name(reserved) => DefinitionError::ReservedKind(reserved.to_owned()),
-            unknown => DefinitionError::UnknownKind(unknown.to_owned()),
-        })
-    }
-}

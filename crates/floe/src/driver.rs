@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::clock::system::Stopwatch;
 use crate::clock::{Clock, Stamp};
-use crate::error::MintError;
+use crate::error::{MintError, Stopped};
 use crate::ledger::{Ledger, LedgerError, MAX_MARK, Reply, Reserve};
 use crate::name::Name;
 use crate::node::{Call, Node, Op};
@@ -79,13 +79,13 @@ impl Shared {
 
     #[inline]
     pub(crate) fn stamp(&self) -> Result<Stamp, MintError> {
-        self.clock.stamp().map_err(MintError::Stopped)
+        self.clock.stamp().map_err(|refusal| MintError::Stopped(Stopped::clock(refusal)))
     }
 
     /// A stamp that was read now.
     pub(crate) fn look(&self) -> Result<Stamp, MintError> {
         let now = self.clock.look();
-        now.refusal().map_or(Ok(now.stamp), |refusal| Err(MintError::Stopped(refusal)))
+        now.refusal().map_or(Ok(now.stamp), |refusal| Err(MintError::Stopped(Stopped::clock(refusal))))
     }
 
     pub(crate) fn invalidate(&self) {
@@ -106,7 +106,7 @@ impl Shared {
             Ok(asks.then(|| self.queue_calls(node)))
         };
         let queued = catch_unwind(AssertUnwindSafe(queue)).unwrap_or_else(|panic| {
-            let cause = own_error(&*panic);
+            let cause = Stopped::other(own_error(&*panic));
             self.node().stop(&cause);
             Err(MintError::Stopped(cause))
         });
@@ -128,7 +128,7 @@ impl Shared {
         due: Option<UnixMillis>,
     ) -> MintError {
         line.check().err().unwrap_or_else(|| match for_range {
-            true => self.no_answer(),
+            true => self.no_answer(&mut self.node()),
             false => {
                 let left = due.map_or(0, |due| due.since(self.clock.look().stamp.time()));
                 let millis = u64::try_from(left).unwrap_or(0).max(10);
@@ -138,11 +138,12 @@ impl Shared {
     }
 
     /// The ledger has been asked, and is silent.
-    fn no_answer(&self) -> MintError {
+    fn no_answer(&self, node: &mut Node) -> MintError {
         let waited = self.max_wait_ms;
         let now = self.clock.look().stamp.time();
+        let asked = now.plus(-i64::try_from(waited).unwrap_or(i64::MAX));
         MintError::Unavailable {
-            since: now.plus(-i64::try_from(waited).unwrap_or(i64::MAX)),
+            since: node.desk().silent_since(asked),
             cause: format!(
                 "nothing is left of what was reserved, and no answer of it was seen for {waited} ms: it is slow, or this machine is too busy to hear it"
             ),
@@ -153,21 +154,23 @@ impl Shared {
         let mut node = self.node();
         match node.desk().down() {
             Some((since, cause)) => MintError::Unavailable { since, cause },
-            None if node.tally(name).is_some() => self.no_answer(),
-            None => MintError::Stopped("floe was closed".to_owned()),
+            None if node.tally(name).is_some() => self.no_answer(&mut node),
+            None => MintError::Stopped(Stopped::closed()),
         }
     }
 
-    /// Steps the node and rings the alarms; how many calls to the ledger came of it, when to come back, and what time it
-    /// is.
-    pub(crate) fn look_around(&self) -> (usize, Option<MonoMillis>, MonoMillis) {
+    /// Steps the node and rings the alarms; how many calls to the ledger came of it, and after how many milliseconds to come
+    /// back.
+    pub(crate) fn look_around(&self) -> (usize, Option<u64>) {
         let mut node = self.node();
         node.step(&self.clock);
         let now = self.clock.look();
         let deadline = node.deadline(&now);
         let calls = self.queue_calls(node);
-        let alarm = self.ring_alarms(now.mono);
-        (calls, [deadline, alarm].into_iter().flatten().min(), now.mono)
+        let mono = self.clock.mono();
+        let alarm = self.ring_alarms(mono).map(|at| at.since(mono));
+        let deadline = deadline.map(|at| at.since(now.mono));
+        (calls, [deadline, alarm].into_iter().flatten().min())
     }
 
     /// Puts what the node asks where the ledger's threads find it; how many calls those are.
@@ -193,11 +196,11 @@ impl Shared {
 
     /// Lets the node look around and says after how many milliseconds to come back.
     fn turn(&self) -> Option<u64> {
-        let (calls, wake, now) = self.look_around();
+        let (calls, wake) = self.look_around();
         if calls > 0 {
             self.work_is_there.notify_all();
         }
-        wake.map(|at| at.since(now))
+        wake
     }
 
     fn ring_alarms(&self, now: MonoMillis) -> Option<MonoMillis> {
@@ -218,7 +221,7 @@ impl Shared {
             // A node that found itself in the wrong says so to everybody, and not to this thread alone.
             let turn = catch_unwind(AssertUnwindSafe(|| self.turn()));
             let millis = turn.unwrap_or_else(|panic| {
-                self.node().stop(&own_error(&*panic));
+                self.node().stop(&Stopped::other(own_error(&*panic)));
                 None
             });
             let over = lock(&self.work).over;
@@ -239,7 +242,7 @@ impl Shared {
                 Ok(gathers) => gathering = gathers,
                 Err(panic) => {
                     let mut node = self.node();
-                    node.stop(&own_error(&*panic));
+                    node.stop(&Stopped::other(own_error(&*panic)));
                     node.handle_over(id);
                     self.signal.raise();
                 }
@@ -510,6 +513,6 @@ mod tests {
         assert!(driver.shared.has_calls());
         driver.close();
         assert!(driver.shared.node().is_drained(), "no answer to it will come");
-        assert_eq!(ticket.answered(), Some(Err(MintError::Stopped("floe was closed".to_owned()))));
+        assert_eq!(ticket.answered(), Some(Err(MintError::Stopped(Stopped::closed()))));
     }
 }

@@ -1,14 +1,11 @@
-//! What a caller of the library has to tell apart.
+//! Why no ID was minted.
 
 use std::time::Duration;
 
-use crate::definition::DefinitionError;
-use crate::ledger::{EndError, LedgerError};
-use crate::name::{Name, NameError};
 use crate::time::UnixMillis;
 
 /// Why no ID was minted. No ID is lost or repeated by any of them.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MintError {
     /// Everything that may be minted now has been, or too many callers wait. Ask again after `retry`.
@@ -28,9 +25,9 @@ pub enum MintError {
     /// The bits, the numbers, the day's digits or the worker slots are used up; the text says which and until when.
     #[error("{0}")]
     Exhausted(String),
-    /// Uniqueness would be at stake, or the generator was closed: the text says what happened and the way out.
+    /// Uniqueness would be at stake, or the generator was closed.
     #[error("{0}")]
-    Stopped(String),
+    Stopped(Stopped),
     /// So many at once cannot be minted.
     #[error("cannot mint {asked} at once: ask for 1 to {max}")]
     Count {
@@ -41,7 +38,69 @@ pub enum MintError {
     },
 }
 
+floe_id::__debug_by_display!(MintError);
+
+/// Why a name does not mint: what a program can tell apart, and what its people are told.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct Stopped {
+    /// What stopped it.
+    pub reason: StopReason,
+    /// What happened and the way out.
+    pub cause: String,
+}
+
+/// What stopped a name.
+///
+/// ```
+/// use floe::{Floe, MintError, StopReason, ledger::Memory};
+/// let floe = Floe::open(Memory::default())?;
+/// let tickets = floe.segment("tickets")?;
+/// floe.close();
+/// let Err(MintError::Stopped(stopped)) = tickets.mint() else { panic!("it is closed") };
+/// assert_eq!(stopped.reason, StopReason::Closed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The program closed the floe, or unloaded the name. Nothing is wrong.
+    Closed,
+    /// The clock is not believed. Minting goes on by itself once it is right.
+    Clock,
+    /// The ledger is not what it was: it went backwards, it lost records, or it is another one. Somebody has to look.
+    Ledger,
+    /// Something else, which the cause says: the operating system has no randomness, a registered kind misbehaves, floe has met an
+    /// error of its own.
+    Other,
+}
+
+impl Stopped {
+    pub(crate) fn closed() -> Self {
+        Self { reason: StopReason::Closed, cause: "floe was closed".to_owned() }
+    }
+
+    pub(crate) fn clock(cause: impl ToString) -> Self {
+        Self { reason: StopReason::Clock, cause: cause.to_string() }
+    }
+
+    pub(crate) fn ledger(cause: impl ToString) -> Self {
+        Self { reason: StopReason::Ledger, cause: cause.to_string() }
+    }
+
+    pub(crate) fn other(cause: impl ToString) -> Self {
+        Self { reason: StopReason::Other, cause: cause.to_string() }
+    }
+}
+
 impl MintError {
+    /// That a name is stopped for a reason that no program can act on.
+    ///
+    /// A kind of one's own says so: `MintError::stopped("the licence has run out")`.
+    pub fn stopped(cause: impl ToString) -> Self {
+        Self::Stopped(Stopped::other(cause))
+    }
+
     /// Whether the same call may be answered later, without anybody doing anything: a server says 503 then, and 500 else.
     ///
     /// ```
@@ -62,102 +121,6 @@ impl MintError {
             Self::Busy { retry } => Some(*retry),
             Self::Unavailable { .. } => Some(Duration::from_secs(1)),
             Self::Exhausted(_) | Self::Stopped(_) | Self::Count { .. } => None,
-        }
-    }
-}
-
-/// Why a name cannot be served.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DefineError {
-    /// Not a name.
-    #[error(transparent)]
-    Name(#[from] NameError),
-    /// The name was bound to another definition before, and that never changes.
-    #[error(
-        "the name {name:?} is bound to another definition:\n  in the ledger: {stored}\n  configured:    {configured}\nA definition never changes under a name: configure the one in the ledger, or take a new name"
-    )]
-    Mismatch {
-        /// The name.
-        name: Name,
-        /// What the ledger has.
-        stored: String,
-        /// What the caller wants.
-        configured: String,
-    },
-    /// A key of a sealed form is not the one that was first used under its id, by its check value.
-    #[error(
-        "the key with the id {} of the name {name} is not the one that was first used under that id: its check value is \"{stored}\" in the ledger, and \"{configured}\" here. Two keys under one id would write one text for two numbers: configure the first one, or give the new one an id of its own",
-        key.as_str().rsplit('*').next().unwrap_or_default()
-    )]
-    AnotherKey {
-        /// The name.
-        name: Name,
-        /// What the key is bound under.
-        key: Name,
-        /// What the ledger has.
-        stored: String,
-        /// What the caller has.
-        configured: String,
-    },
-    /// The name was retired ([`ledger::retire`](crate::ledger::retire)): nothing is minted under it any more, for ever.
-    #[error(
-        "the name {name} was retired at {since}: nothing is minted under it any more, and its mark is kept, so that nothing repeats. Use another name"
-    )]
-    Retired {
-        /// The name.
-        name: Name,
-        /// When it was retired, as a time of RFC 3339.
-        since: String,
-    },
-    /// The definition cannot be.
-    #[error(transparent)]
-    Definition(#[from] DefinitionError),
-    /// It cannot be served by this process as it is set up; the text says why.
-    #[error("{0}")]
-    Invalid(String),
-    /// The ledger did not answer.
-    #[error("the ledger is unavailable: {0}")]
-    Unavailable(String),
-    /// The ledger is not fit, or floe was closed.
-    #[error("{0}")]
-    Stopped(String),
-}
-
-/// Why floe could not be opened.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The ledger did not answer, or is not fit.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// A setting that cannot be; the text says which and what it may be.
-    #[error("{0}")]
-    Setting(String),
-    /// This machine's clock and the ledger's do not agree; the text says by how much, and the way out.
-    #[error("{0}")]
-    Clock(String),
-    /// The operating system gave no thread or no randomness.
-    #[error("{0}")]
-    System(String),
-}
-
-impl From<EndError> for DefineError {
-    fn from(error: EndError) -> Self {
-        match error {
-            EndError::Name(error) => error.into(),
-            EndError::Ledger(error) => error.into(),
-        }
-    }
-}
-
-impl From<LedgerError> for DefineError {
-    fn from(error: LedgerError) -> Self {
-        match error {
-            LedgerError::Unavailable(cause) => Self::Unavailable(cause),
-            LedgerError::Unfit(_) | LedgerError::Missing(_) | LedgerError::Overflow { .. } => {
-                Self::Stopped(error.to_string())
-            }
         }
     }
 }

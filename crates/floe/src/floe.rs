@@ -10,12 +10,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::blocking::{Blocking, blocking};
-use crate::clock::{Clock, ClockPolicy, Now, system};
+use crate::clock::{Clock, ClockPolicy, FixedClock, Now, system};
 use crate::counter::{Counter, Dated};
-use crate::definition::{DatedShape, Definition, DefinitionError, Kind, NoPosition};
+use crate::definition::{DatedShape, Definition, DefinitionError, NoPosition};
 use crate::driver::{Driver, Link, Shared};
-use crate::error::{DefineError, OpenError};
+use crate::error::Stopped;
 use crate::form::Form;
+use crate::formed::Formed;
 use crate::generator::Generator;
 use crate::handle::{Handle, TextMinter};
 use crate::keys::{key_names, same_key, same_keys};
@@ -25,6 +26,7 @@ use crate::ledger::{self, Beginning, Key, Ledger, LedgerError, Memory, Reply, Re
 use crate::mutation::mutate;
 use crate::name::{Name, NameError};
 use crate::node::{CounterQueue, Node, NodeSettings, SegmentState, SlotGroup, Steps};
+use crate::opening::{DefineError, OpenError};
 use crate::owner::Owner;
 use crate::segment::Segment;
 use crate::settings::{NameOptions, WorkerChoice};
@@ -65,6 +67,8 @@ struct Inner {
     /// It may be asked for when the ledger answers.
     realm_id: OnceLock<String>,
     kinds: KindRegistry,
+    /// Where a tick's sequence begins, where a name does not say and its layout is not to.
+    start: Option<Start>,
     names: Mutex<HashMap<Name, Handle>>,
     /// The streams that names of one layout share.
     streams: Mutex<HashMap<Layout, Arc<Stream>>>,
@@ -78,7 +82,8 @@ pub struct Builder {
     worker: WorkerChoice,
     instance: String,
     max_wait: Duration,
-    clock: ClockPolicy,
+    policy: ClockPolicy,
+    clock: Option<FixedClock>,
     check_clock: bool,
     await_ledger: bool,
     kinds: KindRegistry,
@@ -92,7 +97,8 @@ impl Default for Builder {
             worker: WorkerChoice::Auto,
             instance: String::new(),
             max_wait: Duration::from_secs(1),
-            clock: ClockPolicy::default(),
+            policy: ClockPolicy::default(),
+            clock: None,
             check_clock: true,
             await_ledger: false,
             kinds: KindRegistry::default(),
@@ -136,13 +142,13 @@ impl Builder {
     /// The largest rollback of the wall clock that is held through; an hour by default.
     #[must_use]
     pub fn max_hold(self, max_hold: Duration) -> Self {
-        Self { clock: ClockPolicy { max_hold_ms: millis(max_hold), ..self.clock }, ..self }
+        Self { policy: ClockPolicy { max_hold_ms: millis(max_hold), ..self.policy }, ..self }
     }
 
     /// The largest rollback of the wall clock that is waited for; 5 ms by default.
     #[must_use]
     pub fn rollback_wait(self, wait: Duration) -> Self {
-        Self { clock: ClockPolicy { wait_ms: millis(wait), ..self.clock }, ..self }
+        Self { policy: ClockPolicy { wait_ms: millis(wait), ..self.policy }, ..self }
     }
 
     /// Reserves windows whatever the ledger's clock shows. Otherwise snowflake names mint only while this machine's
@@ -151,6 +157,13 @@ impl Builder {
     #[must_use]
     pub fn ignore_ledger_clock(self) -> Self {
         Self { check_clock: false, ..self }
+    }
+
+    /// Goes by a clock that stands, for tests. The ledger's clock is not asked then, and a tick's sequence begins at 0 where a
+    /// name's [`NameOptions`] do not say otherwise.
+    #[must_use]
+    pub fn clock(self, clock: &FixedClock) -> Self {
+        Self { clock: Some(clock.clone()), check_clock: false, ..self }
     }
 
     /// Opens also while the ledger does not answer. Names are then defined as soon as it does; until then
@@ -193,7 +206,10 @@ impl Builder {
             reason = "without fresh tokens two reservations could be taken for one"
         )]
         let entropy = Box::new(move || random().expect("the system had randomness a moment ago"));
-        let clock = system::clock(self.clock);
+        let clock = match &self.clock {
+            Some(fixed) => Arc::new(Clock::new(self.policy, Box::new(fixed.clone()))),
+            None => system::clock(self.policy),
+        };
         let floe = self.assemble(Arc::new(ledger), clock, owner, is_gone, entropy)?;
         floe.inner
             .driver
@@ -210,8 +226,8 @@ impl Builder {
         blocking(move || self.open(ledger)).await
     }
 
-    pub(crate) fn clock(&self) -> ClockPolicy {
-        self.clock
+    pub(crate) fn policy(&self) -> ClockPolicy {
+        self.policy
     }
 
     /// All but the threads.
@@ -256,12 +272,16 @@ impl Builder {
         };
         let node = Node::new(settings);
         let signal = Arc::default();
+        if let Some(fixed) = &self.clock {
+            fixed.tell(&signal);
+        }
         let shared = Shared::new(clock, ledger, node, signal, millis(self.max_wait), window_ms);
         let shared = Arc::new(shared);
         let driver = Arc::new(Driver::new(&shared));
         let (names, streams) = (Mutex::default(), Mutex::default());
         let (workers, kinds) = (self.worker, self.kinds);
-        let inner = Arc::new(Inner { shared, driver, workers, realm_id, kinds, names, streams });
+        let start = self.clock.map(|_| Start::Zero);
+        let inner = Arc::new(Inner { shared, driver, workers, realm_id, kinds, start, names, streams });
         Ok(Floe { inner })
     }
 }
@@ -302,6 +322,26 @@ impl Floe {
         Self::builder().worker(WorkerChoice::Fixed(worker)).open(Memory::default())
     }
 
+    /// A floe for tests: in memory, as `worker`, by a clock that stands at `time`. Its IDs are the same in each run.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout};
+    /// let (floe, clock) = Floe::fixed(7, "2026-11-23T10:00:00Z".parse()?)?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// assert_eq!([orders.mint()?.get(), orders.mint()?.get()], [2124805152568274944, 2124805152568274945]);
+    /// clock.advance(std::time::Duration::from_millis(1));
+    /// assert_eq!(orders.mint()?.get(), 2124805152572469248);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`OpenError::System`].
+    pub fn fixed(worker: u64, time: UnixMillis) -> Result<(Self, FixedClock), OpenError> {
+        let clock = FixedClock::at(time);
+        let builder = Self::builder().worker(WorkerChoice::Fixed(worker)).clock(&clock);
+        Ok((builder.open(Memory::default())?, clock))
+    }
+
     /// Settings to open one with.
     pub fn builder() -> Builder {
         Builder::default()
@@ -327,11 +367,25 @@ impl Floe {
 
     fn generator<I: IdRepr>(&self, name: &str, layout: Layout) -> Result<Generator<I>, DefineError> {
         I::check(&layout).map_err(DefinitionError::Layout)?;
-        let name = Name::new(name)?;
         let definition = Definition::Snowflake { layout, own: false };
-        let handle = self.define(&name, &definition, &NameOptions::default())?;
-        let stream = handle.stream().ok_or_else(|| wrong_kind(&handle))?;
-        Ok(Generator::new(name, Arc::clone(stream), self.link()))
+        // A layout of 63 bits can be minted as either width.
+        self.typed(name, &definition, |handle| {
+            let stream = Arc::clone(handle.stream()?);
+            Some(Generator::new(handle.name().clone(), stream, self.link()))
+        })
+    }
+
+    /// The name with the default [`NameOptions`], as `typed` takes it.
+    fn typed<M>(
+        &self,
+        name: &str,
+        definition: &Definition,
+        typed: impl FnOnce(&Handle) -> Option<M>,
+    ) -> Result<M, DefineError> {
+        let handle = self.define(&Name::new(name)?, definition, &NameOptions::default())?;
+        typed(&handle).ok_or_else(|| {
+            DefineError::Invalid(format!("the name {name} is served as {}", handle.definition()))
+        })
     }
 
     /// A segment from 1 by 1, with the default [`NameOptions`]. Blocks while the ledger is asked, the first time;
@@ -340,10 +394,7 @@ impl Floe {
     /// # Errors
     /// [`DefineError`].
     pub fn segment(&self, name: &str) -> Result<Segment, DefineError> {
-        match self.define(&Name::new(name)?, &Definition::SEGMENT, &NameOptions::default())? {
-            Handle::Segment(segment, _) => Ok(segment),
-            other => Err(wrong_kind(&other)),
-        }
+        self.typed(name, &Definition::SEGMENT, |handle| handle.get().cloned())
     }
 
     /// A counter. Blocks while the ledger is asked, the first time; [`counter_async`](Self::counter_async) does not.
@@ -351,10 +402,7 @@ impl Floe {
     /// # Errors
     /// [`DefineError`].
     pub fn counter(&self, name: &str) -> Result<Counter, DefineError> {
-        match self.define(&Name::new(name)?, &Definition::Counter, &NameOptions::default())? {
-            Handle::Counter(counter, _) => Ok(counter),
-            other => Err(wrong_kind(&other)),
-        }
+        self.typed(name, &Definition::Counter, |handle| handle.get().cloned())
     }
 
     /// A dated name. Blocks while the ledger is asked, the first time; [`dated_async`](Self::dated_async) does not.
@@ -362,10 +410,47 @@ impl Floe {
     /// # Errors
     /// [`DefineError`].
     pub fn dated(&self, name: &str, shape: DatedShape) -> Result<Dated, DefineError> {
-        match self.define(&Name::new(name)?, &Definition::Dated(shape), &NameOptions::default())? {
-            Handle::Dated(dated, _) => Ok(dated),
-            other => Err(wrong_kind(&other)),
+        self.typed(name, &Definition::Dated(shape), |handle| handle.get().cloned())
+    }
+
+    /// A name whose IDs have a number for programs and a text for everybody else: a definition, such as a [`Layout`], and the
+    /// form, with its keys where it seals. Blocks while the ledger is asked, the first time;
+    /// [`formed_async`](Self::formed_async) does not.
+    ///
+    /// The name is bound with the form, as by [`Definition::in_form`].
+    ///
+    /// # Errors
+    /// [`DefineError`]; `Invalid` where the IDs are not numbers of at most 63 bits.
+    pub fn formed(
+        &self,
+        name: &str,
+        definition: impl Into<Definition>,
+        form: Form,
+    ) -> Result<Formed, DefineError> {
+        let definition = definition.into();
+        // Before the name is bound, since that is for ever.
+        let fits = definition.form_bits().is_some_and(|bits| bits <= Id::BITS);
+        if !fits || !definition.kind().is_number() {
+            return Err(DefineError::Invalid(format!(
+                "{definition} has no numbers of at most 63 bits: define the name, and mint its texts alone"
+            )));
         }
+        let definition = definition.in_form(form.clone())?;
+        self.typed(name, &definition, |handle| Some(Formed::new(handle, form)))
+    }
+
+    /// [`formed`](Self::formed) in a future, on any runtime.
+    ///
+    /// # Errors
+    /// [`DefineError`].
+    pub async fn formed_async(
+        &self,
+        name: &str,
+        definition: impl Into<Definition>,
+        form: Form,
+    ) -> Result<Formed, DefineError> {
+        let definition = definition.into();
+        self.apart(name, move |floe, name| floe.formed(name, definition, form)).await
     }
 
     /// Binds a name to its definition, for ever, and serves it. A name that is served already keeps its taste. Blocks while the
@@ -555,7 +640,7 @@ impl Floe {
             return Ok(handle.clone());
         }
         let handle = match registered {
-            Some(minter) => Handle::Texts(minter, definition.clone()),
+            Some(minter) => Handle::new(minter, definition.clone()),
             None => self.serve(name, definition, taste)?,
         };
         names.insert(name.clone(), handle.clone());
@@ -578,10 +663,10 @@ impl Floe {
                 false => Err(mismatch(name, &handle.definition().to_string(), definition)),
             };
         }
-        let Some(minter) = TextMinter::unreserved(name, definition) else {
+        let Some(minter) = TextMinter::ledgerless(name, definition)? else {
             return Err(DefineError::Invalid(format!("{definition} cannot be minted before it is bound")));
         };
-        let handle = Handle::Texts(minter, definition.clone());
+        let handle = Handle::new(minter, definition.clone());
         names.insert(name.clone(), handle.clone());
         Ok(handle)
     }
@@ -618,15 +703,12 @@ impl Floe {
         // Under the lock, as where names come into being.
         let mut names = lock(&self.inner.names);
         let Some(handle) = names.get(name) else { return true };
-        let gone = match (handle.numbers(), handle.definition()) {
-            (Handle::Segment(segment, _), _) => {
-                shared.node().unload_refill(&segment.numbers.line, &shared.clock)
-            }
-            (Handle::Counter(..) | Handle::Dated(..), _) => shared.node().unload_tally(name),
-            (Handle::Snowflake(_, definition) | Handle::Wide(_, definition), _) => {
-                !matches!(definition, Definition::Snowflake { own: true, .. })
-            }
-            (Handle::Texts(..), definition) => !matches!(definition, Definition::Registered(_)),
+        let node = || shared.node();
+        let gone = match (handle.numbers().get::<Segment>(), handle.definition().unformed()) {
+            (Some(segment), _) => node().unload_refill(&segment.numbers.line, &shared.clock),
+            (None, Definition::Snowflake { own, .. }) => !own,
+            (None, Definition::Registered(_)) => false,
+            (None, counted) => !counted.kind().is_counted() || node().unload_tally(name),
         };
         if gone {
             names.remove(name);
@@ -698,7 +780,7 @@ impl Floe {
     /// where a reservation had met it.
     pub fn on_ledger_error(&self, error: &LedgerError) {
         if let LedgerError::Unfit(cause) = error {
-            self.inner.shared.node().stop(cause);
+            self.inner.shared.node().stop(&Stopped::ledger(cause));
         }
     }
 
@@ -765,7 +847,7 @@ impl Floe {
             return Err(DefineError::Retired { name: name.clone(), since });
         }
         let text = definition.to_string();
-        let marked = matches!(definition.kind(), Kind::Segment | Kind::Counter | Kind::Dated);
+        let marked = definition.kind().is_counted();
         let stored = self.bind_text(name, &text, marked)?;
         let agrees = mutate!(stored == text, FingerprintIgnored => true);
         if agrees { Ok(()) } else { Err(mismatch(name, &stored, definition)) }
@@ -804,18 +886,26 @@ impl Floe {
         definition: &Definition,
         taste: &NameOptions,
     ) -> Result<Handle, DefineError> {
-        if let Some(minter) = TextMinter::unreserved(name, definition) {
-            return Ok(Handle::Texts(minter, definition.clone()));
+        if let Some(minter) = TextMinter::ledgerless(name, definition)? {
+            return Ok(Handle::new(minter, definition.clone()));
         }
         if let Definition::Formed(inner, form) = definition {
             let numbers = self.serve(name, inner, taste)?;
-            return Ok(Handle::Texts(TextMinter::formed(name, numbers, form), definition.clone()));
+            return Ok(Handle::new(TextMinter::formed(name, numbers, form), definition.clone()));
         }
         let shared = self.link();
         Ok(match definition {
             Definition::Snowflake { layout, own } => {
                 let stream = self.stream(layout, *own, taste)?;
-                Handle::snowflake(name.clone(), layout.clone(), *own, stream, shared)
+                match layout.width() {
+                    Width::Wide => Handle::new(
+                        Generator::<WideId>::new(name.clone(), stream, shared),
+                        definition.clone(),
+                    ),
+                    Width::Narrow => {
+                        Handle::new(Generator::<Id>::new(name.clone(), stream, shared), definition.clone())
+                    }
+                }
             }
             Definition::Segment { increment, offset } => {
                 let steps =
@@ -823,17 +913,17 @@ impl Floe {
                 let line = SharedCursor::new(0, Arc::clone(&shared.signal));
                 let numbers = Arc::new(SegmentSupply::new(*increment, *offset, line));
                 shared.node().add_refill(SegmentState::new(Key::name(name), Arc::clone(&numbers), steps));
-                Handle::Segment(Segment::new(name.clone(), numbers, shared), definition.clone())
+                Handle::new(Segment::new(name.clone(), numbers, shared), definition.clone())
             }
             Definition::Counter => {
                 shared.node().add_tally(CounterQueue::new(name.clone(), None));
-                Handle::Counter(Counter::new(name.clone(), shared), definition.clone())
+                Handle::new(Counter::new(name.clone(), shared), definition.clone())
             }
             Definition::Dated(shape) => {
                 let shape = Arc::new(shape.clone());
                 let tally = CounterQueue::new(name.clone(), Some(Arc::clone(&shape)));
                 shared.node().add_tally(tally);
-                Handle::Dated(Dated::new(name.clone(), shape, shared), definition.clone())
+                Handle::new(Dated::new(name.clone(), shape, shared), definition.clone())
             }
             other => return Err(DefineError::Invalid(format!("{other} has no ledger to mint from"))),
         })
@@ -848,7 +938,7 @@ impl Floe {
         }
         match definition.unformed() {
             Definition::Snowflake { layout, own } => {
-                let (start, ahead_ms) = Self::start(layout, taste);
+                let (start, ahead_ms) = self.start(layout, taste);
                 Stream::check_start(layout, start, ahead_ms).map_err(DefineError::Invalid)?;
                 self.check_times(layout, ahead_ms)?;
                 self.workers(layout)?;
@@ -867,15 +957,16 @@ impl Floe {
         }
     }
 
-    fn start(layout: &Layout, taste: &NameOptions) -> (Start, u64) {
+    fn start(&self, layout: &Layout, taste: &NameOptions) -> (Start, u64) {
         let ahead_ms = millis(taste.max_ahead);
-        (taste.start.unwrap_or_else(|| Stream::default_start(layout, ahead_ms)), ahead_ms)
+        let start = taste.start.or(self.inner.start);
+        (start.unwrap_or_else(|| Stream::default_start(layout, ahead_ms)), ahead_ms)
     }
 
     /// The stream of a layout, or one of its own.
     fn stream(&self, layout: &Layout, own: bool, taste: &NameOptions) -> Result<Arc<Stream>, DefineError> {
         let shared = &self.inner.shared;
-        let (start, ahead_ms) = Self::start(layout, taste);
+        let (start, ahead_ms) = self.start(layout, taste);
         let mut streams = lock(&self.inner.streams);
         if let Some(stream) = streams.get(layout).filter(|_| !own) {
             same_taste(stream, start, ahead_ms)?;
@@ -1003,30 +1094,29 @@ fn status_of(
     let stamp = now.stamp;
     let refused = || now.refusal().map(NameState::ClockRefused);
     let (mut left, mut ahead_ms, mut horizon) = (0, 0, None);
-    let (trouble, barred) = match handle.numbers() {
-        Handle::Snowflake(..) | Handle::Wide(..) => handle.stream().map_or((None, None), |stream| {
-            let (layout, cursor) = (&stream.layout, &stream.line.cursor);
-            let end = cursor.owned().current.end;
-            let until = if end == 0 { UnixMillis::EPOCH } else { layout.time_of(layout.tick_of(end)) };
-            let after = |time: UnixMillis| u64::try_from(time.since(stamp.time())).unwrap_or(0);
-            left = after(until);
-            ahead_ms = cursor.next().map_or(0, |next| after(layout.time_of(layout.tick_of(next))));
-            horizon = Some(layout.horizon());
-            (stream.line.trouble(), refused().or_else(|| stream.barred(stamp).map(NameState::barred)))
-        }),
-        Handle::Segment(segment, _) => {
-            let line = &segment.numbers.line;
-            left = line.cursor.left();
-            let least = line.cursor.next().unwrap_or_else(|| line.cursor.floor());
-            (line.trouble(), form_ended(handle, least))
-        }
-        Handle::Counter(..) | Handle::Dated(..) => tally_trouble(handle, now, shared),
+    let (trouble, barred) = if let Some(stream) = handle.stream() {
+        let (layout, cursor) = (&stream.layout, &stream.line.cursor);
+        let end = cursor.owned().current.end;
+        let until = if end == 0 { UnixMillis::EPOCH } else { layout.time_of(layout.tick_of(end)) };
+        let after = |time: UnixMillis| u64::try_from(time.since(stamp.time())).unwrap_or(0);
+        left = after(until);
+        ahead_ms = cursor.next().map_or(0, |next| after(layout.time_of(layout.tick_of(next))));
+        horizon = Some(layout.horizon());
+        (stream.line.trouble(), refused().or_else(|| stream.barred(stamp).map(NameState::barred)))
+    } else if let Some(segment) = handle.numbers().get::<Segment>() {
+        let line = &segment.numbers.line;
+        left = line.cursor.left();
+        let least = line.cursor.next().unwrap_or_else(|| line.cursor.floor());
+        (line.trouble(), form_ended(handle, least))
+    } else if definition.kind().is_counted() {
+        tally_trouble(handle, now, shared)
+    } else {
         // The kinds that reserve nothing have the time from a clock of their own, which holds through every rollback.
-        Handle::Texts(..) if definition.kind().has_time() => (None, Option::clone(own_clock)),
-        Handle::Texts(..) => (None, None),
+        let own_clock = || Option::clone(own_clock);
+        (None, definition.kind().has_time().then(own_clock).flatten())
     };
     let state = match (trouble, barred) {
-        (Some(BlockReason::Stopped(cause)), _) => NameState::Stopped(cause),
+        (Some(BlockReason::Stopped(stopped)), _) => NameState::Stopped(stopped.cause),
         (_, Some(barred)) => barred,
         (trouble, None) => NameState::of(trouble, left),
     };
@@ -1039,7 +1129,7 @@ fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<BlockRe
     let down = node.desk().down();
     let Some(tally) = node.tally(handle.name()) else { return (None, None) };
     let trouble = match tally.stopped() {
-        Some(cause) => Some(BlockReason::Stopped(cause.to_owned())),
+        Some(stopped) => Some(BlockReason::Stopped(stopped.clone())),
         None => {
             down.filter(|_| tally.waits()).map(|(since, cause)| BlockReason::Unavailable { since, cause })
         }
@@ -1050,8 +1140,8 @@ fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<BlockRe
 
 /// Whether a name counts in a form that is too short for its number at `least` and so for all later ones.
 fn form_ended(handle: &Handle, least: u64) -> Option<NameState> {
-    let Handle::Texts(minter, definition) = handle else { return None };
-    minter.ended_before(definition.number_at(least)?).map(NameState::barred)
+    let minter: &TextMinter = handle.get()?;
+    minter.ended_before(handle.definition().number_at(least)?).map(NameState::barred)
 }
 
 /// # Errors
@@ -1088,10 +1178,6 @@ fn same_taste(stream: &Stream, start: Start, ahead_ms: u64) -> Result<(), Define
     )))
 }
 
-fn wrong_kind(handle: &Handle) -> DefineError {
-    DefineError::Invalid(format!("the name {} is served as {}", handle.name(), handle.definition()))
-}
-
 impl From<NameError> for OpenError {
     fn from(error: NameError) -> Self {
         Self::Setting(error.to_string())
@@ -1101,24 +1187,5 @@ impl From<NameError> for OpenError {
 impl fmt::Debug for Floe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Floe({})", self.inner.shared.ledger.describe())
-    }
-}
-
-/// Which handle a snowflake's width makes.
-impl Handle {
-    pub(crate) fn snowflake(
-        name: Name,
-        layout: Layout,
-        own: bool,
-        stream: Arc<Stream>,
-        shared: Link,
-    ) -> Self {
-        let wide = layout.width() == Width::Wide;
-        let definition = Definition::Snowflake { layout, own };
-        if wide {
-            Self::Wide(Generator::<WideId>::new(name, stream, shared), definition)
-        } else {
-            Self::Snowflake(Generator::<Id>::new(name, stream, shared), definition)
-        }
     }
 }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, until_error};
 use crate::clock::{Clock, Stamp};
 use crate::cursor::{Draw, Drawn};
 use crate::driver::Link;
@@ -51,6 +51,14 @@ pub enum Outcome<T> {
 /// One thread's own view of a [`Generator`]: it draws chunks, and mints from them without touching anything shared.
 ///
 /// Its IDs are strictly increasing. Those of two minters interleave within a tick + `max_ahead`.
+///
+/// It cannot be cloned, since a clone would hand out the same IDs:
+///
+/// ```compile_fail,E0599
+/// fn again(minter: floe::Minter) -> floe::Minter {
+///     minter.clone()
+/// }
+/// ```
 pub struct Minter<I: IdRepr = Id> {
     generator: Generator<I>,
     chunk: Chunk,
@@ -247,6 +255,12 @@ impl<I: IdRepr> Minter<I> {
             return Ok(placer.place(position));
         }
         self.refill()
+    }
+
+    /// IDs one after the other, to no end but the first error, which is the last thing that comes:
+    /// `for id in minter.ids().take(50_000_000)`.
+    pub fn ids(&mut self) -> impl Iterator<Item = Result<I, MintError>> {
+        until_error(|| self.mint())
     }
 
     /// Mints one ID if that needs no wait.

@@ -1,6 +1,8 @@
 //! A name of any kind, for those who learn the kind at run time: servers, command lines.
 
+use std::any::Any;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::batch::{Batch, DatedBatch};
@@ -11,29 +13,51 @@ use crate::generator::Generator;
 use crate::name::Name;
 use crate::segment::{MAX_BATCH, Segment};
 use crate::stream::Stream;
+use crate::texts::Texts;
 use crate::{Id, WideId};
 
 mod text;
 
-pub(crate) use text::MintTexts;
-pub use text::{TextMinter, Texts};
+pub use text::TextMinter;
 
-/// A served name with its definition.
-#[derive(Clone, Debug)]
-pub enum Handle {
-    /// Snowflake IDs of at most 63 bits.
-    Snowflake(Generator<Id>, Definition),
-    /// Snowflake IDs of up to 128 bits.
-    Wide(Generator<WideId>, Definition),
-    /// Numbers of a segment.
-    Segment(Segment, Definition),
-    /// Numbers of a counter.
-    Counter(Counter, Definition),
-    /// Dates with a counter.
-    Dated(Dated, Definition),
-    /// Texts: a form of numbers, or a kind for which nothing is reserved.
-    Texts(TextMinter, Definition),
+/// A served name: its definition, and what mints its IDs.
+///
+/// ```
+/// use floe::{Definition, Floe, Name, NameOptions, Segment, ledger::Memory};
+/// let floe = Floe::open(Memory::default())?;
+/// let tickets = floe.define(&Name::new("tickets")?, &Definition::SEGMENT, &NameOptions::default())?;
+/// assert_eq!(tickets.mint_many(2)?.map(|id| id.to_string()).collect::<Vec<_>>(), ["1", "2"]);
+/// // As what it is:
+/// let tickets: &Segment = tickets.get().ok_or("it is a segment")?;
+/// assert_eq!(tickets.mint()?.get(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Handle {
+    definition: Definition,
+    minter: Arc<dyn AnyMinter>,
 }
+
+/// What mints the IDs of a name.
+pub(crate) trait AnyMinter: Any + Send + Sync {
+    fn name(&self) -> &Name;
+
+    /// The most IDs of one call.
+    fn max_batch(&self) -> u64 {
+        MAX_BATCH
+    }
+
+    /// `count` IDs if that needs no wait; never where every call is one with the ledger.
+    fn try_mint_many(&self, _count: u64) -> Result<Option<Minted>, MintError> {
+        Ok(None)
+    }
+
+    fn mint_many(&self, count: u64) -> Result<Minted, MintError>;
+
+    fn mint_many_async(&self, count: u64) -> BoxFuture<'_, Result<Minted, MintError>>;
+}
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// IDs of any kind, minted in one step. They cannot be cloned, since a clone would hand out the same IDs:
 ///
@@ -68,54 +92,41 @@ pub enum AnyId {
 }
 
 impl Handle {
+    pub(crate) fn new(minter: impl AnyMinter, definition: Definition) -> Self {
+        Self { definition, minter: Arc::new(minter) }
+    }
+
     /// The name.
     pub fn name(&self) -> &Name {
-        match self {
-            Self::Snowflake(generator, _) => generator.name(),
-            Self::Wide(generator, _) => generator.name(),
-            Self::Segment(segment, _) => segment.name(),
-            Self::Counter(counter, _) => counter.name(),
-            Self::Dated(dated, _) => dated.name(),
-            Self::Texts(minter, _) => minter.name(),
-        }
+        self.minter.name()
     }
 
     /// What the name is bound to.
     pub fn definition(&self) -> &Definition {
-        match self {
-            Self::Snowflake(_, definition)
-            | Self::Wide(_, definition)
-            | Self::Segment(_, definition)
-            | Self::Counter(_, definition)
-            | Self::Dated(_, definition)
-            | Self::Texts(_, definition) => definition,
-        }
+        &self.definition
+    }
+
+    /// What mints its IDs, as the type that a name of its kind has: a [`Generator`] of [`Id`] or of [`WideId`], a [`Segment`], a
+    /// [`Counter`], a [`Dated`], and a [`TextMinter`] where IDs are texts. `None` where it is another.
+    pub fn get<M: 'static>(&self) -> Option<&M> {
+        let minter: &dyn Any = &*self.minter;
+        minter.downcast_ref()
     }
 
     /// What mints its numbers: itself, where no form writes them.
     pub fn numbers(&self) -> &Self {
-        match self {
-            Self::Texts(minter, _) => minter.numbers().unwrap_or(self),
-            _ => self,
-        }
+        self.get().and_then(TextMinter::numbers).unwrap_or(self)
     }
 
     /// The most IDs of one call.
     pub fn max_batch(&self) -> u64 {
-        match self {
-            Self::Snowflake(generator, _) => generator.max_batch(),
-            Self::Wide(generator, _) => generator.max_batch(),
-            Self::Segment(..) | Self::Counter(..) | Self::Dated(..) => MAX_BATCH,
-            Self::Texts(minter, _) => minter.max_batch(),
-        }
+        self.minter.max_batch()
     }
 
     pub(crate) fn stream(&self) -> Option<&Arc<Stream>> {
-        match self.numbers() {
-            Self::Snowflake(generator, _) => Some(generator.stream()),
-            Self::Wide(generator, _) => Some(generator.stream()),
-            _ => None,
-        }
+        let numbers = self.numbers();
+        let narrow = || numbers.get().map(Generator::<Id>::stream);
+        narrow().or_else(|| numbers.get().map(Generator::<WideId>::stream))
     }
 
     /// `count` IDs if that needs no wait; never for a counter or a dated name, whose every call is one with the ledger, nor
@@ -124,13 +135,7 @@ impl Handle {
     /// # Errors
     /// [`MintError`].
     pub fn try_mint_many(&self, count: u64) -> Result<Option<Minted>, MintError> {
-        Ok(match self {
-            Self::Snowflake(generator, _) => generator.try_mint_many(count)?.map(Minted::Numbers),
-            Self::Wide(generator, _) => generator.try_mint_many(count)?.map(Minted::Wide),
-            Self::Segment(segment, _) => segment.try_mint_many(count)?.map(Minted::Numbers),
-            Self::Texts(minter, _) => minter.try_mint_many(count)?.map(Minted::Texts),
-            Self::Counter(..) | Self::Dated(..) => None,
-        })
+        self.minter.try_mint_many(count)
     }
 
     /// `count` IDs, waiting at most `max_wait`.
@@ -138,14 +143,7 @@ impl Handle {
     /// # Errors
     /// [`MintError`].
     pub fn mint_many(&self, count: u64) -> Result<Minted, MintError> {
-        Ok(match self {
-            Self::Snowflake(generator, _) => Minted::Numbers(generator.mint_many(count)?),
-            Self::Wide(generator, _) => Minted::Wide(generator.mint_many(count)?),
-            Self::Segment(segment, _) => Minted::Numbers(segment.mint_many(count)?),
-            Self::Counter(counter, _) => Minted::Numbers(counter.mint_many(count)?),
-            Self::Dated(dated, _) => Minted::Dated(dated.mint_many(count)?),
-            Self::Texts(minter, _) => Minted::Texts(minter.mint_many(count)?),
-        })
+        self.minter.mint_many(count)
     }
 
     /// [`Handle::mint_many`] in a future, on any runtime. A registered kind that waits inside its call holds up the runtime's
@@ -154,14 +152,52 @@ impl Handle {
     /// # Errors
     /// [`MintError`].
     pub async fn mint_many_async(&self, count: u64) -> Result<Minted, MintError> {
-        Ok(match self {
-            Self::Snowflake(generator, _) => Minted::Numbers(generator.mint_many_async(count).await?),
-            Self::Wide(generator, _) => Minted::Wide(generator.mint_many_async(count).await?),
-            Self::Segment(segment, _) => Minted::Numbers(segment.mint_many_async(count).await?),
-            Self::Counter(counter, _) => Minted::Numbers(counter.mint_many_async(count).await?),
-            Self::Dated(dated, _) => Minted::Dated(dated.mint_many_async(count).await?),
-            Self::Texts(minter, _) => Minted::Texts(minter.mint_many_async(count).await?),
-        })
+        self.minter.mint_many_async(count).await
+    }
+}
+
+/// The calls of a type that has them by the same names, with what its IDs are among [`Minted`].
+macro_rules! any_minter {
+    ($minter:ty => $minted:ident, bounded) => {
+        any_minter!(
+            $minter => $minted,
+            fn max_batch(&self) -> u64 {
+                self.max_batch()
+            },
+            fn try_mint_many(&self, count: u64) -> Result<Option<Minted>, MintError> {
+                Ok(self.try_mint_many(count)?.map(Minted::$minted))
+            }
+        );
+    };
+    ($minter:ty => $minted:ident $(, $more:item)*) => {
+        impl AnyMinter for $minter {
+            fn name(&self) -> &Name {
+                self.name()
+            }
+
+            fn mint_many(&self, count: u64) -> Result<Minted, MintError> {
+                self.mint_many(count).map(Minted::$minted)
+            }
+
+            fn mint_many_async(&self, count: u64) -> BoxFuture<'_, Result<Minted, MintError>> {
+                Box::pin(async move { self.mint_many_async(count).await.map(Minted::$minted) })
+            }
+
+            $($more)*
+        }
+    };
+}
+
+any_minter!(Generator<Id> => Numbers, bounded);
+any_minter!(Generator<WideId> => Wide, bounded);
+any_minter!(Segment => Numbers, bounded);
+any_minter!(TextMinter => Texts, bounded);
+any_minter!(Counter => Numbers);
+any_minter!(Dated => Dated);
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({}: {})", self.name(), self.definition)
     }
 }
 

@@ -2,10 +2,10 @@
 //! write one text for two numbers, and read one as another.
 
 use crate::definition::Definition;
-use crate::error::DefineError;
 use crate::form::{Form, KeyId};
 use crate::ledger::Ledger;
 use crate::name::Name;
+use crate::opening::DefineError;
 
 /// The keys that a name's texts tell apart: their ids, what they are bound under, and to what.
 pub(crate) fn key_names(

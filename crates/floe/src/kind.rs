@@ -40,17 +40,17 @@
 //! # Ok::<(), floe::MintError>(())
 //! ```
 
-mod ksuid;
-mod nano_id;
-mod object_id;
+pub(crate) mod ksuid;
+pub(crate) mod nano_id;
+pub(crate) mod object_id;
 mod origin;
 mod random;
 mod run;
 #[cfg(test)]
 mod tests;
-mod ulid;
-mod uuid4;
-mod uuid7;
+pub(crate) mod ulid;
+pub(crate) mod uuid4;
+pub(crate) mod uuid7;
 mod uuid8;
 
 pub use floe_id::kind::{
@@ -65,11 +65,18 @@ pub use uuid4::UuidV4Generator;
 pub use uuid7::{UuidV7Generator, UuidV7Minter};
 pub use uuid8::UuidV8Generator;
 
+use std::fmt;
+use std::sync::Arc;
+
+use floe_id::inspect::Reading;
+
+use crate::batch::until_error;
 use crate::counter::{Counter, Dated};
-use crate::definition::DatedId;
+use crate::definition::{DatedId, Ledgerless, ReadIdError};
 use crate::error::MintError;
 use crate::generator::Generator;
 use crate::segment::Segment;
+use crate::texts::{Each, MintTexts};
 use crate::{Id, IdRepr};
 
 /// The most IDs that one [`Mint::mint_many`] of the kinds in this module makes: 2^20.
@@ -118,6 +125,25 @@ pub trait Mint: Send + Sync {
         }
         Ok(ids)
     }
+
+    /// IDs one after the other, to no end but the first error, which is the last thing that comes.
+    ///
+    /// ```
+    /// use floe::{Floe, kind::Mint, ledger::Memory};
+    /// let tickets = Floe::open(Memory::default())?.segment("tickets")?;
+    /// let mut sum = 0;
+    /// for id in tickets.ids().take(100_000) {
+    ///     sum += id?.get();
+    /// }
+    /// assert_eq!(sum, 5_000_050_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn ids(&self) -> impl Iterator<Item = Result<Self::Id, MintError>>
+    where
+        Self: Sized,
+    {
+        until_error(|| self.mint())
+    }
 }
 
 /// A batch of these holds two numbers, however long it is: who wants many IDs asks the type itself.
@@ -162,4 +188,39 @@ pub(crate) fn check_count(count: u64) -> Result<u64, MintError> {
 /// Room for `count` IDs, which [`check_count`] has seen: what is collected from a `Result` for each grows step by step.
 fn with_room<I>(count: u64) -> Vec<I> {
     Vec::with_capacity(usize::try_from(count).unwrap_or_default())
+}
+
+/// What mints the texts of a kind's IDs. `number` is that of an ID, where a form can write one.
+struct AsTexts<M: Mint> {
+    ids: M,
+    number: fn(&M::Id) -> Option<u128>,
+}
+
+pub(crate) fn as_texts<M>(ids: M, number: fn(&M::Id) -> Option<u128>) -> Arc<dyn MintTexts>
+where
+    M: Mint<Id: fmt::Display> + 'static,
+{
+    Arc::new(AsTexts { ids, number })
+}
+
+impl<M: Mint<Id: fmt::Display>> MintTexts for AsTexts<M> {
+    fn mint_each(&self, count: u64, each: Each<'_>) -> Result<(), MintError> {
+        self.ids.mint_many(count)?.iter().try_for_each(|id| each(id, (self.number)(id)))
+    }
+}
+
+fn uuid_number(id: &Uuid) -> Option<u128> {
+    Some(u128::from_be_bytes(id.to_bytes()))
+}
+
+fn write_uuid(number: u128) -> String {
+    Uuid::from_bytes(number.to_be_bytes()).to_string()
+}
+
+fn read_uuid(of: &Ledgerless, text: &str, version: u8) -> Result<Reading, ReadIdError> {
+    let id: Uuid = text.parse()?;
+    match id.version() == Some(version) {
+        true => Ok(id.into()),
+        false => Err(of.foreign(text, format!("it is no UUID of version {version}"))),
+    }
 }

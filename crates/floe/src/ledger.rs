@@ -55,7 +55,7 @@ impl Key {
     /// The count of the openings of a cache, by the cache's id. It is no name's and no slot's: a cache in front of this
     /// ledger tells by it whether its files are an older copy.
     pub fn cache(id: &Token) -> Self {
-        Self(id.as_bytes().iter().fold(Self::CACHES.to_owned(), |key, byte| format!("{key}{byte:02x}")))
+        Self(format!("{}{}", Self::CACHES, id.hex()))
     }
 
     /// The key as text, as it is stored. It has no control characters and at most 130 bytes.
@@ -121,6 +121,11 @@ impl Token {
     /// The bytes to store.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
+    }
+
+    /// All of them as 32 digits.
+    pub(crate) fn hex(&self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
@@ -208,7 +213,7 @@ pub struct Elsewhere {
 /// Why a ledger did not do what it was asked.
 ///
 /// Each variant is a different thing to do next; the text names the cause and the way out.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
     /// Out of reach, busy, full, or no answer: whether the request took effect is unknown. Try again.
     #[error("{0}")]
@@ -230,6 +235,8 @@ pub enum LedgerError {
         mark: u64,
     },
 }
+
+floe_id::__debug_by_display!(LedgerError);
 
 /// A durable, linearizable store of marks.
 ///

@@ -34,9 +34,21 @@
 //! [`ledger::Memory`] forgets when the process ends; `floe-ledger` has ledgers that do not.
 //!
 //! # Features
-//! All are off unless asked for. `serde`: kinds as text where a format is for people, and as bytes where it is not. `uuid`: to and
-//! from the crate uuid's type. `postgres-types` and `sqlx` (0.8): IDs and kinds as columns of a database, in the module
-//! `columns`. `conformance`: the suite for a ledger of one's own. `mutations` breaks floe on purpose, for the simulator's own tests.
+//! All are off unless asked for.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `serde` | text where a format is for people, numbers and bytes where it is not: the module `serde` |
+//! | `schemars`, `utoipa` | schemas of that text: JSON Schema (schemars 1), OpenAPI (utoipa 6) |
+//! | `uuid`, `chrono` | to and from `uuid::Uuid` and `chrono::DateTime<Utc>` |
+//! | `postgres-types`, `diesel`, `sea-orm`, `sqlx-0_8`, `sqlx-0_9` | IDs as columns of a database: the module `columns` |
+//! | `sqlx-0_8-postgres`, `sqlx-0_9-postgres` | arrays of PostgreSQL as well |
+//! | `sqlx` | the former name of `sqlx-0_8` |
+//! | `conformance` | the suite for a ledger of one's own |
+//! | `mutations` | breaks floe on purpose, for the simulator's own tests |
+//!
+//! `sea-orm` and `sqlx-0_9` need Rust 1.94, as those crates do. [`id!`] makes a type for the IDs of one table, with all of this. A
+//! [`DatedId`] is written as its text, and read by its [`DatedShape`]: the text alone does not say where its date ends.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -48,6 +60,7 @@ mod definition;
 mod driver;
 mod error;
 mod floe;
+mod formed;
 mod generator;
 mod handle;
 mod keys;
@@ -60,36 +73,53 @@ mod mutation;
 pub mod mutation;
 mod name;
 mod node;
+mod opening;
 mod owner;
 mod segment;
 mod settings;
 mod shared_cursor;
 mod signal;
 mod status;
+pub mod store;
 mod stream;
 mod supply;
 mod sync;
+mod table;
+mod texts;
 mod ticket;
 mod time;
 mod wait;
+mod written;
 
 pub use batch::{Batch, DatedBatch};
 pub use blocking::{Blocking, blocking};
-pub use clock::{ClockPolicy, ClockState};
+pub use clock::{ClockPolicy, ClockState, FixedClock};
 pub use counter::{Counter, Dated};
 pub use definition::{
-    DateFormat, DatedId, DatedShape, Definition, DefinitionError, Kind, NoPosition, Overflow, Properties,
-    ReadIdError, Registered, reserved_name,
+    Complain, DateFormat, DatedId, DatedShape, Definition, DefinitionError, Given, Kind, Ledgerless,
+    NoPosition, Overflow, Properties, ReadIdError, Registered, Setting, Takes,
 };
-pub use error::{DefineError, MintError, OpenError};
+pub use error::{MintError, StopReason, Stopped};
 pub use floe::{Builder, Floe, KindRegistry};
-#[cfg(any(feature = "postgres-types", feature = "sqlx"))]
+#[doc(hidden)]
+pub use floe_id::__debug_by_display;
+#[cfg(any(
+    feature = "diesel",
+    feature = "postgres-types",
+    feature = "sea-orm",
+    feature = "sqlx-0_8",
+    feature = "sqlx-0_9"
+))]
 pub use floe_id::columns;
-pub use floe_id::{Id, IdError, IdRepr, Layout, LayoutError, WideId, form, inspect, layout};
+#[cfg(feature = "serde")]
+pub use floe_id::serde;
+pub use floe_id::{Id, IdError, IdRepr, Layout, LayoutError, TimeError, WideId, form, id, inspect, layout};
+pub use formed::Formed;
 pub use generator::{Generator, Minter, Outcome};
-pub use handle::{AnyId, Handle, Minted, TextMinter, Texts};
+pub use handle::{AnyId, Handle, Minted, TextMinter};
 pub use ledger::{Ledger, LedgerError};
 pub use name::{Name, NameError};
+pub use opening::{DefineError, OpenError};
 pub use owner::{Owner, OwnerError};
 pub use segment::Segment;
 pub use settings::{NameOptions, WorkerChoice};
@@ -97,6 +127,8 @@ pub use status::{
     ClockStatus, LATENCY_BOUNDS_MICROS, LedgerCalls, NameState, NameStatus, SlotStatus, State, Status,
 };
 pub use stream::Start;
+pub use table::reserved_name;
+pub use texts::Texts;
 pub use time::{MonoMillis, Reading, Span, Tick, UnixMillis};
 
 /// The programs in the pages for users are run with those in the documentation.

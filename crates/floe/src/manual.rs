@@ -9,10 +9,11 @@ use std::sync::Arc;
 use crate::IdRepr;
 use crate::clock::{Clock, Stamp, TimeSource};
 use crate::driver::{Shared, sound};
-use crate::error::{MintError, OpenError};
+use crate::error::MintError;
 use crate::floe::{Builder, Floe};
 use crate::generator::{Generator, Outcome};
 use crate::ledger::{Ledger, LedgerError, Reply};
+use crate::opening::OpenError;
 use crate::owner::Owner;
 use crate::time::{MonoMillis, Reading, UnixMillis};
 
@@ -67,7 +68,7 @@ pub fn open(
     surroundings: Surroundings,
 ) -> Result<(Floe, Manual), OpenError> {
     let Surroundings { clock, entropy, owner, is_gone } = surroundings;
-    let clock = Arc::new(Clock::new(builder.clock(), Box::new(Read(clock))));
+    let clock = Arc::new(Clock::new(builder.policy(), Box::new(Read(clock))));
     let floe = builder.assemble(Arc::new(ledger), clock, owner, is_gone, entropy)?;
     let hand = Manual { shared: floe.shared() };
     Ok((floe, hand))
@@ -82,7 +83,8 @@ impl Manual {
     /// Lets the node look at the clock and at what is wanted, and wakes the futures whose time has come.
     pub fn turn(&self) -> Turn {
         self.shared.signal.lower();
-        let (_, wake, _) = self.shared.look_around();
+        let (_, wake) = self.shared.look_around();
+        let wake = wake.map(|millis| self.shared.clock.mono().plus(millis));
         Turn { calls: self.shared.take_calls(), wake }
     }
 

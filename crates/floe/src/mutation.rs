@@ -105,6 +105,19 @@ mod switch {
         /// Slots are reserved whatever the ledger's clock shows.
         LedgerClockIgnored = "ledger-clock-ignored",
 
+        /// A range is handed out although somebody else has written the record since it was read.
+        ConflictIgnored = "conflict-ignored",
+        /// A call for which nothing is to be written is answered from what was read earlier.
+        AnsweredFromMemory = "answered-from-memory",
+        /// A record that was made where another was deleted is taken for that one.
+        MakingsNotCompared = "makings-not-compared",
+        /// A range of a new record is handed out before it is noted that the record was made.
+        HandedOutBeforeNoted = "handed-out-before-noted",
+        /// A record of another realm is taken for one of this.
+        OtherRealmTaken = "other-realm-taken",
+        /// A record is made, and the realm may have been made anew meanwhile.
+        RealmNotLookedAt = "realm-not-looked-at",
+
         /// Slots are reserved from their mark on, whatever the time is.
         FloorIgnored = "floor-ignored",
         /// A renewal that begins later than the old window ended is taken for one without a gap.

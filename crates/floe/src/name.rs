@@ -14,7 +14,7 @@ use std::fmt;
 pub struct Name(String);
 
 /// Why a text cannot be a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// No text at all.
     #[error("a name cannot be empty: give it 1 to {max} bytes", max = Name::MAX_BYTES)]
@@ -28,6 +28,8 @@ pub enum NameError {
     )]
     Character(char, usize),
 }
+
+floe_id::__debug_by_display!(NameError);
 
 impl Name {
     /// The longest name, in bytes of UTF-8.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::{Clock, Now};
-use crate::error::MintError;
+use crate::error::{MintError, StopReason, Stopped};
 use crate::ledger::{AtHand, Key, LedgerError, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::name::Name;
@@ -95,7 +95,7 @@ pub(crate) struct Node {
     busy_refills: BTreeSet<usize>,
     busy_tallies: BTreeSet<Name>,
     era: u64,
-    stopped: Option<String>,
+    stopped: Option<Stopped>,
 }
 
 /// What the parts of a node share: the way to the ledger, and what is known of it.
@@ -106,6 +106,8 @@ pub(crate) struct RequestQueue {
     last_call: u64,
     /// Since when the ledger has not answered, and its own words.
     down: Option<(UnixMillis, String)>,
+    /// Since when the first caller waited who gave up, where the ledger is merely silent.
+    silent: Option<UnixMillis>,
     ledger_clock: LedgerClock,
 }
 
@@ -159,9 +161,15 @@ impl RequestQueue {
     ) -> BlockReason {
         let random = self.random();
         pause.longer(now.mono, left / 8, random);
-        let since = self.down.get_or_insert((now.stamp.time(), String::new())).0;
+        let first = self.silent.unwrap_or(now.stamp.time());
+        let since = self.down.get_or_insert((first, String::new())).0;
         self.down = Some((since, cause.clone()));
         BlockReason::Unavailable { since, cause }
+    }
+
+    /// Notes that a caller has waited in vain since a time; since when the ledger is silent.
+    pub(crate) fn silent_since(&mut self, since: UnixMillis) -> UnixMillis {
+        *self.silent.get_or_insert(since)
     }
 
     pub(crate) fn down(&self) -> Option<(UnixMillis, String)> {
@@ -205,7 +213,15 @@ impl Node {
         let (calls, asked) = (VecDeque::new(), HashMap::new());
         let ledger_clock = LedgerClock::default();
         Self {
-            desk: RequestQueue { settings, calls, asked, last_call: 0, down: None, ledger_clock },
+            desk: RequestQueue {
+                settings,
+                calls,
+                asked,
+                last_call: 0,
+                down: None,
+                silent: None,
+                ledger_clock,
+            },
             groups: Vec::new(),
             refills: BTreeMap::new(),
             next_refill: 0,
@@ -254,7 +270,8 @@ impl Node {
         }
         if let Some(mut refill) = self.refills.remove(&number) {
             let mark = refill.give_back(&mut self.desk, &clock.look());
-            refill.stop("the name was unloaded, since nobody used it: define it again");
+            let cause = "the name was unloaded, since nobody used it: define it again".to_owned();
+            refill.stop(&Stopped { reason: StopReason::Closed, cause });
             self.past.note(refill.key(), mark);
         }
         true
@@ -282,11 +299,12 @@ impl Node {
         ticket: &Arc<Ticket>,
         clock: &Clock,
     ) -> Result<bool, MintError> {
-        if let Some(cause) = &self.stopped {
-            return Err(MintError::Stopped(cause.clone()));
+        if let Some(stopped) = &self.stopped {
+            return Err(MintError::Stopped(stopped.clone()));
         }
         let Some(tally) = self.tallies.get_mut(name) else {
-            return Err(MintError::Stopped(format!("{name} is not served any more")));
+            let (reason, cause) = (StopReason::Closed, format!("{name} is not served any more"));
+            return Err(MintError::Stopped(Stopped { reason, cause }));
         };
         let now_is_the_time = tally.enqueue(ticket)?;
         if now_is_the_time {
@@ -300,19 +318,19 @@ impl Node {
 
     /// Why nothing is minted any more, for ever.
     pub(crate) fn stopped(&self) -> Option<&str> {
-        self.stopped.as_deref()
+        self.stopped.as_ref().map(|stopped| stopped.cause.as_str())
     }
 
     /// Does what the time and the minting side call for.
     pub(crate) fn step(&mut self, clock: &Clock) {
         let wanted = self.board.take();
-        if let Some(cause) = &self.stopped {
+        if let Some(stopped) = &self.stopped {
             // A name that was being bound while the node stopped learns it here.
-            self.groups.iter().for_each(|group| group.stop(cause));
+            self.groups.iter().for_each(|group| group.stop(stopped));
             return wanted
                 .iter()
                 .filter_map(|number| self.refills.get(number))
-                .for_each(|refill| refill.stop(cause));
+                .for_each(|refill| refill.stop(stopped));
         }
         let now = clock.look();
         self.busy_refills.extend(wanted);
@@ -358,13 +376,13 @@ impl Node {
     ) -> Option<Name> {
         let purpose = self.desk.asked.remove(&id)?;
         if !matches!(answer, Err(LedgerError::Unavailable(_))) {
-            self.desk.down = None;
+            (self.desk.down, self.desk.silent) = (None, None);
         }
         if self.stopped.is_some() {
             return None;
         }
         if let Err(LedgerError::Unfit(cause)) = &answer {
-            self.stop(cause);
+            self.stop(&Stopped::ledger(cause));
             return None;
         }
         let now = clock.look();
@@ -411,15 +429,19 @@ impl Node {
     }
 
     /// Uniqueness is at stake: nothing is minted from here on.
-    pub(crate) fn stop(&mut self, cause: &str) {
-        self.stopped.get_or_insert_with(|| cause.to_owned());
-        self.end(cause);
+    pub(crate) fn stop(&mut self, stopped: &Stopped) {
+        self.stopped.get_or_insert_with(|| stopped.clone());
+        self.end(stopped);
     }
 
     /// Closes every generator, then asks the ledger to take back what can no longer be minted (I1). Reservations that
     /// have not been asked for yet are not asked for any more.
     pub(crate) fn close(&mut self, clock: &Clock) {
-        let unasked = std::mem::take(&mut self.desk.calls);
+        // What a name gave back when it was unloaded is still to be said.
+        let (given_back, unasked): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.desk.calls)
+            .into_iter()
+            .partition(|call| matches!(call.op, Op::GiveBack { .. }));
+        self.desk.calls = given_back;
         unasked.iter().for_each(|call| self.handle_over(call.id));
         if self.stopped.is_none() {
             // Looked at now: in a copy of a process the tails are the original's to mint.
@@ -432,7 +454,7 @@ impl Node {
             }
         }
         mutate!(GiveBackBeforeClose => return);
-        self.stop("floe was closed");
+        self.stop(&Stopped::closed());
     }
 
     /// Whether every question has been answered.
@@ -440,10 +462,10 @@ impl Node {
         self.desk.calls.is_empty() && self.desk.asked.is_empty()
     }
 
-    fn end(&mut self, cause: &str) {
-        self.groups.iter().for_each(|group| group.stop(cause));
-        self.refills.values().for_each(|refill| refill.stop(cause));
-        self.tallies.values_mut().for_each(|tally| tally.stop(cause));
+    fn end(&mut self, stopped: &Stopped) {
+        self.groups.iter().for_each(|group| group.stop(stopped));
+        self.refills.values().for_each(|refill| refill.stop(stopped));
+        self.tallies.values_mut().for_each(|tally| tally.stop(stopped));
     }
 }
 

@@ -33,7 +33,7 @@ pub struct Owner {
 }
 
 /// The text is no owner note of this version.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an owner note")]
 pub struct OwnerError;
 
@@ -95,6 +95,8 @@ impl Owner {
             .then(|| self.boot == here.boot && started(self.pid) == Some(self.started))
     }
 }
+
+floe_id::__debug_by_display!(OwnerError);
 
 /// The namespace of a machine's own process ids, which has the same number on all of them (Linux, include/linux/proc_ns.h).
 const ALL_PIDS: &str = "pid:[4026531836]";

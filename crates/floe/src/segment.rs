@@ -29,6 +29,11 @@ impl Segment {
         Self { name, numbers, shared }
     }
 
+    /// The most IDs of one call.
+    pub const fn max_batch(&self) -> u64 {
+        MAX_BATCH
+    }
+
     /// The name.
     pub fn name(&self) -> &Name {
         &self.name

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::cursor::Cursor;
-use crate::error::MintError;
+use crate::error::{MintError, Stopped};
 use crate::signal::Signal;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::UnixMillis;
@@ -20,7 +20,7 @@ pub(crate) enum BlockReason {
     Exhausted(String),
     /// This machine's clock and the ledger's do not agree. It passes when they do.
     ClockApart(String),
-    Stopped(String),
+    Stopped(Stopped),
 }
 
 impl From<BlockReason> for MintError {
@@ -28,7 +28,8 @@ impl From<BlockReason> for MintError {
         match trouble {
             BlockReason::Unavailable { since, cause } => Self::Unavailable { since, cause },
             BlockReason::Exhausted(cause) => Self::Exhausted(cause),
-            BlockReason::ClockApart(cause) | BlockReason::Stopped(cause) => Self::Stopped(cause),
+            BlockReason::ClockApart(cause) => Self::Stopped(Stopped::clock(cause)),
+            BlockReason::Stopped(stopped) => Self::Stopped(stopped),
         }
     }
 }
@@ -117,9 +118,9 @@ impl SharedCursor {
     }
 
     /// Nothing is minted here any more, for ever.
-    pub(crate) fn stop(&self, cause: &str) {
+    pub(crate) fn stop(&self, stopped: &Stopped) {
         self.cursor.close();
-        self.set_trouble(Some(BlockReason::Stopped(cause.to_owned())));
+        self.set_trouble(Some(BlockReason::Stopped(stopped.clone())));
     }
 
     /// # Errors

@@ -149,7 +149,7 @@ impl NameState {
             Some(BlockReason::Unavailable { since, cause }) => Self::Unavailable { since, cause },
             Some(BlockReason::Exhausted(cause)) => Self::Exhausted(cause),
             Some(BlockReason::ClockApart(cause)) => Self::ClockApart(cause),
-            Some(BlockReason::Stopped(cause)) => Self::Stopped(cause),
+            Some(BlockReason::Stopped(stopped)) => Self::Stopped(stopped.cause),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::clock::Stamp;
 use crate::cursor::{Draw, Drawn, Owned};
-use crate::error::MintError;
+use crate::error::{MintError, Stopped};
 use crate::layout::{Layout, LayoutError};
 use crate::mutation::mutate;
 use crate::shared_cursor::SharedCursor;
@@ -239,7 +239,7 @@ impl Stream {
     fn no_tick(&self, error: &LayoutError) -> MintError {
         match error {
             LayoutError::PastHorizon { .. } => self.used_up(),
-            error => MintError::Stopped(format!("{error}: set the clock right")),
+            error => MintError::Stopped(Stopped::clock(format!("{error}: set the clock right"))),
         }
     }
 

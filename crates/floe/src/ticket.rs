@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_ticket_is_answered_once_and_not_where_its_caller_has_gone() {
-        let stopped = || Err(MintError::Stopped("late".to_owned()));
+        let stopped = || Err(MintError::stopped("late"));
         let ticket = Ticket::new(1);
         ticket.answer(Ok(7));
         ticket.answer(stopped());

@@ -12,12 +12,15 @@ mod idle;
 mod input;
 mod inspect;
 mod kill;
+mod ledger_check;
 mod ledger_file;
 mod log;
 mod mint;
 mod own_kind;
 mod pause;
 mod process;
+#[cfg(unix)]
+mod public_api;
 mod real_servers;
 mod sim;
 mod text;

@@ -7,8 +7,8 @@ use std::error::Error;
 use postgres_types::private::BytesMut;
 use postgres_types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-use crate::Id;
 use crate::kind::{Ksuid, NanoId, ObjectId, Ulid, Uuid};
+use crate::{Id, WideId};
 
 type Failure = Box<dyn Error + Sync + Send>;
 
@@ -54,6 +54,7 @@ macro_rules! columns {
 }
 
 columns! {
+    WideId in BYTEA;
     Uuid in UUID | BYTEA;
     Ulid in UUID | BYTEA;
     ObjectId in BYTEA;
@@ -102,4 +103,50 @@ impl FromSql<'_> for Id {
     fn accepts(column: &Type) -> bool {
         <i64 as FromSql>::accepts(column)
     }
+}
+
+/// For [`id!`](crate::id): as the type inside.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __id_postgres_types {
+    ($name:ident, $inner:ty, $postgres:ident) => {
+        impl $crate::__private::$postgres::ToSql for $name {
+            fn to_sql(
+                &self,
+                column: &$crate::__private::$postgres::Type,
+                out: &mut $crate::__private::$postgres::private::BytesMut,
+            ) -> ::core::result::Result<
+                $crate::__private::$postgres::IsNull,
+                $crate::__private::Box<
+                    dyn ::core::error::Error + ::core::marker::Sync + ::core::marker::Send,
+                >,
+            > {
+                $crate::__private::$postgres::ToSql::to_sql(&self.0, column, out)
+            }
+
+            fn accepts(column: &$crate::__private::$postgres::Type) -> bool {
+                <$inner as $crate::__private::$postgres::ToSql>::accepts(column)
+            }
+
+            $crate::__private::$postgres::to_sql_checked!();
+        }
+
+        impl<'a> $crate::__private::$postgres::FromSql<'a> for $name {
+            fn from_sql(
+                column: &$crate::__private::$postgres::Type,
+                raw: &'a [u8],
+            ) -> ::core::result::Result<
+                Self,
+                $crate::__private::Box<
+                    dyn ::core::error::Error + ::core::marker::Sync + ::core::marker::Send,
+                >,
+            > {
+                <$inner as $crate::__private::$postgres::FromSql<'a>>::from_sql(column, raw).map(Self)
+            }
+
+            fn accepts(column: &$crate::__private::$postgres::Type) -> bool {
+                <$inner as $crate::__private::$postgres::FromSql<'a>>::accepts(column)
+            }
+        }
+    };
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use super::sealed::KeyId;
 
 /// Why a text is no ID in a form, or a number cannot be written in it. Positions are byte indexes into the text.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormError {
     /// No text at all.
@@ -57,6 +57,12 @@ pub enum FormError {
         /// How many bits a number of this form has at most.
         bits: u32,
     },
+    /// A number of this form with more bits than the type of ID that was asked for.
+    #[error("{number} has more than the 63 bits of an Id: read it as a WideId")]
+    NoId {
+        /// The number.
+        number: u128,
+    },
     /// Other libraries read a number out of this text, but none writes it so.
     #[error("this form never writes this text: what it writes differs from byte {at} on")]
     NotCanonical {
@@ -93,6 +99,8 @@ pub enum FormError {
     },
 }
 
+crate::__debug_by_display!(FormError);
+
 impl FormError {
     /// The same, of a text that begins `bytes` later than the one that was read.
     pub(super) fn later(mut self, bytes: usize) -> Self {
@@ -110,6 +118,7 @@ impl FormError {
             }
             Self::Empty
             | Self::TooLarge { .. }
+            | Self::NoId { .. }
             | Self::NoKeyToSeal
             | Self::UnknownKey(_)
             | Self::DoesNotFit { .. }
@@ -127,7 +136,7 @@ impl FormError {
 }
 
 /// Why a form cannot be.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormDefinitionError {
     /// None that floe knows.
@@ -155,6 +164,8 @@ pub enum FormDefinitionError {
     )]
     AnotherKey(KeyId),
 }
+
+crate::__debug_by_display!(FormDefinitionError);
 
 impl FormDefinitionError {
     pub(super) fn value(reason: impl Into<String>) -> Self {

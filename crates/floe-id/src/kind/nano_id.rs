@@ -144,7 +144,7 @@ pub struct NanoIdFormat {
 }
 
 /// Why an alphabet and a length are no format.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NanoIdFormatError {
     /// One character, or none.
@@ -165,6 +165,8 @@ pub enum NanoIdFormatError {
     #[error("a NanoID cannot have {0} characters: 1 to 63")]
     Length(usize),
 }
+
+crate::__debug_by_display!(NanoIdFormatError);
 
 impl NanoIdFormat {
     /// IDs of `length` characters (1 to 63) of `alphabet`, which has at least 2 different ones of ASCII.

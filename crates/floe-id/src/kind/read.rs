@@ -3,7 +3,7 @@
 //! A text is looked at no further than its kind's length, and none is kept: 10 MB are refused as fast as 40 bytes.
 
 /// Why a text or bytes are not an ID of a kind.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// No text at all.
@@ -45,6 +45,8 @@ pub enum ReadError {
         largest: &'static str,
     },
 }
+
+crate::__debug_by_display!(ReadError);
 
 /// What texts of a kind look like.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! UUID v8: a snowflake ID of up to 122 bits around the version and the variant.
 
 use super::Uuid;
-use crate::id::WideId;
+use crate::id::{Id, WideId};
 use crate::layout::Layout;
 
 /// The bits that a UUID has beside its version and its variant.
@@ -14,7 +14,7 @@ const MIDDLE: u64 = (1 << MIDDLE_BITS) - 1;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
 /// Why an ID and a UUID of version 8 are not each other's.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UuidV8Error {
     /// An ID of more bits than there is room for.
@@ -25,6 +25,8 @@ pub enum UuidV8Error {
     Version(Uuid),
 }
 
+crate::__debug_by_display!(UuidV8Error);
+
 /// `id` has at most 122 bits.
 #[expect(clippy::cast_possible_truncation, reason = "each part is masked, and the highest has 48 bits")]
 fn pack(id: u128) -> Uuid {
@@ -33,7 +35,7 @@ fn pack(id: u128) -> Uuid {
     Uuid::over(8, [((id >> (LOW_BITS + MIDDLE_BITS)) as u64) << 16 | middle, low])
 }
 
-/// As version 8. An [`Id`](crate::Id) is a [`WideId`] first, which never fails.
+/// As version 8; [`Uuid::from`] an [`Id`] never fails.
 impl TryFrom<WideId> for Uuid {
     type Error = UuidV8Error;
 
@@ -57,6 +59,41 @@ impl TryFrom<Uuid> for WideId {
         let high = number >> 80;
         let middle = number >> 64 & u128::from(MIDDLE);
         Ok(Self::from(high << (LOW_BITS + MIDDLE_BITS) | middle << LOW_BITS | number & u128::from(LOW)))
+    }
+}
+
+/// As version 8: 63 bits always fit.
+impl From<Id> for Uuid {
+    fn from(id: Id) -> Self {
+        pack(id.into())
+    }
+}
+
+/// As version 8, as into [`Uuid`].
+#[cfg(feature = "uuid")]
+impl From<Id> for ::uuid::Uuid {
+    fn from(id: Id) -> Self {
+        Uuid::from(id).into()
+    }
+}
+
+/// As version 8, as into [`Uuid`].
+#[cfg(feature = "uuid")]
+impl TryFrom<WideId> for ::uuid::Uuid {
+    type Error = UuidV8Error;
+
+    fn try_from(id: WideId) -> Result<Self, UuidV8Error> {
+        Uuid::try_from(id).map(Self::from)
+    }
+}
+
+/// The ID that a UUID of version 8 holds, as from [`Uuid`].
+#[cfg(feature = "uuid")]
+impl TryFrom<::uuid::Uuid> for WideId {
+    type Error = UuidV8Error;
+
+    fn try_from(uuid: ::uuid::Uuid) -> Result<Self, UuidV8Error> {
+        Self::try_from(Uuid::from(uuid))
     }
 }
 

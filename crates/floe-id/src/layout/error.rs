@@ -16,7 +16,7 @@ use super::{Field, Layout, Width};
 use crate::time::{Tick, UnixMillis};
 
 /// Why a layout cannot be, or a value does not fit one.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
     /// A word of the text form that is no field and no setting, or that comes twice or out of place.
@@ -289,6 +289,8 @@ pub enum LayoutError {
         layout: String,
     },
 }
+
+crate::__debug_by_display!(LayoutError);
 
 impl LayoutError {
     /// The error that says what `flaw` is in this layout.

@@ -4,17 +4,12 @@
 //! of an epoch (any offset), since both say exactly one thing, and a preset's name in place of it all. A tick or an
 //! epoch behind the name replaces the preset's: `sonyflake epoch=2020-01-01T00:00:00Z`.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
 
 use super::{Layout, LayoutError, Width};
-use crate::time::UnixMillis;
+use crate::time::{UnixMillis, read_rfc3339};
 
 /// The word that ends the text form of a layout that is [`Width::Wide`].
 const WIDE: &str = "wide";
@@ -57,18 +52,7 @@ pub fn parse_tick(text: &str) -> Result<u64, LayoutError> {
 /// # Errors
 /// [`LayoutError::EpochText`] with the reason.
 pub fn parse_epoch(text: &str) -> Result<UnixMillis, LayoutError> {
-    let error = |reason: String| LayoutError::EpochText { text: text.to_owned(), reason };
-    if let Ok(millis) = text.parse::<i64>() {
-        let meant = UnixMillis::new(millis);
-        return Err(error(format!(
-            "read as milliseconds since 1970 it is {meant}, and {text} may also be seconds"
-        )));
-    }
-    let instant: jiff::Timestamp = text.parse().map_err(|reason: jiff::Error| error(reason.to_string()))?;
-    if instant.subsec_nanosecond() % 1_000_000 != 0 {
-        return Err(error("it has a fraction of a millisecond".to_owned()));
-    }
-    Ok(UnixMillis::new(instant.as_millisecond()))
+    read_rfc3339(text).map_err(|reason| LayoutError::EpochText { text: text.to_owned(), reason })
 }
 
 impl fmt::Display for Layout {

@@ -262,7 +262,7 @@ impl Store {
             return Ok(false);
         };
         let definition: Option<Definition> = self.definition(&name)?.and_then(|text| text.parse().ok());
-        Ok(definition.is_some_and(|definition| definition.kind() == Kind::Segment))
+        Ok(definition.is_some_and(|definition| definition.kind() == Kind::SEGMENT))
     }
 
     /// Reserves out of what is held. Where that does not suffice and `fresh` is given, a token to ask the ledger behind

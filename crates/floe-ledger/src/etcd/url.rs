@@ -15,7 +15,8 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use crate::OpenError;
 use crate::remote::Bounds;
 use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT, takes};
-use crate::remote::tls::{self, Use, Verify};
+use crate::remote::ssl_mode::{self, Use, Verify};
+use crate::remote::tls;
 
 /// The port where none is named.
 const PORT: u16 = 2379;
@@ -193,7 +194,7 @@ fn tls_of(
         }
         return Ok(None);
     };
-    match tls::asked_for(mode, roots)? {
+    match ssl_mode::asked_for(mode, roots)? {
         (Use::Never, _) if own.is_some() => asked("sslcert and sslkey need TLS: say sslmode=verify-full"),
         (Use::Never, _) => Ok(None),
         (Use::Always, verify) => Ok(Some(Tls { verify, own })),

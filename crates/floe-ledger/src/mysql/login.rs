@@ -12,7 +12,7 @@ use rustls::pki_types::ServerName;
 use super::channel::{Channel, Fields};
 use super::session::Session;
 use super::trouble::Error;
-use crate::remote::tls::Use;
+use crate::remote::ssl_mode::Use;
 
 /// What floe and the server have to be able to do: a database at login, the protocol of 4.1, transactions, passwords
 /// of 4.1, several statements in a packet, their several answers, named ways to log in, and attributes.

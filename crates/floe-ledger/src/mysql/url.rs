@@ -9,7 +9,7 @@ use super::login::Account;
 use crate::OpenError;
 use crate::remote::Bounds;
 use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT};
-use crate::remote::tls::{self, Use, Verify};
+use crate::remote::ssl_mode::{self, Use, Verify};
 
 /// The port where none is named.
 const PORT: u16 = 3306;
@@ -95,7 +95,7 @@ impl Settings {
         if [&user, &password, &database].iter().any(|text| text.contains('\0')) {
             return Err(no_url());
         }
-        let (use_tls, verify) = tls::asked_for(&mode, roots)?;
+        let (use_tls, verify) = ssl_mode::asked_for(&mode, roots)?;
         let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let shown = format!("{scheme}://{bracketed}:{port}/{database}");
         bounds.connect = bounds.connect.min(bounds.max_wait);

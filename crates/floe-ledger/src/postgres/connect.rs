@@ -42,7 +42,7 @@ impl Connect for Database {
     }
 
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
-        let connected = self.settings.config.connect(self.tls.clone()).await;
+        let connected = self.settings.config.connect(Tls::clone(&self.tls)).await;
         let (client, connection) = connected.map_err(Trouble::Store)?;
         let task = tokio::spawn(async move {
             // The error reaches the caller by its client.

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::url::Settings;
 use crate::OpenError;
-use crate::remote::tls::Verify;
+use crate::remote::ssl_mode::Verify;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();

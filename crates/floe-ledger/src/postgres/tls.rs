@@ -13,17 +13,17 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_rustls::TlsConnector;
 
 use crate::OpenError;
-use crate::remote::tls::{Verify, client};
+use crate::remote::tls::client;
+
+use super::url::Settings;
 
 #[derive(Clone)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
-impl Tls {
-    pub(super) fn new(verify: &Verify) -> Result<Self, OpenError> {
-        let mut config = client(verify)?;
-        config.alpn_protocols = vec![b"postgresql".to_vec()];
-        Ok(Self(Arc::new(config)))
-    }
+pub(super) fn tls(settings: &Settings) -> Result<Tls, OpenError> {
+    let mut config = client(&settings.verify)?;
+    config.alpn_protocols = vec![b"postgresql".to_vec()];
+    Ok(Tls(Arc::new(config)))
 }
 
 pub(super) struct Connect {

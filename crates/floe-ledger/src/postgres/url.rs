@@ -12,7 +12,7 @@ use tokio_postgres::config::{Host, SslMode};
 use crate::OpenError;
 use crate::remote::Bounds;
 use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT, is_open_to_others, takes};
-use crate::remote::tls::{self, Use, Verify};
+use crate::remote::ssl_mode::{self, Use, Verify};
 
 /// When a silent connection is probed. libpq leaves that to the system, which takes two hours.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -45,6 +45,7 @@ const PORT: u16 = 5432;
 pub(super) struct Settings {
     pub(super) config: Config,
     pub(super) schema: String,
+    #[cfg_attr(not(feature = "tls"), allow(dead_code))]
     pub(super) verify: Verify,
     pub(super) bounds: Bounds,
     pub(super) allow_unsafe: bool,
@@ -94,7 +95,7 @@ impl Settings {
                     .to_owned(),
             ));
         }
-        let (use_tls, verify) = tls::asked_for(mode.as_deref().unwrap_or("prefer"), roots)?;
+        let (use_tls, verify) = ssl_mode::asked_for(mode.as_deref().unwrap_or("prefer"), roots)?;
         config.ssl_mode(match use_tls {
             Use::Never => SslMode::Disable,
             Use::WherePossible => SslMode::Prefer,

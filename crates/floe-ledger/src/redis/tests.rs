@@ -7,7 +7,7 @@ use super::checks::{check_state, facts};
 use super::keys::Keys;
 use super::url::Settings;
 use crate::OpenError;
-use crate::remote::tls::Verify;
+use crate::remote::ssl_mode::Verify;
 
 fn parse(url: &str, auth: Option<&str>) -> Result<Settings, OpenError> {
     Settings::parse(url, &|variable| auth.filter(|_| variable == "REDISCLI_AUTH").map(str::to_owned))

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use crate::OpenError;
 use crate::remote::Bounds;
 use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT, password_from, takes};
-use crate::remote::tls::{self, Verify};
+use crate::remote::ssl_mode::{self, Verify};
 
 /// The port where none is named.
 const PORT: u16 = 6379;
@@ -125,8 +125,8 @@ fn verify(scheme: &str, mode: Option<String>, roots: Option<String>) -> Result<O
     if mode == "disable" || mode == "prefer" {
         return Err(takes("sslmode", &mode, "require, verify-ca or verify-full with rediss://"));
     }
-    let roots = roots.or_else(|| (mode == "verify-full").then(|| tls::SYSTEM.to_owned()));
-    Ok(Some(tls::asked_for(&mode, roots)?.1))
+    let roots = roots.or_else(|| (mode == "verify-full").then(|| ssl_mode::SYSTEM.to_owned()));
+    Ok(Some(ssl_mode::asked_for(&mode, roots)?.1))
 }
 
 fn host_and_port(place: &str) -> Result<(String, u16), OpenError> {

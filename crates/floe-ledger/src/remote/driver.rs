@@ -18,10 +18,10 @@ use tokio::sync::Notify;
 const QUIET: Duration = Duration::from_millis(20);
 
 /// What a caller waits for. It keeps its answer itself.
-pub(super) type Work<'a> = Pin<&'a mut (dyn Future<Output = ()> + Send)>;
+pub(crate) type Work<'a> = Pin<&'a mut (dyn Future<Output = ()> + Send)>;
 
 /// See the module.
-pub(super) struct Driver {
+pub(crate) struct Driver {
     /// There until the driver is dropped.
     runtime: Option<Arc<Runtime>>,
     state: Arc<State>,
@@ -41,7 +41,7 @@ struct State {
 
 impl Driver {
     /// Starts the thread; it runs `at_end` when the driver is dropped.
-    pub(super) fn start(name: &str, at_end: Pin<Box<dyn Future<Output = ()> + Send>>) -> io::Result<Self> {
+    pub(crate) fn start(name: &str, at_end: Pin<Box<dyn Future<Output = ()> + Send>>) -> io::Result<Self> {
         let runtime = Arc::new(Builder::new_current_thread().enable_all().build()?);
         let state = Arc::new(State::default());
         let (driven, known) = (Arc::clone(&runtime), Arc::clone(&state));
@@ -62,7 +62,7 @@ impl Driver {
     /// on them.
     ///
     /// The work is behind a pointer so that this is compiled once, and not for every call of every ledger.
-    pub(super) fn run(&self, max_wait: Duration, work: Work<'_>) -> bool {
+    pub(crate) fn run(&self, max_wait: Duration, work: Work<'_>) -> bool {
         if std::process::id() != self.process {
             return false;
         }

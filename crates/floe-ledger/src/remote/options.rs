@@ -92,9 +92,9 @@ pub(crate) fn password_from(file: &Path) -> Result<String, OpenError> {
     }
 }
 
-/// A whole number of milliseconds, seconds or minutes, from 100 ms to an hour.
+/// A whole number of milliseconds, seconds, minutes or hours, from 100 ms to an hour.
 fn duration(text: &str) -> Option<Duration> {
-    let (number, unit_ms) = [("ms", 1), ("s", 1_000), ("m", 60_000)]
+    let (number, unit_ms) = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)]
         .into_iter()
         .find_map(|(unit, ms)| text.strip_suffix(unit).map(|number| (number, ms)))?;
     let ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;

@@ -9,7 +9,7 @@ use super::{Begin, Done, Sqlite};
 
 fn ledger() -> (TempDir, Sqlite) {
     let dir = TempDir::new().unwrap();
-    let ledger = Sqlite::at(dir.path().join("ids.db")).unwrap();
+    let ledger = Sqlite::open(dir.path().join("ids.db")).unwrap();
     (dir, ledger)
 }
 

@@ -18,7 +18,8 @@ use super::url::{Host, Settings};
 use super::{Trouble, enter, trouble};
 use crate::OpenError;
 use crate::remote::options::is_open_to_others;
-use crate::remote::tls::{self, Use};
+use crate::remote::ssl_mode::Use;
+use crate::remote::tls;
 use crate::remote::{Bounds, Connect, Connected, Wanted};
 
 /// How an ensemble is reached.

@@ -10,7 +10,7 @@ use super::link;
 use super::trouble::{self, Error};
 use super::url::Settings;
 use crate::OpenError;
-use crate::remote::tls::{Use, Verify};
+use crate::remote::ssl_mode::{Use, Verify};
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();

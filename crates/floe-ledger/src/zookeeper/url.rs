@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use crate::OpenError;
 use crate::remote::Bounds;
 use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT};
-use crate::remote::tls::{self, Use, Verify};
+use crate::remote::ssl_mode::{self, Use, Verify};
 
 /// The port where none is named.
 const PORT: u16 = 2181;
@@ -72,7 +72,7 @@ impl Settings {
             let is_bare = options.roots.is_none() && options.identity == (None, None);
             if is_bare { "disable" } else { "prefer" }.to_owned()
         });
-        let (use_tls, verify) = tls::asked_for(&mode, options.roots)?;
+        let (use_tls, verify) = ssl_mode::asked_for(&mode, options.roots)?;
         let identity = match options.identity {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,

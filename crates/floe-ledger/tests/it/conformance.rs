@@ -12,7 +12,7 @@ mod a_file_for_each_realm {
 
     fn fresh() -> Realm {
         let dir = TempDir::new().unwrap();
-        Realm::new(move || Box::new(Sqlite::at(dir.path().join("ids.db")).unwrap()))
+        Realm::new(move || Box::new(Sqlite::open(dir.path().join("ids.db")).unwrap()))
     }
 
     floe::ledger_conformance!(fresh);

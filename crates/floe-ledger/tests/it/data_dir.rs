@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError};
-use floe_ledger::{OpenError, Sqlite, open, open_dir};
+use floe_ledger::{OpenError, Sqlite, open_dir, open_in};
 use tempfile::TempDir;
 
 use crate::{ask, entries, got, says};
@@ -14,8 +14,8 @@ use crate::{ask, entries, got, says};
 fn unfit(dir: &Path, parts: &[&str]) {
     for opened in [
         Sqlite::builder().in_dir(dir).map(drop),
-        Sqlite::at(dir.join("floe.db")).map(drop),
-        open(&format!("sqlite:{}/floe.db", dir.display()), "default").map(drop),
+        Sqlite::open(dir.join("floe.db")).map(drop),
+        open_in(&format!("sqlite:{}/floe.db", dir.display()), "default").map(drop),
         open_dir(dir, "shop").map(drop),
     ] {
         match opened {
@@ -46,7 +46,7 @@ fn a_directory_is_made_for_its_user_alone() {
     // The same by every way in.
     assert_eq!(got(&Sqlite::builder().realm("shop").at(dir.join("floe.db")).unwrap(), &ask(10)), (10, 20));
     let url = format!("sqlite:{}/floe.db", dir.display());
-    assert_eq!(got(&*open(&url, "shop").unwrap(), &ask(10)), (20, 30));
+    assert_eq!(got(&*open_in(&url, "shop").unwrap(), &ask(10)), (20, 30));
     let elsewhere = parent.path().join("no/such");
     unfit(&elsewhere, &["the directory", "cannot be made", "its parent"]);
 }

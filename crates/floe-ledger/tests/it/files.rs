@@ -22,12 +22,12 @@ fn place() -> (TempDir, PathBuf) {
 
 /// A closed ledger with one reservation in it.
 fn used(path: &Path) {
-    assert_eq!(got(&Sqlite::at(path).unwrap(), &ask(100)), (0, 100));
+    assert_eq!(got(&Sqlite::open(path).unwrap(), &ask(100)), (0, 100));
 }
 
 #[track_caller]
 fn unfit_to_open(path: &Path, parts: &[&str]) {
-    match Sqlite::at(path) {
+    match Sqlite::open(path) {
         Err(OpenError::Ledger(LedgerError::Unfit(text))) => says(&text, parts),
         other => panic!("{other:?}"),
     }
@@ -64,7 +64,7 @@ fn scribble(path: &Path, offset: u64, bytes: &[u8]) {
 #[test]
 fn a_file_that_was_removed_under_a_ledger_stops_it() {
     let (_dir, path) = place();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     got(&ledger, &ask(100));
     fs::remove_file(&path).unwrap();
     unfit_to_use(&ledger, &["ids.db was removed or moved", "stop every floe", "raise its marks"]);
@@ -78,7 +78,7 @@ fn a_directory_that_was_moved_away_stops_the_ledger() {
     let dir = TempDir::new().unwrap();
     let (before, after) = (dir.path().join("before"), dir.path().join("after"));
     fs::create_dir(&before).unwrap();
-    let ledger = Sqlite::at(before.join("ids.db")).unwrap();
+    let ledger = Sqlite::open(before.join("ids.db")).unwrap();
     fs::rename(&before, &after).unwrap();
     unfit_to_use(&ledger, &["was removed or moved"]);
     fs::rename(&after, &before).unwrap();
@@ -88,7 +88,7 @@ fn a_directory_that_was_moved_away_stops_the_ledger() {
 #[test]
 fn a_file_that_was_replaced_under_a_ledger_stops_it() {
     let (dir, path) = place();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     got(&ledger, &ask(100));
     let other = dir.path().join("other.db");
     used(&other);
@@ -103,7 +103,7 @@ fn a_symbolic_link_that_was_turned_elsewhere_stops_the_ledger() {
     used(&a);
     used(&b);
     symlink(&a, &link).unwrap();
-    let ledger = Sqlite::at(&link).unwrap();
+    let ledger = Sqlite::open(&link).unwrap();
     assert_eq!(got(&ledger, &ask(1)), (100, 101));
     fs::remove_file(&link).unwrap();
     symlink(&b, &link).unwrap();
@@ -114,7 +114,7 @@ fn a_symbolic_link_that_was_turned_elsewhere_stops_the_ledger() {
 fn a_wal_or_its_index_that_was_removed_or_replaced_stops_the_ledger() {
     for suffix in ["-wal", "-shm"] {
         let (dir, path) = place();
-        let ledger = Sqlite::at(&path).unwrap();
+        let ledger = Sqlite::open(&path).unwrap();
         got(&ledger, &ask(100));
         let beside = dir.path().join(format!("ids.db{suffix}"));
         let moved = dir.path().join("moved");
@@ -130,7 +130,7 @@ fn a_wal_or_its_index_that_was_removed_or_replaced_stops_the_ledger() {
 #[test]
 fn a_file_that_was_cut_off_under_a_ledger_stops_it() {
     let (_dir, path) = place();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     got(&ledger, &ask(100));
     OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
     unfit_to_use(&ledger, &["it holds 0 bytes", "restore the backup"]);
@@ -139,7 +139,7 @@ fn a_file_that_was_cut_off_under_a_ledger_stops_it() {
 #[test]
 fn other_content_in_the_same_file_stops_the_ledger() {
     let (_dir, path) = place();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     got(&ledger, &ask(100));
     // As if a backup of another ledger had been copied over it.
     let foreign = Connection::open(&path).unwrap();
@@ -186,7 +186,7 @@ fn a_ledger_of_a_newer_version_is_refused_with_both_versions() {
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 0).unwrap();
     unfit_to_open(&path, &["is damaged", "version 0"]);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 2).unwrap();
-    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (100, 101), "nothing was changed in it");
+    assert_eq!(got(&Sqlite::open(&path).unwrap(), &ask(1)), (100, 101), "nothing was changed in it");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_damaged_file_is_refused() {
 #[test]
 fn damage_where_nobody_looks_yet_is_found_at_the_start() {
     let (_dir, path) = place();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     for number in 0..40 {
         ledger.bind(&Name::new(&format!("name-{number}")).unwrap(), &"x".repeat(2_000), false).unwrap();
     }
@@ -225,7 +225,7 @@ fn rows_that_floe_did_not_write_are_damage() {
         ["UPDATE mark SET mark = -5", "UPDATE mark SET token = 'text'", "UPDATE mark SET token = x'00'"]
     {
         let (_dir, path) = place();
-        let ledger = Sqlite::at(&path).unwrap();
+        let ledger = Sqlite::open(&path).unwrap();
         got(&ledger, &ask(100));
         let other = Connection::open(&path).unwrap();
         other.execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA writable_schema = ON; PRAGMA cell_size_check = OFF").unwrap();
@@ -243,13 +243,13 @@ fn rows_that_floe_did_not_write_are_damage() {
 #[test]
 fn damage_that_is_met_later_stops_the_ledger() {
     let (_dir, path) = place();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     for number in 0..400 {
         // About two pages' worth for each ten.
         ledger.bind(&Name::new(&format!("name-{number}")).unwrap(), &"x".repeat(2_000), false).unwrap();
     }
     drop(ledger);
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     let pages = fs::metadata(&path).unwrap().len() / 4096;
     assert!(pages > 100, "more than its cache of 64 pages: {pages}");
     for page in 8..pages {
@@ -294,7 +294,7 @@ fn a_ledger_at_its_limit_says_disk_full_and_loses_nothing() {
     assert_eq!(got(&ledger, &first), (0, 100), "what is there goes on");
     assert_eq!(got(&ledger, &ask(5)), (100, 105), "what needs no room goes on");
     drop(ledger);
-    let roomier = Sqlite::at(&path).unwrap();
+    let roomier = Sqlite::open(&path).unwrap();
     roomier.bind(&Name::new("one-more").unwrap(), &"x".repeat(20_000), true).unwrap();
     assert_eq!(got(&roomier, &ask(5)), (105, 110));
 }
@@ -306,7 +306,7 @@ fn a_slot_that_somebody_deletes_stays_missing() {
         let by_hand = Connection::open(&path).unwrap();
         assert_eq!(by_hand.execute("DELETE FROM mark WHERE key = ?1", [key.as_str()]), Ok(1));
     };
-    conformance::check_eaten(&|| Box::new(Sqlite::at(&path).unwrap()), &eat);
+    conformance::check_eaten(&|| Box::new(Sqlite::open(&path).unwrap()), &eat);
 }
 
 #[test]
@@ -314,15 +314,15 @@ fn a_file_of_the_first_version_is_migrated_with_its_slots() {
     let (_dir, path) = place();
     used(&path);
     let slot = Reserve { key: Key::slot(10, 7), ..ask(5) };
-    got(&Sqlite::at(&path).unwrap(), &slot);
+    got(&Sqlite::open(&path).unwrap(), &slot);
     let by_hand = || Connection::open(&path).unwrap();
     by_hand().execute_batch("DROP TABLE made; PRAGMA user_version = 1").unwrap();
     std::thread::scope(|scope| {
-        (0..8).for_each(|_| drop(scope.spawn(|| drop(Sqlite::at(&path).unwrap()))));
+        (0..8).for_each(|_| drop(scope.spawn(|| drop(Sqlite::open(&path).unwrap()))));
     });
     let version: i64 = by_hand().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
     assert_eq!(version, 2);
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     assert_eq!(got(&ledger, &Reserve { key: Key::slot(10, 7), ..ask(5) }), (5, 10));
     by_hand().execute("DELETE FROM mark WHERE key = 's/10/7'", []).unwrap();
     assert_eq!(
@@ -362,7 +362,7 @@ fn a_file_that_may_not_be_made_is_not_and_another_realm_is_refused() {
         refused(&deep, opening, &["there is no directory", "data", "volume not mounted"]);
     }
     assert_eq!(entries(dir.path()), Vec::<String>::new());
-    let id = floe_ledger::open(&url, "shop").unwrap().realm_id().unwrap();
+    let id = floe_ledger::open_in(&url, "shop").unwrap().realm_id().unwrap();
     let [existing, look, pinned] = openings;
     assert!(existing.open(&url).is_ok() && look.open(&url).is_ok());
     assert!(Opening::of("shop").realm_id(&id).open(&url).is_ok());
@@ -377,12 +377,12 @@ fn who_names_no_realm_is_told_of_several() {
     let url = format!("sqlite:{}", path.display());
     let sole = Opening::of("default").sole_realm();
     assert!(!sole.open(&url).unwrap().describe().contains("realm"));
-    drop(floe_ledger::open(&url, "shop").unwrap());
+    drop(floe_ledger::open_in(&url, "shop").unwrap());
     let Err(error) = sole.open(&url) else { panic!("it was opened") };
     says(&error, &["several realms", "default and shop", "--realm default"]);
     // A server starts, and names them.
-    says(&floe_ledger::open(&url, "default").unwrap().describe(), &["other realms, too: shop"]);
-    assert!(!floe_ledger::open(&url, "shop").unwrap().describe().contains("default"));
+    says(&floe_ledger::open_in(&url, "default").unwrap().describe(), &["other realms, too: shop"]);
+    assert!(!floe_ledger::open_in(&url, "shop").unwrap().describe().contains("default"));
 }
 
 /// As `cp` does it: the same file, with what is in the other one.
@@ -413,7 +413,7 @@ fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
     used(&path);
     let backup = dir.path().join("backup.db");
     fs::copy(&path, &backup).unwrap();
-    let (first, second) = (Sqlite::at(&path).unwrap(), Sqlite::at(&path).unwrap());
+    let (first, second) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());
     checkpointed(&first);
     let seen = got(&second, &ask(1));
     copy_over(&backup, &path);
@@ -422,7 +422,7 @@ fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
     put_back(first.reserve(&ask(1)));
     put_back(first.list("", "", 9));
     let open = || {
-        Sqlite::at(&path).map(drop).map_err(|error| match error {
+        Sqlite::open(&path).map(drop).map_err(|error| match error {
             OpenError::Ledger(error) => error,
             error => panic!("{error:?}"),
         })
@@ -437,7 +437,7 @@ fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
         fs::remove_file(dir.path().join(format!("ids.db{suffix}"))).unwrap();
     }
     copy_over(&backup, &path);
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     assert!(got(&ledger, &ask(1)) < seen, "what a backup has forgotten has to be raised");
 }
 
@@ -447,12 +447,12 @@ fn a_backup_that_is_put_back_before_the_ledger_is_closed_is_noticed_at_the_next_
     used(&path);
     let backup = dir.path().join("backup.db");
     fs::copy(&path, &backup).unwrap();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     checkpointed(&ledger);
     copy_over(&backup, &path);
     // Closed without another call.
     drop(ledger);
-    match Sqlite::at(&path) {
+    match Sqlite::open(&path) {
         Err(OpenError::Ledger(error)) => put_back::<()>(Err(error)),
         other => panic!("{other:?}"),
     }
@@ -462,7 +462,7 @@ fn a_backup_that_is_put_back_before_the_ledger_is_closed_is_noticed_at_the_next_
 fn a_copy_that_holds_all_of_the_file_loses_nothing() {
     let (dir, path) = place();
     used(&path);
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     checkpointed(&ledger);
     let copy = dir.path().join("copy.db");
     fs::copy(&path, &copy).unwrap();
@@ -470,7 +470,7 @@ fn a_copy_that_holds_all_of_the_file_loses_nothing() {
     copy_over(&copy, &path);
     assert_eq!(got(&ledger, &ask(1)), (end, end + 1));
     drop(ledger);
-    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (end + 1, end + 2));
+    assert_eq!(got(&Sqlite::open(&path).unwrap(), &ask(1)), (end + 1, end + 2));
 }
 
 #[test]
@@ -479,8 +479,8 @@ fn a_file_of_an_older_floe_without_a_turn_is_gone_on_with() {
     used(&path);
     Connection::open(&path).unwrap().execute_batch("DROP TABLE turn").unwrap();
     fs::remove_file(path.with_file_name("ids.db-witness")).unwrap();
-    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (100, 101));
-    checkpointed(&Sqlite::at(&path).unwrap());
+    assert_eq!(got(&Sqlite::open(&path).unwrap(), &ask(1)), (100, 101));
+    checkpointed(&Sqlite::open(&path).unwrap());
 }
 
 #[test]

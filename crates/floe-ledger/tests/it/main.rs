@@ -1,6 +1,7 @@
 //! The ledgers of this crate, through their public face.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod applications;
 mod beside_other_crates;
 #[cfg(feature = "cache")]
 mod cache;

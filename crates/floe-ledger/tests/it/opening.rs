@@ -1,6 +1,6 @@
 //! URLs, realms, and what is refused before anything is touched.
 
-use floe_ledger::{DEFAULT_REALM, OpenError, Sqlite, open};
+use floe_ledger::{DEFAULT_REALM, OpenError, Sqlite, open_in};
 use tempfile::TempDir;
 
 use crate::{ask, entries, got, says};
@@ -8,7 +8,7 @@ use crate::{ask, entries, got, says};
 /// The error of a URL or a realm that cannot be right.
 #[track_caller]
 fn refused(url: &str, realm: &str) -> String {
-    match open(url, realm) {
+    match open_in(url, realm) {
         Err(OpenError::Asked(text)) => text,
         Err(error) => panic!("{error:?}"),
         Ok(ledger) => panic!("{url} opened {}", ledger.describe()),
@@ -76,16 +76,16 @@ fn a_realm_follows_the_rules_for_names() {
 fn who_names_no_realm_does_not_begin_a_second_one() {
     let dir = TempDir::new().unwrap();
     let url = format!("sqlite:{}", dir.path().join("ids.db").display());
-    drop(open(&url, "shop").unwrap());
-    match open(&url, DEFAULT_REALM) {
+    drop(open_in(&url, "shop").unwrap());
+    match open_in(&url, DEFAULT_REALM) {
         Err(OpenError::Ledger(error)) => {
             says(&error.to_string(), &["has no realm default", "it has: shop", "--realm"])
         }
         Err(error) => panic!("{error:?}"),
         Ok(ledger) => panic!("{} began a second realm", ledger.describe()),
     }
-    drop(open(&url, "games").unwrap());
-    drop(open(&url, "shop").unwrap());
+    drop(open_in(&url, "games").unwrap());
+    drop(open_in(&url, "shop").unwrap());
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn options_in_the_url_and_absolute_paths_work() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("ids.db");
     let url = format!("sqlite://{}?network_filesystem=allow&max_wait=2s&max_mib=16", path.display());
-    let ledger = open(&url, "shop").unwrap();
+    let ledger = open_in(&url, "shop").unwrap();
     assert_eq!(got(&*ledger, &ask(10)), (0, 10));
     says(&ledger.describe(), &["sqlite:", "ids.db"]);
     assert!(!ledger.is_shared());
@@ -102,14 +102,14 @@ fn options_in_the_url_and_absolute_paths_work() {
     assert_eq!(got(&same, &ask(10)), (10, 20));
     let other = Sqlite::builder().realm("games").at(&path).unwrap();
     assert_eq!(got(&other, &ask(10)), (0, 10), "another realm");
-    assert_eq!(open("memory:", "shop").unwrap().describe(), "memory:");
+    assert_eq!(open_in("memory:", "shop").unwrap().describe(), "memory:");
 }
 
 #[test]
 fn odd_file_names_are_taken_literally() {
     let dir = TempDir::new().unwrap();
     for name in ["a b.db", "100%.db", "订单.db", "file:x.db", "a&b=c", "-x"] {
-        let ledger = open(&format!("sqlite:{}", dir.path().join(name).display()), DEFAULT_REALM).unwrap();
+        let ledger = open_in(&format!("sqlite:{}", dir.path().join(name).display()), DEFAULT_REALM).unwrap();
         got(&*ledger, &ask(1));
         assert!(dir.path().join(name).is_file(), "{name}");
     }

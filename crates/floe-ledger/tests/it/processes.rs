@@ -194,7 +194,7 @@ fn errors_without_rights(dir: &Path) -> String {
 /// A directory with a used ledger.
 fn used() -> TempDir {
     let dir = TempDir::new().unwrap();
-    got(&Sqlite::at(dir.path().join("ids.db")).unwrap(), &ask(100));
+    got(&Sqlite::open(dir.path().join("ids.db")).unwrap(), &ask(100));
     dir
 }
 
@@ -262,7 +262,7 @@ fn a_file_that_may_not_be_read_is_refused() {
 
 fn reopened(dir: &TempDir) -> Sqlite {
     allow(&dir.path().join("ids.db"), 0o644);
-    Sqlite::at(dir.path().join("ids.db")).unwrap()
+    Sqlite::open(dir.path().join("ids.db")).unwrap()
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod etcd;
 pub(crate) mod faults;
 #[cfg(feature = "mysql")]
 mod mysql;
+#[cfg(feature = "object-store")]
+mod object_stores;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]

@@ -39,7 +39,7 @@ fn a_file_that_is_held_for_too_long_is_unavailable_with_the_way_to_find_the_hold
 #[test]
 fn a_file_that_is_held_from_the_first_moment_on_is_unavailable_too() {
     let (_dir, path) = place();
-    drop(Sqlite::at(&path).unwrap());
+    drop(Sqlite::open(&path).unwrap());
     // The one lock that keeps others from so much as reading.
     let holder = Connection::open(&path).unwrap();
     holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT;").unwrap();
@@ -50,13 +50,13 @@ fn a_file_that_is_held_from_the_first_moment_on_is_unavailable_too() {
         other => panic!("{other:?}"),
     }
     drop(holder);
-    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (0, 1));
+    assert_eq!(got(&Sqlite::open(&path).unwrap(), &ask(1)), (0, 1));
 }
 
 #[test]
 fn a_call_waits_for_a_holder_that_goes_away() {
     let (_dir, path) = place();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     let holder = Connection::open(&path).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     std::thread::scope(|scope| {
@@ -73,7 +73,7 @@ fn a_call_waits_for_a_holder_that_goes_away() {
 #[test]
 fn a_file_that_was_taken_out_of_wal_mode_is_put_back() {
     let (_dir, path) = place();
-    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(100)), (0, 100));
+    assert_eq!(got(&Sqlite::open(&path).unwrap(), &ask(100)), (0, 100));
     let mode = |path: &PathBuf| -> String {
         Connection::open(path).unwrap().query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap()
     };
@@ -84,7 +84,7 @@ fn a_file_that_was_taken_out_of_wal_mode_is_put_back() {
     // Several at once: the switch is where SQLite's own waiting does not help.
     std::thread::scope(|scope| {
         let threads: Vec<_> =
-            (0..8).map(|_| scope.spawn(|| got(&Sqlite::at(&path).unwrap(), &ask(1)))).collect();
+            (0..8).map(|_| scope.spawn(|| got(&Sqlite::open(&path).unwrap(), &ask(1)))).collect();
         let mut ranges: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
         ranges.sort_unstable();
         assert_eq!(ranges, (100..108).map(|start| (start, start + 1)).collect::<Vec<_>>());
@@ -109,7 +109,7 @@ fn traces(path: &Path, watcher: &Connection) -> Vec<String> {
 #[test]
 fn what_changes_nothing_writes_nothing() {
     let (_dir, path) = place();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     let watcher = Connection::open(&path).unwrap();
     let request = ask(100);
     got(&ledger, &request);
@@ -138,7 +138,7 @@ fn what_changes_nothing_writes_nothing() {
     ledger.list("", "", 10).unwrap();
     ledger.definition(&name).unwrap();
     ledger.realm_id().unwrap();
-    drop(Sqlite::at(&path).unwrap());
+    drop(Sqlite::open(&path).unwrap());
     assert_eq!(traces(&path, &watcher), before, "reading, and opening once more");
 
     got(&ledger, &ask(1));
@@ -148,7 +148,7 @@ fn what_changes_nothing_writes_nothing() {
 #[test]
 fn the_wal_stays_small_and_goes_with_the_last_connection() {
     let (_dir, path) = place();
-    let ledger = Sqlite::at(&path).unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
     let wal = PathBuf::from(format!("{}-wal", path.display()));
     let mut longest = 0;
     for _ in 0..2_000 {
@@ -158,5 +158,5 @@ fn the_wal_stays_small_and_goes_with_the_last_connection() {
     assert!((1 << 19..3 << 19).contains(&longest), "{longest}");
     drop(ledger);
     assert!(!wal.exists());
-    assert_eq!(got(&Sqlite::at(&path).unwrap(), &ask(1)), (2_000, 2_001));
+    assert_eq!(got(&Sqlite::open(&path).unwrap(), &ask(1)), (2_000, 2_001));
 }

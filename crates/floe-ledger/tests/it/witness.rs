@@ -15,7 +15,7 @@ use crate::processes::{lines, range, start};
 use crate::{ask, got, says};
 
 fn open(path: &Path) -> Result<Sqlite, LedgerError> {
-    Sqlite::at(path).map_err(|error| match error {
+    Sqlite::open(path).map_err(|error| match error {
         OpenError::Ledger(error) => error,
         error => panic!("{error:?}"),
     })

@@ -5,16 +5,15 @@ use std::fmt;
 use std::time::Duration;
 
 use floe::form::{Form, Key, KeyId, Keys};
-use floe::kind::NanoIdFormat;
 use floe::ledger::MAX_MARK;
 use floe::{
-    DateFormat, DatedShape, Definition, DefinitionError, Kind, KindRegistry, Layout, LayoutError, Name,
-    NameOptions, NoPosition, Overflow, Properties, Registered, Start, UnixMillis, layout,
+    Definition, DefinitionError, Given, Kind, KindRegistry, Name, NameOptions, NoPosition, Properties,
+    Registered, Start, Takes,
 };
 use toml::de::DeValue;
 
 use super::RuleIndex;
-use super::reader::{self, Document, Section, boolean, duration_within, one_of, text, within};
+use super::reader::{self, Document, Section, boolean, duration_within, text, within};
 
 /// One `[[name]]` of a configuration.
 #[derive(Clone, PartialEq, Debug)]
@@ -74,17 +73,6 @@ impl fmt::Display for NameRule {
     }
 }
 
-/// Which kind a setting belongs to.
-const OF_KIND: &[(Kind, &[&str])] = &[
-    (Kind::Snowflake, &["layout", "tick", "epoch", "own", "start", "max_ahead", VIBRATION]),
-    (Kind::Segment, &["increment", "offset", "min_step", "max_step", "refill"]),
-    (Kind::Counter, &[]),
-    (Kind::Dated, &["date", "digits", "zone", "prefix", "overflow"]),
-    (Kind::Uuid7, &["precise"]),
-    (Kind::NanoId, &["length", "alphabet"]),
-    (Kind::Registered, &["properties"]),
-];
-
 /// ShardingSphere's word for the bound below which a tick's sequence begins.
 const VIBRATION: &str = "max-vibration-offset";
 
@@ -103,36 +91,42 @@ pub(super) fn read(
     let first = section.read("first", within(0..=MAX_MARK));
     let kind = section.read("kind", |value| kind_of(&text(value)?, kinds));
     if !section.has("kind") {
-        section.complain(
-            "kind",
-            "it is missing: write snowflake, segment, counter, dated, uuid4, uuid7, ulid, objectid, ksuid or nanoid",
-        );
+        section.complain("kind", format_args!("it is missing: write {}", Kind::words("or")));
     }
-    for (owner, settings) in OF_KIND {
-        for setting in *settings {
-            if section.has(setting) && kind.as_ref().is_some_and(|(kind, _)| kind != owner) {
-                let kind = kind.as_ref().map_or("", |(_, word)| word);
+    let taste = taste(section);
+    for owner in Kind::ALL.iter().chain(&[Kind::REGISTERED]) {
+        let settings = owner.settings().iter().map(|setting| setting.key);
+        for setting in settings.chain(owner.options().iter().copied()) {
+            if section.has(setting)
+                && let Some((kind, word)) = &kind
+                && kind != owner
+            {
                 section.complain(
                     setting,
-                    format_args!("only a {owner} name has it, and this one is a {kind}: remove it"),
+                    format_args!("only a {owner} name has it, and this one is a {word}: remove it"),
                 );
             }
         }
     }
-    let taste = taste(section);
     let unformed = match &kind {
-        Some((kind, word)) => definition(section, *kind, word),
+        Some((kind, word)) if *kind == Kind::REGISTERED => properties(section).and_then(|properties| {
+            let registered = Registered::new(word, properties).map(Definition::Registered);
+            registered.map_err(|error| section.complain("kind", error)).ok()
+        }),
+        Some((kind, _)) => define(section, *kind, true),
         None => {
             // What it would be is not known, and what stands there may be wrong all the same.
-            look_at_all(section);
+            for kind in Kind::ALL {
+                define(section, *kind, false);
+            }
             None
         }
     };
     // So is the form of what cannot be read.
     let bits = match (&unformed, &kind) {
         (Some(definition), _) => definition.form_bits(),
-        (None, Some((Kind::Snowflake | Kind::Segment | Kind::Counter | Kind::Dated, _)) | None) => None,
-        (None, Some(_)) => Some(128),
+        (None, Some((kind, _))) if !kind.is_number() => Some(128),
+        (None, _) => None,
     };
     let form = form(section, bits.unwrap_or(Form::BITS), keys);
     let definition = match (unformed?, form?) {
@@ -145,54 +139,40 @@ pub(super) fn read(
     Some((section.at_key("name"), NameSettings { rule: rule?, definition, taste, first }))
 }
 
-/// The definition that the settings of a kind make, without a form.
-fn definition(section: &Section<'_, '_>, kind: Kind, word: &str) -> Option<Definition> {
-    let definition = match kind {
-        Kind::Snowflake => {
-            let own = section.read("own", boolean).unwrap_or(false);
-            Definition::Snowflake { layout: layout_of(section)?, own }
+/// The definition that the settings of a kind make, without a form. Whether a setting that it needs is there is looked at
+/// where the name is known to be of that `kind`.
+fn define(section: &Section<'_, '_>, kind: Kind, known: bool) -> Option<Definition> {
+    let mut given = Given::default();
+    let mut wrong = BTreeSet::new();
+    for setting in kind.settings() {
+        let value = section.read(setting.key, |value| match &setting.takes {
+            Takes::Time => time(value),
+            Takes::Whole(range) => within(range.clone())(value).map(|number| number.to_string()),
+            Takes::Flag => boolean(value).map(|flag| flag.to_string()),
+            _ => text(value),
+        });
+        match (value, setting.missing) {
+            (Some(value), _) => given.set(setting.key, value),
+            (None, Some(missing)) if known && !section.has(setting.key) => {
+                section.complain(setting.key, missing);
+                wrong.insert(setting.key);
+            }
+            (None, _) if section.has(setting.key) => {
+                wrong.insert(setting.key);
+            }
+            (None, _) => {}
         }
-        Kind::Segment => {
-            // The library refuses what lies outside its own range, with that range.
-            let increment = section.read("increment", within(1..=u64::MAX)).unwrap_or(1);
-            let offset = section.read("offset", within(0..=u64::MAX)).unwrap_or(1);
-            Definition::Segment { increment, offset }
-        }
-        Kind::Counter => Definition::Counter,
-        Kind::Dated => Definition::Dated(dated(section)?),
-        Kind::Uuid4 => Definition::Uuid4,
-        Kind::Uuid7 => Definition::Uuid7 { precise: section.read("precise", boolean).unwrap_or(false) },
-        Kind::Ulid => Definition::Ulid,
-        Kind::ObjectId => Definition::ObjectId,
-        Kind::Ksuid => Definition::Ksuid,
-        Kind::NanoId => Definition::NanoId(nano_id(section)?),
-        Kind::Registered => {
-            let registered = Registered::new(word, properties(section)?);
-            Definition::Registered(registered.map_err(|error| section.complain("kind", error)).ok()?)
-        }
-    };
-    if let Err(error) = definition.check() {
-        section.complain("increment", error);
+    }
+    if !known && given.is_empty() {
         return None;
     }
-    Some(definition)
-}
-
-/// Reads every setting of a kind that is given, for what is wrong with it.
-fn look_at_all(section: &Section<'_, '_>) {
-    if section.has("layout") {
-        layout_of(section);
-    }
-    section.read("own", boolean);
-    section.read("increment", within(1..=u64::MAX));
-    section.read("offset", within(0..=u64::MAX));
-    section.read("digits", within(1..=DatedShape::MAX_DIGITS));
-    section.read("zone", text);
-    section.read("prefix", text);
-    section.read("overflow", one_of(OVERFLOWS));
-    section.read("precise", boolean);
-    section.read("length", within(1..=63));
-    section.read("alphabet", text);
+    // What was complained about has its default there, of which nothing is said.
+    let definition = kind.define(&given, &mut |key, why| {
+        if !wrong.contains(key) {
+            section.complain(key, why);
+        }
+    });
+    definition.filter(|_| wrong.is_empty())
 }
 
 /// Complains about a first number that could not be the first: nothing is rounded in silence.
@@ -218,15 +198,16 @@ fn check_first(section: &Section<'_, '_>, definition: &Definition, first: Option
 /// A kind of floe's own, or one of `kinds`, with its word.
 fn kind_of(word: &str, kinds: &KindRegistry) -> Result<(Kind, String), String> {
     if kinds.type_names().any(|type_name| type_name == word) {
-        return Ok((Kind::Registered, word.to_owned()));
+        return Ok((Kind::REGISTERED, word.to_owned()));
+    }
+    if word == Kind::REGISTERED.as_str() {
+        return Err(
+            "a registered kind is called by the type name that it was registered as: write that".to_owned()
+        );
     }
     match word.parse::<Kind>() {
-        Ok(Kind::Registered) => {
-            Err("a registered kind is called by the type name that it was registered as: write that"
-                .to_owned())
-        }
         Ok(kind) => Ok((kind, word.to_owned())),
-        Err(error @ DefinitionError::UnknownKind(_)) => {
+        Err(error @ DefinitionError::UnknownKind { .. }) => {
             let near = nearest(word, kinds);
             if let Some(near) = near {
                 return Err(format!("unknown kind {word:?}: did you mean `{near}`?"));
@@ -310,19 +291,9 @@ fn nearest<'k>(word: &str, kinds: &'k KindRegistry) -> Option<&'k str> {
     if let Some(called) = Definition::called(&word) {
         return Some(called.kind().as_str());
     }
-    let mut known: Vec<&'k str> = Kind::ALL.map(Kind::as_str).into();
-    known.retain(|kind| *kind != Kind::Registered.as_str());
-    known.extend(kinds.type_names());
-    let distances = known.into_iter().map(|kind| (strsim::damerau_levenshtein(kind, &word), kind));
+    let known = Kind::ALL.iter().map(|kind| kind.as_str()).chain(kinds.type_names());
+    let distances = known.map(|kind| (strsim::damerau_levenshtein(kind, &word), kind));
     distances.filter(|(distance, kind)| *distance <= 1 + kind.len() / 4).min().map(|(_, kind)| kind)
-}
-
-fn nano_id(section: &Section<'_, '_>) -> Option<NanoIdFormat> {
-    let usual = NanoIdFormat::default();
-    let length = section.read("length", within(1..=63)).unwrap_or(usual.length());
-    let alphabet = section.read("alphabet", text);
-    let alphabet = alphabet.as_deref().unwrap_or(usual.alphabet());
-    NanoIdFormat::new(alphabet, length).map_err(|error| section.complain("alphabet", error)).ok()
 }
 
 /// The form that is asked for, if one is, for numbers of so many bits; with the keys that it seals and opens with, where
@@ -405,97 +376,14 @@ fn taste(section: &Section<'_, '_>) -> NameOptions {
     taste
 }
 
-/// The layout of `layout`, `tick` and `epoch`. A preset has its own tick and epoch where they are not said; fields need
-/// both to be said.
-fn layout_of(section: &Section<'_, '_>) -> Option<Layout> {
-    let shown = |error: LayoutError| error.to_string();
-    let spec = section.read("layout", text);
-    let tick = section.read("tick", |value| layout::parse_tick(&text(value)?).map_err(shown));
-    let epoch = section.read("epoch", epoch);
-    if !section.has("layout") {
-        section.complain(
-            "layout",
-            "it is missing: write a preset such as \"twitter\", or fields such as \"time:41 worker:10 sequence:12\" with a tick and an epoch",
-        );
-    }
-    let spec = spec?;
-    let mut words: Vec<&str> = spec.split_ascii_whitespace().collect();
-    let is_preset = words.first().is_none_or(|word| !word.contains(':'));
-    for (setting, sign, example) in [("tick", "tick=", "1ms"), ("epoch", "epoch=", "2020-01-01T00:00:00Z")] {
-        let said = words.iter().any(|word| word.starts_with(sign));
-        if said && section.has(setting) {
-            section.complain(setting, "the layout says it too: say it once");
-            return None;
-        }
-        if !said && !section.has(setting) && !is_preset {
-            section.complain(
-                setting,
-                format_args!("it is missing, and a layout of fields has no other: add for example {setting} = \"{example}\""),
-            );
-        }
-    }
-    // What could not be read was complained of.
-    if section.has("tick") && tick.is_none() || section.has("epoch") && epoch.is_none() {
-        return None;
-    }
-    let wide = words.pop_if(|word| *word == "wide");
-    let tick = tick.map(|tick| format!("tick={tick}ms"));
-    let epoch = epoch.map(|epoch| format!("epoch={epoch}"));
-    words.extend([tick.as_deref(), epoch.as_deref(), wide].into_iter().flatten());
-    let read = words.join(" ").parse::<Layout>();
-    if let Err(LayoutError::Unsaid { .. }) = read
-        && !is_preset
-    {
-        return None;
-    }
-    read.map_err(|error| section.complain("layout", error)).ok()
-}
-
 /// An instant, in quotes or as TOML's own date-time with an offset.
-fn epoch(value: &DeValue<'_>) -> Result<UnixMillis, String> {
-    let written = match value {
-        DeValue::String(text) => text.to_string(),
-        DeValue::Datetime(time) => time.to_string(),
-        DeValue::Integer(number) => number.to_string(),
+fn time(value: &DeValue<'_>) -> Result<String, String> {
+    match value {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Datetime(time) => Ok(time.to_string()),
+        DeValue::Integer(number) => Ok(number.to_string()),
         other => {
-            return Err(format!(
-                "expected a time such as \"2020-01-01T00:00:00Z\", found {}",
-                reader::shown(other)
-            ));
+            Err(format!("expected a time such as \"2020-01-01T00:00:00Z\", found {}", reader::shown(other)))
         }
-    };
-    layout::parse_epoch(&written).map_err(|error| error.to_string())
-}
-
-const OVERFLOWS: &[(&str, Overflow)] = &[("refuse", Overflow::Refuse), ("widen", Overflow::Widen)];
-
-fn dated(section: &Section<'_, '_>) -> Option<DatedShape> {
-    let date = section
-        .read("date", |value| text(value)?.parse().map_err(|error: DefinitionError| error.to_string()));
-    let format: DateFormat = date.unwrap_or_default();
-    let digits = section.read("digits", within(1..=format.max_digits()));
-    if !section.has("digits") {
-        section.complain(
-            "digits",
-            format_args!(
-                "it is missing: say how many digits a {}'s counter has, 1 to {}",
-                format.period(),
-                format.max_digits()
-            ),
-        );
     }
-    let zone = section.read("zone", text);
-    if !section.has("zone") {
-        section.complain(
-            "zone",
-            "it is missing: say in which time zone a day begins, such as \"Asia/Shanghai\" or \"UTC\"",
-        );
-    }
-    let prefix = section.read("prefix", text).unwrap_or_default();
-    let overflow = section.read("overflow", one_of(OVERFLOWS)).unwrap_or_default();
-    // A date that cannot be read was complained of.
-    let date = if section.has("date") { date? } else { format };
-    DatedShape::with_date(date, &zone?, digits?, &prefix, overflow)
-        .map_err(|error| section.complain("zone", error))
-        .ok()
 }

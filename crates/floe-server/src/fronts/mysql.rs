@@ -64,7 +64,7 @@ pub(super) static ROW: Call =
 /// Several rows at once. Kinds that count answer.
 pub(super) static ROWS: Call = Call {
     natural: Definition::SEGMENT,
-    answers: call::counts,
+    answers: floe::Kind::is_counted,
     instead: "its IDs do not follow one another: insert one row at a time",
     for_texts: call::NO_TEXTS,
 };

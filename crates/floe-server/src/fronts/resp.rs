@@ -44,7 +44,7 @@ pub(super) static INCR: Call =
 /// `INCRBY` by more than one. Kinds that count answer.
 pub(super) static INCRBY: Call = Call {
     natural: Definition::Counter,
-    answers: call::counts,
+    answers: floe::Kind::is_counted,
     instead: "its IDs do not follow one another: use INCR for one, MINT name n for several",
     for_texts: call::NO_TEXTS,
 };

@@ -38,7 +38,7 @@ const USERAGENTS_REFUSED: &str = "thrift_useragents_refused";
 /// `get_id`. Snowflake names answer.
 pub(super) static MINT: Call = Call {
     natural: call::SNOWFLAKE,
-    answers: |kind| kind == floe::Kind::Snowflake,
+    answers: |kind| kind == floe::Kind::SNOWFLAKE,
     instead: "ask at /v1/mint/{name}",
     for_texts: call::NO_TEXTS,
 };

@@ -26,11 +26,6 @@ pub(crate) const SNOWFLAKE: Definition = Definition::Snowflake { layout: Layout:
 pub(crate) const NO_TEXTS: Option<&str> =
     Some("ask at /v1/mint/{name}, with MINT of Redis' protocol, or with memcached's get");
 
-/// Whether the IDs of a kind are counted, so that several follow one another.
-pub(crate) fn counts(kind: Kind) -> bool {
-    matches!(kind, Kind::Segment | Kind::Counter | Kind::Dated)
-}
-
 impl Call {
     /// Refuses a kind, or a form, that does not answer this call.
     pub(crate) fn admits(&self, name: &str, definition: &Definition) -> Result<(), Refusal> {

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use floe::ledger::{self, LedgerError};
-use floe::{DefineError, Definition, Kind, Name};
+use floe::{DefineError, Definition, Name};
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 
@@ -37,7 +37,7 @@ impl Service {
         definition: &Definition,
         new: bool,
     ) -> Result<Option<Date>, Refusal> {
-        let counts = matches!(definition.kind(), Kind::Segment | Kind::Counter);
+        let counts = matches!(definition.unformed(), Definition::Segment { .. } | Definition::Counter);
         let Some(day) = day_in(name.as_str()).filter(|_| counts) else { return Ok(None) };
         let is_near = |today: Date| (day - today).get_days().abs() <= DAYS_AROUND;
         let last = match new && self.today().is_some_and(is_near) {

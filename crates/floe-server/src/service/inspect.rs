@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use floe::form::{Form, FormError};
 use floe::inspect::{BitField, Datum, Reading as Said};
-use floe::kind::{Ksuid, ObjectId, Ulid, Uuid};
+use floe::kind::Uuid;
 use floe::layout::{FieldKind, PRESETS};
-use floe::{Definition, Layout, Name, ReadIdError, WideId};
+use floe::{Definition, Kind, Layout, Name, ReadIdError, WideId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -309,16 +309,20 @@ fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
 
 /// What an ID of a kind without a ledger can be: nothing of who minted it is in it.
 fn read_unreserved(id: &str) -> Vec<Reading> {
-    let uuid = id.parse::<Uuid>().ok().map(|id| (Definition::Uuid4, Said::from(id)));
-    let ulid = id.parse::<Ulid>().ok().map(|id| (Definition::Ulid, id.into()));
-    let object_id = id.parse::<ObjectId>().ok().map(|id| (Definition::ObjectId, id.into()));
-    let ksuid = id.parse::<Ksuid>().ok().map(|id| (Definition::Ksuid, id.into()));
-    let uuid = uuid.map(|(definition, said)| {
+    // Of whatever version.
+    let uuid = id.parse::<Uuid>().ok().and_then(|id| {
+        let said = Said::from(id);
         let (kind, form) = (said.kind.clone(), "uuid".to_owned());
-        Reading { kind, form, ..Reading::of(&definition, said) }
+        Some(Reading { kind, form, ..Reading::of(&Definition::called("uuid")?, said) })
     });
-    let others = [ulid, object_id, ksuid].into_iter().flatten();
-    uuid.into_iter().chain(others.map(|(definition, said)| Reading::of(&definition, said))).collect()
+    // Nearly any text would be a NanoID, and a UUID of version 7 was read above.
+    let tells = |kind: &&Kind| kind.has_time() && !kind.is_number() && kind.as_str() != "uuid7";
+    let others = Kind::ALL.iter().filter(tells).filter_map(|kind| {
+        let definition = Definition::called(kind.as_str())?;
+        let said = definition.read(id).ok()?;
+        Some(Reading::of(&definition, said))
+    });
+    uuid.into_iter().chain(others).collect()
 }
 
 impl Reading {

@@ -100,7 +100,7 @@ impl Rules {
     /// Whether the pattern for all names is one of snowflakes.
     pub(super) fn any_is_snowflake(&self) -> bool {
         self.patterns()
-            .any(|settings| settings.rule.to_string() == "*" && settings.definition.kind() == Kind::Snowflake)
+            .any(|settings| settings.rule.to_string() == "*" && settings.definition.kind() == Kind::SNOWFLAKE)
     }
 
     /// Who asks is told neither where the configuration lies nor which other names there are: it may be anybody.

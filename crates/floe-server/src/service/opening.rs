@@ -160,7 +160,7 @@ impl Service {
         if new {
             self.may_be_born(asked, &definition, first, births)?;
             // A call that will be refused for its number makes nothing. Each period of a dated name begins at 1 anyway.
-            if let Some(first) = asked.first.filter(|first| *first > 1 || definition.kind() != Kind::Dated) {
+            if let Some(first) = asked.first.filter(|first| *first > 1 || definition.kind() != Kind::DATED) {
                 position(name, &definition, first)?;
             }
         }

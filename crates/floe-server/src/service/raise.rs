@@ -84,7 +84,7 @@ impl Service {
         match rule {
             Rule::Listed(NameSettings { first: Some(first), definition, .. })
             | Rule::FirstUse(Some(NameSettings { first: Some(first), definition, .. }))
-                if next < *first && definition.kind() == Kind::Segment =>
+                if next < *first && definition.kind() == Kind::SEGMENT =>
             {
                 Err(Refusal::bad(format!(
                     "`{name}` begins at {first} (first in its [[name]]), and {next} is below that: name a number from {first} on"
@@ -106,7 +106,7 @@ impl Service {
             let stored = service.floe.stored(&name).map_err(|error| service.refuse_to_open(&name, error))?;
             match stored.map(|definition| definition.kind()) {
                 None => Ok(false),
-                Some(Kind::Segment | Kind::Counter | Kind::Dated) => Ok(service.mark(&Key::name(&name))? > 0),
+                Some(kind) if kind.is_counted() => Ok(service.mark(&Key::name(&name))? > 0),
                 Some(_) => Ok(true),
             }
         })
@@ -144,9 +144,9 @@ impl Service {
         number: u64,
     ) -> Result<bool, Refusal> {
         let key = Key::name(name);
-        let last = match (definition.kind(), number) {
+        let last = match number {
             // The time comes before its counter, which begins behind 0.
-            (Kind::Dated, 0) => None,
+            0 if definition.kind() == Kind::DATED => None,
             _ => position(name, definition, number.saturating_add(1))?.checked_sub(1),
         };
         let Some(last) = last else { return Ok(self.mark(&key)? == 0) };
@@ -187,7 +187,7 @@ impl Service {
         };
         let key = Key::name(name);
         let mark = self.mark(&key)?;
-        let segment = definition.kind() == Kind::Segment;
+        let segment = definition.kind() == Kind::SEGMENT;
         if segment && mark > 0 {
             return Err(held(mark));
         }
@@ -227,9 +227,9 @@ pub(super) fn position(name: &Name, definition: &Definition, next: u64) -> Resul
             Status::WrongKind,
             format!(
                 "the IDs of `{name}` {}, so there is nothing to raise",
-                match kind {
-                    Kind::Snowflake | Kind::Dated => "begin with the time",
-                    _ => "are not counted",
+                match kind.has_time() && kind.is_number() {
+                    true => "begin with the time",
+                    false => "are not counted",
                 }
             ),
         ),

@@ -356,13 +356,13 @@ impl Service {
 
     fn report(&self, caller: &Caller, status: &NameStatus) -> NameReport {
         let kind = status.definition.kind();
-        let snowflake = kind == Kind::Snowflake;
+        let snowflake = kind == Kind::SNOWFLAKE;
         NameReport {
             horizon: status.horizon.map(|horizon| horizon.to_string()),
             state: word(&status.state),
             trouble: trouble(status, caller.sees_inside()),
             window_left_ms: snowflake.then_some(status.left),
-            segment_left: (kind == Kind::Segment).then_some(status.left),
+            segment_left: (kind == Kind::SEGMENT).then_some(status.left),
             ahead_ms: snowflake.then_some(status.ahead_ms),
             minted: self.metrics.minted_by(status.name.as_str()),
             ..described(status.name.as_str(), &status.definition)
@@ -442,7 +442,7 @@ fn barren(status: &floe::Status, inside: bool) -> Option<String> {
     let window_lasts = status.slots.iter().any(|slot| slot.window_left_ms > 0);
     let ledger_gone = status.names.iter().any(|name| matches!(name.state, NameState::Unavailable { .. }));
     let serves = |name: &NameStatus| {
-        let in_window = window_lasts && name.definition.kind() == Kind::Snowflake;
+        let in_window = window_lasts && name.definition.kind() == Kind::SNOWFLAKE;
         match name.state {
             NameState::Ready => {
                 !ledger_gone || name.left > 0 || in_window || !name.definition.kind().is_number()
@@ -487,12 +487,6 @@ pub(super) fn clock_trouble(status: &floe::Status) -> Option<String> {
 /// How far IDs may run ahead of the wall clock before the log is told.
 const TOLD_AHEAD_MS: u64 = 10_000;
 
-/// Whether a name is stopped for good, as is not the case while merely the clock is refused.
-pub(super) fn is_stopped(status: &floe::Status, name: &floe::Name) -> bool {
-    let stopped = |found: &NameStatus| found.name == *name && matches!(found.state, NameState::Stopped(_));
-    matches!(status.state, State::Stopped(_)) || status.names.iter().any(stopped)
-}
-
 fn word(state: &NameState) -> &'static str {
     match state {
         NameState::Ready => "ready",
@@ -510,7 +504,7 @@ fn trouble(status: &NameStatus, inside: bool) -> Option<String> {
         NameState::Unavailable { since, cause } if inside => format!("unavailable since {since}: {cause}"),
         NameState::Unavailable { since, .. } => format!("unavailable since {since} ({TOLD_MORE})"),
         NameState::ClockApart(cause) | NameState::ClockRefused(cause) => cause.clone(),
-        NameState::Exhausted(cause) if inside || status.definition.kind() != Kind::Snowflake => cause.clone(),
+        NameState::Exhausted(cause) if inside || status.definition.kind() != Kind::SNOWFLAKE => cause.clone(),
         NameState::Exhausted(_) => no_worker_id(&status.name),
         NameState::Stopped(cause) if inside => cause.clone(),
         NameState::Stopped(_) => stopped(&format!("`{}`", status.name)).detail,
@@ -624,7 +618,6 @@ mod tests {
         assert_eq!(clock_trouble(&off), None);
         let why = barren(&off, true).unwrap_or_else(|| panic!("it is ready"));
         assert!(why.contains("`name-0` is clock apart: an hour ahead"), "{why}");
-        assert!(!is_stopped(&off, &off.names[0].name), "it passes");
         off.clock.apart = Some("an hour ahead".to_owned());
         assert_eq!(clock_trouble(&off).as_deref(), Some("an hour ahead"));
         off.clock.apart = None;
@@ -634,15 +627,5 @@ mod tests {
         assert!(clock_trouble(&off).is_some_and(|words| words.contains("IDs run 61000 ms ahead")));
         off.clock.state = ClockState::Contradicted(12_000);
         assert!(clock_trouble(&off).is_some_and(|words| words.contains("12000 ms ahead")));
-    }
-
-    #[test]
-    fn a_refused_clock_stops_no_name_for_good() {
-        let mut refused = status(&[(&Definition::SEGMENT, NameState::Ready, 0)]);
-        refused.clock.refused = Some("went back".to_owned());
-        let name = refused.names[0].name.clone();
-        assert!(!is_stopped(&refused, &name));
-        refused.names[0].state = NameState::Stopped("another definition".to_owned());
-        assert!(is_stopped(&refused, &name));
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use floe::{
-    Counter, Dated, DatedShape, DefineError, Definition, Floe, Generator, Handle, Layout, Minter, Name,
-    NameOptions, Overflow, Segment, UnixMillis,
+    Counter, Dated, DatedShape, DefineError, Definition, Floe, Generator, Layout, Minter, Name, NameOptions,
+    Overflow, Segment, UnixMillis,
 };
 
 use crate::model::{Fleet, NameInfo, Order};
@@ -117,15 +117,15 @@ pub(super) fn define(floe: &Floe, name: usize, fleet: &Fleet, odd: bool) -> Resu
         ..NameOptions::default()
     };
     let label = Name::new(NAMES[name].label)?;
-    Ok(match floe.define(&label, &definition(name, fleet, odd)?, &taste)? {
-        Handle::Snowflake(generator, _) if name == 1 => Served::Minter(generator.clone(), generator.minter()),
-        Handle::Snowflake(generator, _) if name == 2 => Served::Bulk(generator),
-        Handle::Snowflake(generator, _) => Served::Generator(generator),
-        Handle::Segment(segment, _) => Served::Segment(segment),
-        Handle::Counter(counter, _) => Served::Counter(counter),
-        Handle::Dated(dated, _) => Served::Dated(dated),
-        Handle::Wide(..) | Handle::Texts(..) => {
-            return Err(DefineError::Invalid("no name here is wide, or a text".to_owned()));
-        }
-    })
+    let handle = floe.define(&label, &definition(name, fleet, odd)?, &taste)?;
+    let generator = |generator: &Generator| match name {
+        1 => Served::Minter(generator.clone(), generator.minter()),
+        2 => Served::Bulk(generator.clone()),
+        _ => Served::Generator(generator.clone()),
+    };
+    let segment = || handle.get().cloned().map(Served::Segment);
+    let counter = || handle.get().cloned().map(Served::Counter);
+    let dated = || handle.get().cloned().map(Served::Dated);
+    let served = handle.get().map(generator).or_else(segment).or_else(counter).or_else(dated);
+    served.ok_or_else(|| DefineError::Invalid("no name here is wide, or a text".to_owned()))
 }

@@ -290,7 +290,7 @@ impl Running {
             }
         }
         let at_once = match &mut self.names[ask.name] {
-            Served::Not(why) => Err(MintError::Stopped(why.clone())),
+            Served::Not(why) => Err(MintError::stopped(why.clone())),
             Served::Generator(generator) => generator.try_mint().map(one),
             Served::Minter(_, minter) => minter.try_mint().map(one),
             Served::Segment(segment) => {

@@ -7,6 +7,7 @@ use floe::mutation::{Mutation, with};
 use floe_sim::history::History;
 use floe_sim::run::{FLOE, Mode};
 use floe_sim::scenario::{Class, Scenario};
+use floe_sim::store;
 
 use crate::histories::between_draw_and_hand_over;
 
@@ -16,6 +17,10 @@ const SEEDS: u64 = 1_000;
 fn find(mutation: Option<Mutation>, seeds: u64) -> Option<(u64, String)> {
     let mut history = History::default();
     (0..seeds).find_map(|seed| {
+        // The policy above a store is no part of the fleet, whose ledger is whole.
+        if let Some(words) = with(mutation, || store::run(seed)) {
+            return Some((seed, words));
+        }
         // What goes wrong where a ledger forgets has to be seen, too.
         let classes = if seed % 4 == 3 { Class::ALL } else { Class::CONTRACT };
         let scenario = match seed % 4 {

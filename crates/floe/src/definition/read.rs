@@ -1,17 +1,14 @@
 //! Reading an ID back by what its name is.
 
-use std::fmt::Write as _;
-
 use floe_id::inspect::{InspectError, LONGEST, Reading, number};
-use floe_id::kind::{Ksuid, ObjectId, ReadError, Ulid, Uuid};
-use jiff::civil::Date;
+use floe_id::kind::ReadError;
 
-use super::{DatedShape, Definition, DefinitionError};
+use super::{Definition, counter, dated, segment};
 use crate::form::FormError;
 use crate::{Id, IdError, LayoutError, WideId};
 
 /// Why a text is no ID of a definition.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadIdError {
     /// It is longer than any ID.
@@ -56,6 +53,8 @@ pub enum ReadIdError {
     Registered(String),
 }
 
+floe_id::__debug_by_display!(ReadIdError);
+
 impl Definition {
     /// What an ID of such a name says, and how anyone computes the same.
     ///
@@ -76,9 +75,11 @@ impl Definition {
         }
         match self {
             Self::Snowflake { layout, .. } => Ok(Reading::by_layout(wide(text)?, layout)?),
-            Self::Segment { increment, offset } => self.read_segment(text, *increment, *offset),
-            Self::Counter => self.read_counter(text),
-            Self::Dated(shape) => self.read_dated(text, shape),
+            Self::Segment { increment, offset } => segment::read(self, text, *increment, *offset),
+            Self::Counter => counter::read(self, text),
+            Self::Dated(shape) => dated::read(self, text, shape),
+            Self::Ledgerless(ledgerless) => ledgerless.read(text),
+            Self::Registered(registered) => Err(ReadIdError::Registered(registered.type_name().to_owned())),
             Self::Formed(inner, form) => {
                 let number = form.decode(text).map_err(|error| ReadIdError::Form {
                     text: text.to_owned(),
@@ -88,72 +89,11 @@ impl Definition {
                 let reading = inner.read(&inner.unformed_text(number))?.written(&form.to_string(), text);
                 Ok(reading.fact("number", number.to_string()).with("number", number.to_string()))
             }
-            Self::Uuid4 | Self::Uuid7 { .. } => {
-                let id: Uuid = text.parse()?;
-                let version = if *self == Self::Uuid4 { 4 } else { 7 };
-                match id.version() == Some(version) {
-                    true => Ok(id.into()),
-                    false => Err(self.foreign(text, format!("it is no UUID of version {version}"))),
-                }
-            }
-            Self::Ulid => Ok(text.parse::<Ulid>()?.into()),
-            Self::ObjectId => Ok(text.parse::<ObjectId>()?.into()),
-            Self::Ksuid => Ok(text.parse::<Ksuid>()?.into()),
-            Self::NanoId(format) => {
-                let id = format.read(text)?;
-                Ok(Reading::new("nanoid", "NanoID: random", "nanoid", id.to_string()))
-            }
-            Self::Registered(registered) => Err(ReadIdError::Registered(registered.type_name().to_owned())),
         }
     }
 
-    fn foreign(&self, text: &str, why: impl Into<String>) -> ReadIdError {
+    pub(crate) fn foreign(&self, text: &str, why: impl Into<String>) -> ReadIdError {
         ReadIdError::Foreign { text: text.to_owned(), definition: self.to_string(), why: why.into() }
-    }
-
-    fn read_segment(&self, text: &str, increment: u64, offset: u64) -> Result<Reading, ReadIdError> {
-        let id = narrow(text)?;
-        let past = id.checked_sub(offset).filter(|past| past.is_multiple_of(increment.max(1)));
-        let past =
-            past.ok_or_else(|| self.foreign(text, format!("its numbers are {offset} + {increment} * n")))?;
-        let nth = past / increment.max(1);
-        let reading = Reading::new("segment", "segment", "decimal", id.to_string())
-            .fact("numbers", format!("{offset} + {increment} * n"))
-            .fact("n", nth.to_string())
-            .with("position", nth);
-        Ok(reading.explained(format!(
-            "a segment prints the n-th position of its reserved ranges, n from 0, as {offset} + {increment} * n:\n  \
-             ({id} - {offset}) / {increment} = {nth}, without a remainder\n\
-             it holds no time and no worker: which node minted it, and when, the number does not say\n"
-        )))
-    }
-
-    fn read_counter(&self, text: &str) -> Result<Reading, ReadIdError> {
-        let id = narrow(text)?;
-        if id == 0 {
-            return Err(self.foreign(text, "a counter begins at 1"));
-        }
-        let reading = Reading::new("counter", "counter", "decimal", id.to_string()).with("position", id);
-        Ok(reading.explained(format!(
-            "a counter prints its position itself:\n  {id}\n\
-             every number below it was handed out, or given up, before it; it holds no time and no worker\n"
-        )))
-    }
-
-    fn read_dated(&self, text: &str, shape: &DatedShape) -> Result<Reading, ReadIdError> {
-        let (day, number) = shape.read(text).map_err(|why| match why {
-            DefinitionError::Value(why) => self.foreign(text, why),
-            other => self.foreign(text, other.to_string()),
-        })?;
-        if shape.position(day, number).is_none() {
-            return Err(self.foreign(text, "a period's numbers begin at 1, and its days at 1970-01-01"));
-        }
-        let reading = Reading::new("dated", "dated", "decimal", text)
-            .fact("date", format!("{} in {}", written(shape, day), shape.zone()))
-            .fact("number", format!("{number} of that {}", shape.date().period()))
-            .with("time", day.to_string())
-            .with("position", number);
-        Ok(reading.explained(pieces(text, shape, day, number)))
     }
 }
 
@@ -162,44 +102,19 @@ fn wide(text: &str) -> Result<WideId, ReadIdError> {
     number(text).map_err(|error| ReadIdError::Number { text: text.to_owned(), error })
 }
 
-fn narrow(text: &str) -> Result<u64, ReadIdError> {
+pub(super) fn narrow(text: &str) -> Result<u64, ReadIdError> {
     let id = Id::try_from(wide(text)?);
     Ok(id.map_err(|error| ReadIdError::Number { text: text.to_owned(), error })?.get())
-}
-
-/// A dated name's date, as far as its IDs tell it.
-fn written(shape: &DatedShape, day: Date) -> String {
-    match shape.date().period() {
-        "day" => day.to_string(),
-        "month" => day.strftime("%Y-%m").to_string(),
-        _ => day.strftime("%Y").to_string(),
-    }
-}
-
-/// What stands where in a dated name's ID.
-fn pieces(text: &str, shape: &DatedShape, day: Date, number: u64) -> String {
-    let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
-    let period = shape.date().period();
-    let mut lines =
-        format!("the date, and the number within that {period}, are written one after the other:\n");
-    let (date, counter) = digits.split_at_checked(shape.date().width()).unwrap_or((digits, ""));
-    let cells = [
-        (text.strip_suffix(digits).unwrap_or_default(), "prefix".to_owned()),
-        (date, format!("date {} in {}", written(shape, day), shape.zone())),
-        (counter, format!("number {number} of that {period}, in at least {} digits", shape.digits())),
-    ];
-    let width = cells.iter().map(|(cell, _)| cell.len()).max().unwrap_or(0);
-    for (cell, meaning) in cells.iter().filter(|(cell, _)| !cell.is_empty()) {
-        // Writing to memory does not fail.
-        let _ = writeln!(lines, "  {cell:width$}  {meaning}");
-    }
-    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DateFormat, Overflow};
+    use crate::{DateFormat, DatedShape, Overflow};
+
+    fn of(text: &str) -> Definition {
+        text.parse().unwrap()
+    }
 
     #[test]
     fn a_segment_knows_its_grid() {
@@ -256,9 +171,9 @@ mod tests {
     #[test]
     fn a_kind_of_texts_reads_its_own() {
         let text = "018f6f3c-4a5b-7c6d-8e9f-0a1b2c3d4e5f";
-        assert_eq!(Definition::Uuid7 { precise: false }.read(text).unwrap().kind, "uuid7");
-        assert!(Definition::Uuid4.read(text).is_err_and(|error| error.to_string().contains("version 4")));
-        assert!(Definition::Ulid.read(text).is_err());
+        assert_eq!(of("uuid7").read(text).unwrap().kind, "uuid7");
+        assert!(of("uuid4").read(text).is_err_and(|error| error.to_string().contains("version 4")));
+        assert!(of("ulid").read(text).is_err());
         assert!(matches!(Definition::Counter.read(&"1".repeat(300)), Err(ReadIdError::Length(_))));
         let short = Definition::Counter.in_form("base62".parse().unwrap()).unwrap();
         let reading = short.read("10").unwrap();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{DefinitionError, Kind, reserved_name};
+use super::DefinitionError;
+use super::row::{Row, Rules};
 use crate::form::{Escaped, unescape};
 
 /// A kind that a program registered, with what it is configured by.
@@ -24,6 +25,15 @@ pub struct Registered {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Properties(BTreeMap<String, String>);
 
+pub(crate) static ROW: Row = Row {
+    word: "registered",
+    aliases: &[],
+    settings: &[],
+    options: &["properties"],
+    has_time: false,
+    rules: Rules::Registered,
+};
+
 /// The longest type name and the longest key, in bytes.
 const MAX_WORD: usize = 64;
 /// The most bytes of a property's value.
@@ -32,13 +42,9 @@ const MAX_VALUE: usize = 1024;
 const MAX_PROPERTIES: usize = 32;
 
 impl Registered {
-    /// The kind that was registered as `type_name`, with `properties`.
-    ///
-    /// # Errors
-    /// [`DefinitionError::Value`] where the type name is not 1 to 64 of `a-z0-9_-`, or is the name of a kind of floe's.
-    pub fn new(type_name: &str, properties: Properties) -> Result<Self, DefinitionError> {
-        check_type_name(type_name)?;
-        Ok(Self { type_name: type_name.to_owned(), properties })
+    /// Without a look at the type name: `table.rs` checks it, which knows the kinds of floe's own.
+    pub(crate) const fn unchecked(type_name: String, properties: Properties) -> Self {
+        Self { type_name, properties }
     }
 
     /// What it was registered as.
@@ -52,34 +58,22 @@ impl Registered {
     }
 
     /// Reads what `Display` writes; `None` where it does not look so at all.
-    pub(super) fn read(text: &str) -> Option<Result<Self, DefinitionError>> {
-        let mut words = text.split(' ');
-        let type_name = words.next()?.strip_prefix("type=")?;
-        let mut properties = Properties::default();
-        for word in words {
-            let (key, value) = word.split_once('=')?;
-            properties = match properties.with(key, &unescape(value)?) {
-                Ok(properties) => properties,
-                Err(error) => return Some(Err(error)),
-            };
-        }
-        Some(Self::new(type_name, properties))
+    pub(crate) fn parse(text: &str) -> Result<Option<Self>, DefinitionError> {
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let Some(type_name) = word.strip_prefix("type=") else { return Ok(None) };
+        let properties = Properties::parse(rest)?;
+        Ok(properties.map(|properties| Self::unchecked(type_name.to_owned(), properties)))
     }
 }
 
-/// Whether a kind can be registered as `type_name`.
-pub(crate) fn check_type_name(type_name: &str) -> Result<(), DefinitionError> {
-    if !is_word(type_name, |c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-')) {
-        return Err(DefinitionError::Value(format!(
+/// A type name that can be, where no kind of floe's own has it.
+pub(crate) fn check_word(type_name: &str) -> Result<(), DefinitionError> {
+    match is_word(type_name, |c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-')) {
+        true => Ok(()),
+        false => Err(DefinitionError::Value(format!(
             "{type_name:?} cannot be the type name of a kind: take 1 to {MAX_WORD} of a-z, 0-9, _ and -"
-        )));
+        ))),
     }
-    if type_name.parse::<Kind>().is_ok() || reserved_name(type_name) {
-        return Err(DefinitionError::Value(format!(
-            "{type_name:?} is a kind of floe's own: register yours under another type name"
-        )));
-    }
-    Ok(())
 }
 
 fn is_word(text: &str, fits: impl Fn(char) -> bool) -> bool {
@@ -87,6 +81,22 @@ fn is_word(text: &str, fits: impl Fn(char) -> bool) -> bool {
 }
 
 impl Properties {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Reads words of `key=value`, as canonical texts have them; `None` where they do not look so.
+    pub(super) fn parse(words: &str) -> Result<Option<Self>, DefinitionError> {
+        let mut properties = Self::new();
+        for word in words.split_terminator(' ') {
+            let value = word.split_once('=').and_then(|(key, value)| Some((key, unescape(value)?)));
+            let Some((key, value)) = value else { return Ok(None) };
+            properties = properties.with(key, &value)?;
+        }
+        Ok(Some(properties))
+    }
+
     /// One more.
     ///
     /// # Errors

@@ -5,16 +5,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Floe;
-use crate::definition::{DefinitionError, Properties, Registered, check_type_name};
-use crate::handle::{MintTexts, TextMinter};
-use crate::kind::Mint;
+use crate::definition::{DefinitionError, Properties, Registered};
+use crate::handle::TextMinter;
+use crate::kind::{Mint, as_texts};
 use crate::name::Name;
+use crate::table::check_type_name;
+use crate::texts::MintTexts;
 
 /// Kinds of a program's own, by the type names that definitions have them under.
 ///
 /// ```
 /// use floe::kind::{Mint, UlidGenerator};
-/// use floe::{Definition, Floe, Handle, KindRegistry, MintError, Name, Properties, Registered, NameOptions, ledger::Memory};
+/// use floe::{Definition, Floe, KindRegistry, MintError, Name, Properties, Registered, NameOptions, TextMinter, ledger::Memory};
 ///
 /// struct Tagged(String, UlidGenerator);
 ///
@@ -32,7 +34,7 @@ use crate::name::Name;
 /// let floe = Floe::builder().kinds(kinds).open(Memory::default())?;
 /// let tagged = Registered::new("tagged", Properties::default().with("tag", "eu")?)?;
 /// let users = floe.define(&Name::new("users")?, &Definition::Registered(tagged), &NameOptions::default())?;
-/// let Handle::Texts(users, _) = users else { unreachable!() };
+/// let users: &TextMinter = users.get().ok_or("its IDs are texts")?;
 /// assert!(users.mint()?.starts_with("eu:0"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -65,7 +67,8 @@ impl KindRegistry {
         M: Mint + 'static,
         M::Id: fmt::Display,
     {
-        let make: Arc<Make> = Arc::new(move |properties, floe| Ok(Arc::new(make(properties, floe)?)));
+        let make: Arc<Make> =
+            Arc::new(move |properties, floe| Ok(as_texts(make(properties, floe)?, |_| None)));
         self.0.insert(type_name.into(), make);
         self
     }

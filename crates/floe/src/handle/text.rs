@@ -1,26 +1,24 @@
 //! IDs that are texts: of kinds for which nothing is reserved, of kinds that the program registered, and numbers in a form.
 
-use std::any::Any;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::Arc;
 
 use super::{Handle, Minted};
-use crate::definition::Definition;
+use crate::definition::{Definition, DefinitionError};
 use crate::error::MintError;
 use crate::form::{Buffer, Form, FormError};
-use crate::kind::{
-    KsuidGenerator, MAX_MANY, Mint, NanoIdGenerator, ObjectIdGenerator, UlidGenerator, UuidV4Generator,
-    UuidV7Generator, check_count,
-};
+use crate::kind::{MAX_MANY, check_count};
 use crate::name::Name;
+use crate::texts::{MintTexts, Texts};
 
-/// Mints the IDs of a name as texts. [`Floe::define`](crate::Floe::define) makes it, as [`Handle::Texts`].
+/// Mints the IDs of a name as texts. [`Floe::define`](crate::Floe::define) makes it, and [`Handle::get`] gives it.
 ///
 /// ```
-/// use floe::{Definition, Floe, Handle, Name, ledger::Memory};
+/// use floe::{Definition, Floe, Name, TextMinter, ledger::Memory};
 /// let floe = Floe::open(Memory::default())?;
 /// let short = Definition::SEGMENT.in_form("base36 width=13 prefix=T-".parse()?)?;
-/// let Handle::Texts(tickets, _) = floe.define(&Name::new("tickets")?, &short, &Default::default())? else { unreachable!() };
+/// let tickets = floe.define(&Name::new("tickets")?, &short, &Default::default())?;
+/// let tickets: &TextMinter = tickets.get().ok_or("its IDs are texts")?;
 /// assert_eq!(tickets.mint()?, "T-0000000000001");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -34,77 +32,19 @@ pub struct TextMinter {
 #[derive(Clone)]
 enum Source {
     Numbers(Box<Handle>),
-    Uuid4(UuidV4Generator),
-    Uuid7(UuidV7Generator),
-    Ulid(UlidGenerator),
-    ObjectId(ObjectIdGenerator),
-    Ksuid(KsuidGenerator),
-    NanoId(NanoIdGenerator),
+    Ledgerless(Arc<dyn MintTexts>),
     Registered(Arc<dyn MintTexts>),
-}
-
-/// Texts that were minted in one step: an iterator over them, and [`next_text`](Self::next_text) for who needs none to keep.
-/// It cannot be cloned, since a clone would hand out the same IDs:
-///
-/// ```compile_fail,E0599
-/// fn again(texts: floe::Texts) -> floe::Texts {
-///     texts.clone()
-/// }
-/// ```
-#[derive(Default, Debug)]
-pub struct Texts {
-    text: String,
-    ends: Vec<usize>,
-    next: usize,
-    /// Numbers that the form could not write.
-    left_out: u64,
-    #[expect(dead_code, reason = "it is dropped with them")]
-    guard: Option<Arc<dyn Any + Send + Sync>>,
-}
-
-/// A registered kind that was made for a name.
-pub(crate) trait MintTexts: Send + Sync {
-    /// Mints `count` IDs behind those that are there.
-    fn put(&self, count: u64, texts: &mut Texts) -> Result<(), MintError>;
 }
 
 /// The longest text that a registered kind may mint, in bytes.
 const MAX_TEXT: usize = 1024;
 
-impl<M: Mint> MintTexts for M
-where
-    M::Id: fmt::Display,
-{
-    fn put(&self, count: u64, texts: &mut Texts) -> Result<(), MintError> {
-        for id in self.mint_many(count)? {
-            let begun = texts.text.len();
-            texts.put(&id);
-            let text = texts.text.get(begun..).unwrap_or_default();
-            // It is to be a line of a text and a word of a log, like any other ID.
-            if text.is_empty() || text.len() > MAX_TEXT || text.contains(|c: char| c.is_control()) {
-                return Err(MintError::Stopped(format!(
-                    "the registered kind made {text:.80?}: an ID has 1 to {MAX_TEXT} bytes and no control characters"
-                )));
-            }
-        }
-        Ok(())
-    }
-}
-
 impl TextMinter {
     /// For a kind of floe's own without a ledger; `None` for every other.
-    pub(crate) fn unreserved(name: &Name, definition: &Definition) -> Option<Self> {
-        let source = match definition.unformed() {
-            Definition::Uuid4 => Source::Uuid4(UuidV4Generator::new()),
-            Definition::Uuid7 { precise: false } => Source::Uuid7(UuidV7Generator::new()),
-            Definition::Uuid7 { precise: true } => Source::Uuid7(UuidV7Generator::precise()),
-            Definition::Ulid => Source::Ulid(UlidGenerator::new()),
-            Definition::ObjectId => Source::ObjectId(ObjectIdGenerator::new()),
-            Definition::Ksuid => Source::Ksuid(KsuidGenerator::new()),
-            Definition::NanoId(format) => Source::NanoId(NanoIdGenerator::new(format.clone())),
-            _ => return None,
-        };
-        Some(Self { name: name.clone(), source, form: definition.form().cloned().map(Arc::new) })
+    pub(crate) fn ledgerless(name: &Name, definition: &Definition) -> Result<Option<Self>, DefinitionError> {
+        let Definition::Ledgerless(ledgerless) = definition.unformed() else { return Ok(None) };
+        let (source, form) = (Source::Ledgerless(ledgerless.mint()?), definition.form().cloned());
+        Ok(Some(Self { name: name.clone(), source, form: form.map(Arc::new) }))
     }
 
     /// For a kind that the program registered.
@@ -233,10 +173,13 @@ impl TextMinter {
 
     /// Numbers in the form, behind those that are there.
     fn write(&self, minted: Minted, texts: &mut Texts) -> Result<(), MintError> {
+        let mut show = self.show(texts);
         match minted {
-            Minted::Numbers(ids) => self.show(ids, |id| Some(id.get().into()), texts),
-            Minted::Wide(ids) => self.show(ids, |id| Some(id.get()), texts),
-            Minted::Dated(ids) => self.show(ids, |id| id.number().map(|number| number.get().into()), texts),
+            Minted::Numbers(mut ids) => ids.try_for_each(|id| show(&id, Some(id.get().into()))),
+            Minted::Wide(mut ids) => ids.try_for_each(|id| show(&id, Some(id.get()))),
+            Minted::Dated(mut ids) => {
+                ids.try_for_each(|id| show(&id, id.number().map(|number| number.get().into())))
+            }
             Minted::Texts(_) => Ok(()),
         }
     }
@@ -259,104 +202,55 @@ impl TextMinter {
 
     /// What needs no ledger.
     fn put(&self, count: u64) -> Result<Texts, MintError> {
-        let number =
-            |bytes: &[u8]| Some(bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte)));
-        let mut minted = Texts::default();
-        let texts = &mut minted;
+        let mut texts = Texts::default();
         match &self.source {
             // Their handle mints them.
             Source::Numbers(_) => Ok(()),
-            Source::Uuid4(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
-            Source::Uuid7(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
-            Source::Ulid(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
-            Source::ObjectId(ids) => self.show(ids.mint_many(count)?, |id| number(&id.to_bytes()), texts),
-            Source::Ksuid(ids) => self.show(ids.mint_many(count)?, |_| None, texts),
-            Source::NanoId(ids) => self.show(ids.mint_many(count)?, |_| None, texts),
-            Source::Registered(kind) => kind.put(count, texts),
+            Source::Ledgerless(ids) => ids.mint_each(count, &mut self.show(&mut texts)),
+            Source::Registered(ids) => ids.mint_each(count, &mut |id, _| {
+                let text = texts.put(id);
+                // It is to be a line of a text and a word of a log, like any other ID.
+                match text.is_empty() || text.len() > MAX_TEXT || text.contains(|c: char| c.is_control()) {
+                    false => Ok(()),
+                    true => Err(MintError::stopped(format!(
+                        "the registered kind made {text:.80?}: an ID has 1 to {MAX_TEXT} bytes and no control characters"
+                    ))),
+                }
+            }),
         }?;
-        match minted.len() as u64 == count {
-            true => Ok(minted),
-            false => Err(MintError::Stopped(format!(
+        match texts.len() as u64 == count {
+            true => Ok(texts),
+            false => Err(MintError::stopped(format!(
                 "the registered kind of {} made {} IDs where {count} were asked for",
                 self.name,
-                minted.len()
+                texts.len()
             ))),
         }
     }
 
-    /// IDs in the form, or in their own where there is none.
-    fn show<I: fmt::Display>(
+    /// Writes an ID in the form, or in its own where there is none.
+    fn show(
         &self,
-        ids: impl IntoIterator<Item = I>,
-        number: impl Fn(&I) -> Option<u128>,
         texts: &mut Texts,
-    ) -> Result<(), MintError> {
+    ) -> impl FnMut(&dyn fmt::Display, Option<u128>) -> Result<(), MintError> {
         let mut buffer = Buffer::new();
-        for id in ids {
+        move |id, number| {
             let Some(form) = &self.form else {
-                texts.put(&id);
-                continue;
+                texts.put(id);
+                return Ok(());
             };
-            let number = number(&id).ok_or_else(|| {
-                MintError::Stopped(format!("{id} is no number, and the form {form} writes numbers"))
+            let number = number.ok_or_else(|| {
+                MintError::stopped(format!("{id} is no number, and the form {form} writes numbers"))
             })?;
             match form.encode(number, &mut buffer) {
                 Ok(text) => texts.put_str(text),
                 Err(FormError::Blocked { .. }) => texts.left_out += 1,
                 Err(error) => return Err(self.used_up(form, &error)),
             }
+            Ok(())
         }
-        Ok(())
     }
 }
-
-impl Texts {
-    /// How many bytes of memory they take.
-    pub fn bytes(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * size_of::<usize>()
-    }
-
-    /// The same, with something that is dropped when they are: their part of what may be held at once.
-    #[must_use]
-    pub fn with_guard(self, guard: impl Any + Send + Sync) -> Self {
-        Self { guard: Some(Arc::new(guard)), ..self }
-    }
-
-    /// The next one.
-    pub fn next_text(&mut self) -> Option<&str> {
-        let end = *self.ends.get(self.next)?;
-        let begun =
-            self.next.checked_sub(1).map_or(0, |last| self.ends.get(last).copied().unwrap_or_default());
-        self.next += 1;
-        self.text.get(begun..end)
-    }
-
-    fn put(&mut self, id: &impl fmt::Display) {
-        // Writing to memory does not fail.
-        let _ = write!(self.text, "{id}");
-        self.ends.push(self.text.len());
-    }
-
-    fn put_str(&mut self, id: &str) {
-        self.text.push_str(id);
-        self.ends.push(self.text.len());
-    }
-}
-
-impl Iterator for Texts {
-    type Item = Box<str>;
-
-    fn next(&mut self) -> Option<Box<str>> {
-        self.next_text().map(Box::from)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.ends.len() - self.next;
-        (left, Some(left))
-    }
-}
-
-impl ExactSizeIterator for Texts {}
 
 impl fmt::Debug for TextMinter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

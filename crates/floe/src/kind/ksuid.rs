@@ -5,7 +5,21 @@ use std::sync::Arc;
 use floe_id::kind::Ksuid;
 
 use super::origin::Origin;
-use super::{Mint, MintError};
+use super::{Mint, MintError, as_texts};
+use crate::definition::{LedgerlessRules, Row, Rules};
+use crate::error::Stopped;
+
+pub(crate) static ROW: Row = Row {
+    word: "ksuid",
+    aliases: &[],
+    settings: &[],
+    options: &[],
+    has_time: true,
+    rules: Rules::Ledgerless(LedgerlessRules::plain(
+        |_, text| Ok(text.parse::<Ksuid>()?.into()),
+        |_| Ok(as_texts(KsuidGenerator::new(), |_| None)),
+    )),
+};
 
 /// Mints KSUIDs: the second by the steady clock, which never goes back, and 128 random bits.
 ///
@@ -37,7 +51,9 @@ impl KsuidGenerator {
     fn seconds(&self) -> Result<u32, MintError> {
         let seconds = self.origin.millis()? / 1_000;
         let since = seconds.checked_sub(Ksuid::EPOCH_SECONDS).ok_or_else(|| {
-            MintError::Stopped("the clock is before 2014-05-13, where KSUIDs begin: set it right".to_owned())
+            MintError::Stopped(Stopped::clock(
+                "the clock is before 2014-05-13, where KSUIDs begin: set it right",
+            ))
         })?;
         u32::try_from(since).map_err(|_| {
             MintError::Exhausted(

@@ -1,9 +1,65 @@
 //! Minting NanoIDs.
 
+use floe_id::inspect::Reading;
 use floe_id::kind::{NanoId, NanoIdFormat};
 
 use super::random::Random;
-use super::{Mint, MintError};
+use super::{Mint, MintError, as_texts};
+use crate::definition::{
+    Complain, DefinitionError, Given, LedgerlessRules, Properties, Row, Rules, Setting, Takes,
+};
+
+pub(crate) static ROW: Row = Row {
+    word: "nanoid",
+    aliases: &[],
+    settings: &[
+        Setting::new("length", Takes::Whole(1..=63), "The characters of a nanoid [default: 21]"),
+        Setting::new(
+            "alphabet",
+            Takes::Text("CHARACTERS"),
+            "The characters that a nanoid is made of [default: 64 that a URL needs not escape]",
+        ),
+    ],
+    options: &[],
+    has_time: false,
+    rules: Rules::Ledgerless(LedgerlessRules {
+        keys: &["length", "alphabet"],
+        define,
+        check: |properties| format(properties).map(drop),
+        ..LedgerlessRules::plain(
+            |of, text| {
+                let id = format(of.properties())
+                    .map_err(|error| of.foreign(text, error.to_string()))?
+                    .read(text)?;
+                Ok(Reading::new("nanoid", "NanoID: random", "nanoid", id.to_string()))
+            },
+            |properties| Ok(as_texts(NanoIdGenerator::new(format(properties)?), |_| None)),
+        )
+    }),
+};
+
+fn define(given: &Given, complain: Complain<'_>) -> Option<Properties> {
+    let usual = NanoIdFormat::default();
+    let length = given.read("length", usual.length(), complain)?;
+    let alphabet = given.get("alphabet").unwrap_or(usual.alphabet());
+    let properties = Properties::new()
+        .with("length", &length.to_string())
+        .and_then(|properties| properties.with("alphabet", alphabet));
+    let checked = properties.and_then(|properties| format(&properties).map(|_| properties));
+    checked.map_err(|error| complain("alphabet", error.to_string())).ok()
+}
+
+/// The format that properties say.
+fn format(properties: &Properties) -> Result<NanoIdFormat, DefinitionError> {
+    let missing = || DefinitionError::Value("a nanoid has length= and alphabet=".to_owned());
+    let said = properties.get("length").ok_or_else(missing)?;
+    let length: usize = said.parse().map_err(|_| missing())?;
+    // One text for each definition: 7, and neither 07 nor +7.
+    if length.to_string() != said {
+        return Err(DefinitionError::Value(format!("length={said} is written as length={length}")));
+    }
+    Ok(NanoIdFormat::new(properties.get("alphabet").ok_or_else(missing)?, length)?)
+}
 
 /// Mints NanoIDs: each character is any of the alphabet with the same probability.
 ///

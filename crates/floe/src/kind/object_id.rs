@@ -9,13 +9,34 @@ use floe_id::kind::ObjectId;
 use super::origin::Origin;
 use super::random::Random;
 use super::run::{PastLimit, Run};
-use super::{Mint, MintError, check_count};
+use super::{Mint, MintError, as_texts, check_count};
+use crate::definition::{LedgerlessRules, Row, Rules};
 
 /// The bits of the counter.
 const COUNTER_BITS: u32 = 24;
 const LARGEST_COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 /// How far IDs may run ahead of the clock, where more than 2^24 are minted in a second.
 const AHEAD_SECONDS: u64 = 1;
+
+pub(crate) static ROW: Row = Row {
+    word: "objectid",
+    aliases: &[],
+    settings: &[],
+    options: &[],
+    has_time: true,
+    rules: Rules::Ledgerless(LedgerlessRules {
+        bits: Some(96),
+        write: |number| format!("{number:024x}"),
+        ..LedgerlessRules::plain(
+            |_, text| Ok(text.parse::<ObjectId>()?.into()),
+            |_| Ok(as_texts(ObjectIdGenerator::new(), number)),
+        )
+    }),
+};
+
+fn number(id: &ObjectId) -> Option<u128> {
+    Some(id.to_bytes().iter().fold(0, |number, byte| number << 8 | u128::from(*byte)))
+}
 
 /// What all ObjectIds of a process share.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::object_id::Process;
 use super::random::Random;
 use crate::clock::{Clock, ClockPolicy, Stamp, system};
-use crate::error::MintError;
+use crate::error::{MintError, Stopped};
 
 /// Rollbacks are held through however large they are: uniqueness of these kinds does not hang on the time.
 const POLICY: ClockPolicy = ClockPolicy { wait_ms: 5, max_hold_ms: u64::MAX };
@@ -71,7 +71,10 @@ impl Origin {
     /// As [`Origin::millis`].
     #[inline]
     pub(crate) fn stamp(&self) -> Result<Stamp, MintError> {
-        self.clock.stamp().map_err(MintError::Stopped).map(|stamp| self.notice(stamp))
+        self.clock
+            .stamp()
+            .map_err(|why| MintError::Stopped(Stopped::clock(why)))
+            .map(|stamp| self.notice(stamp))
     }
 
     /// The stamp if it is at hand, unnoticed: to be compared with one that was noticed.
@@ -85,7 +88,10 @@ impl Origin {
     #[cold]
     pub(crate) fn look(&self) -> Result<u64, MintError> {
         let now = self.clock.look();
-        now.refusal().map_or_else(|| Ok(self.notice(now.stamp).millis()), |why| Err(MintError::Stopped(why)))
+        now.refusal().map_or_else(
+            || Ok(self.notice(now.stamp).millis()),
+            |why| Err(MintError::Stopped(Stopped::clock(why))),
+        )
     }
 
     /// Time in parts of a millisecond, 4096 to each: the wall clock's where the steady clock agrees with it, and else

@@ -195,7 +195,7 @@ impl Ready {
 fn seed(generation: u64) -> Result<Stretched, MintError> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)
-        .map_err(|error| MintError::Stopped(format!("the operating system gives no randomness: {error}")))?;
+        .map_err(|error| MintError::stopped(format!("the operating system gives no randomness: {error}")))?;
     Ok(Stretched { stretch: ChaCha12Rng::from_seed(seed), refills: REFILLS, generation })
 }
 

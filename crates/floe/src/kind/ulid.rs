@@ -6,8 +6,9 @@ use std::time::Duration;
 use floe_id::kind::Ulid;
 
 use super::origin::Origin;
-use super::{Mint, MintError, check_count};
+use super::{Mint, MintError, as_texts, check_count};
 use crate::clock::Stamp;
+use crate::definition::{LedgerlessRules, Row, Rules};
 use crate::sync::lock_std;
 
 /// The bits of the random part.
@@ -15,6 +16,22 @@ const RANDOM_BITS: u32 = 80;
 const LARGEST_RANDOM: u128 = (1 << RANDOM_BITS) - 1;
 /// How far IDs may run ahead of the clock, where randomness is dropped several times within a millisecond.
 const AHEAD_MS: u64 = 10;
+
+pub(crate) static ROW: Row = Row {
+    word: "ulid",
+    aliases: &[],
+    settings: &[],
+    options: &[],
+    has_time: true,
+    rules: Rules::Ledgerless(LedgerlessRules {
+        bits: Some(128),
+        write: |number| Ulid::from_bytes(number.to_be_bytes()).to_string(),
+        ..LedgerlessRules::plain(
+            |_, text| Ok(text.parse::<Ulid>()?.into()),
+            |_| Ok(as_texts(UlidGenerator::new(), |id| Some(u128::from_be_bytes(id.to_bytes())))),
+        )
+    }),
+};
 
 /// Mints ULIDs, each larger than the one before (ulid/spec, "Monotonicity").
 ///
@@ -125,6 +142,14 @@ impl UlidGenerator {
 /// let mut mine = ids.minter();
 /// assert!(mine.mint()? < mine.mint()?);
 /// # Ok::<(), floe::MintError>(())
+/// ```
+///
+/// It cannot be cloned, since a clone would hand out the same IDs:
+///
+/// ```compile_fail,E0599
+/// fn again(minter: floe::kind::UlidMinter) -> floe::kind::UlidMinter {
+///     minter.clone()
+/// }
 /// ```
 #[derive(Debug)]
 pub struct UlidMinter {

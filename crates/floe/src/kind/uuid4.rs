@@ -1,7 +1,24 @@
 //! UUID v4: random bits alone.
 
 use super::random::Random;
-use super::{Mint, MintError, Uuid};
+use super::{Mint, MintError, Uuid, as_texts, read_uuid, uuid_number, write_uuid};
+use crate::definition::{LedgerlessRules, Row, Rules};
+
+pub(crate) static ROW: Row = Row {
+    word: "uuid4",
+    aliases: &["uuid", "uuidv4"],
+    settings: &[],
+    options: &[],
+    has_time: false,
+    rules: Rules::Ledgerless(LedgerlessRules {
+        bits: Some(128),
+        write: write_uuid,
+        ..LedgerlessRules::plain(
+            |of, text| read_uuid(of, text, 4),
+            |_| Ok(as_texts(UuidV4Generator::new(), uuid_number)),
+        )
+    }),
+};
 
 /// Mints UUIDs of version 4 (RFC 9562, section 5.4): 122 random bits.
 ///

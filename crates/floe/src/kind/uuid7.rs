@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::origin::Origin;
 use super::run::{PastLimit, Run};
-use super::{Mint, MintError, Uuid, check_count, with_room};
+use super::{Mint, MintError, Uuid, as_texts, check_count, read_uuid, uuid_number, with_room, write_uuid};
 use crate::clock::Stamp;
+use crate::definition::{DefinitionError, LedgerlessRules, Properties, Row, Rules, Setting, Takes};
 
 /// The bits that are random in every ID.
 const RANDOM_BITS: u32 = 54;
@@ -16,6 +17,42 @@ const ORDER_BITS: u32 = 20;
 const PART_BITS: u32 = 12;
 /// How far IDs may run ahead of the clock, where more are minted than there are counters: 10 ms, that is ten million.
 const AHEAD_MS: u64 = 10;
+
+pub(crate) static ROW: Row = Row {
+    word: "uuid7",
+    aliases: &["uuidv7"],
+    settings: &[Setting::new(
+        "precise",
+        Takes::Flag,
+        "Let a uuid7 tell the time to a quarter of a microsecond instead of a millisecond",
+    )],
+    options: &[],
+    has_time: true,
+    rules: Rules::Ledgerless(LedgerlessRules {
+        keys: &["time"],
+        define: |given, complain| match given.read("precise", false, complain)? {
+            true => Properties::new().with("time", "precise").ok(),
+            false => Some(Properties::new()),
+        },
+        check: |properties| match properties.get("time") {
+            None | Some("precise") => Ok(()),
+            Some(other) => {
+                Err(DefinitionError::Value(format!("time={other} is no time of a uuid7: there is precise")))
+            }
+        },
+        bits: Some(128),
+        write: write_uuid,
+        ..LedgerlessRules::plain(
+            |of, text| read_uuid(of, text, 7),
+            |properties| {
+                Ok(match properties.get("time") {
+                    Some(_) => as_texts(UuidV7Generator::precise(), uuid_number),
+                    None => as_texts(UuidV7Generator::new(), uuid_number),
+                })
+            },
+        )
+    }),
+};
 
 /// Mints UUIDs of version 7 (RFC 9562, section 5.7), each larger than the one before.
 ///
@@ -126,6 +163,14 @@ impl UuidV7Generator {
 /// let mut mine = ids.minter();
 /// assert!(mine.mint()? < mine.mint()?);
 /// # Ok::<(), floe::MintError>(())
+/// ```
+///
+/// It cannot be cloned, since a clone would hand out the same IDs:
+///
+/// ```compile_fail,E0599
+/// fn again(minter: floe::kind::UuidV7Minter) -> floe::kind::UuidV7Minter {
+///     minter.clone()
+/// }
 /// ```
 #[derive(Debug)]
 pub struct UuidV7Minter {

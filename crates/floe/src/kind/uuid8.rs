@@ -60,7 +60,7 @@ impl<I: IdRepr> Mint for UuidV8Generator<I> {
 
 /// No layout has more than 122 bits, so what a generator mints fits.
 fn pack(id: impl IdRepr) -> Result<Uuid, MintError> {
-    Uuid::try_from(WideId::from(id.to_u128())).map_err(|error| MintError::Stopped(error.to_string()))
+    Uuid::try_from(WideId::from(id.to_u128())).map_err(MintError::stopped)
 }
 
 #[cfg(test)]

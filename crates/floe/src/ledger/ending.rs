@@ -10,7 +10,7 @@ const RETIRED: &str = "retired at=";
 const UNTIL: &str = "until=";
 
 /// Why a name's end could not be noted.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndError {
     /// The name is too long for a note about it.
@@ -20,6 +20,8 @@ pub enum EndError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
+
+floe_id::__debug_by_display!(EndError);
 
 /// Closes a name for ever: no floe on this ledger serves it again, and its definition and its mark stay. A process that
 /// serves it now goes on until it asks ([`retired`], [`all_retired`]), as `floe serve` does every few seconds. Returns when

@@ -161,7 +161,7 @@ impl Ledger for Memory {
                 "the operating system gave no randomness for a realm id: {error}; try again"
             ))
         })?;
-        let id: String = random.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let id: String = random.hex();
         state.realm_id = Some(id.clone());
         Ok(id)
     }

@@ -8,7 +8,7 @@ use super::{Op, Pause, Purpose, RequestQueue, went_back};
 use crate::clock::Now;
 use crate::definition::PERIOD_BITS;
 use crate::definition::{DatedShape, Overflow};
-use crate::error::MintError;
+use crate::error::{MintError, Stopped};
 use crate::ledger::{Key, LedgerError, MAX_MARK, Reply, Reserve};
 use crate::mutation::mutate;
 use crate::name::Name;
@@ -35,7 +35,7 @@ pub(crate) struct CounterQueue {
     /// What is left of the period, once that is known to be less than was asked for.
     room: Option<(u64, u64)>,
     pause: Pause,
-    stopped: Option<String>,
+    stopped: Option<Stopped>,
 }
 
 struct Asking {
@@ -53,8 +53,8 @@ impl CounterQueue {
 
     /// Queues a caller, and says whether it is time to ask.
     pub(crate) fn enqueue(&mut self, ticket: &Arc<Ticket>) -> Result<bool, MintError> {
-        if let Some(cause) = &self.stopped {
-            return Err(MintError::Stopped(cause.clone()));
+        if let Some(stopped) = &self.stopped {
+            return Err(MintError::Stopped(stopped.clone()));
         }
         if self.queue.len() >= MOST_QUEUED {
             return Err(MintError::Busy { retry: std::time::Duration::from_millis(100) });
@@ -77,8 +77,8 @@ impl CounterQueue {
         self.last_end = self.last_end.max(mark);
     }
 
-    pub(crate) fn stopped(&self) -> Option<&str> {
-        self.stopped.as_deref()
+    pub(crate) fn stopped(&self) -> Option<&Stopped> {
+        self.stopped.as_ref()
     }
 
     /// Why not one number can be minted now, as far as the ledger has told.
@@ -132,14 +132,14 @@ impl CounterQueue {
     fn bounds(&self, now: &Now) -> Result<(u64, u64, u64), MintError> {
         let Some(shape) = &self.shape else { return Ok((0, 0, MAX_MARK)) };
         if let Some(refusal) = now.refusal() {
-            return Err(MintError::Stopped(refusal));
+            return Err(MintError::Stopped(Stopped::clock(refusal)));
         }
         let Some(current) = shape.period_at(now.stamp.time()) else {
             return Err(cannot_be_written(shape, now));
         };
         let period = self.period.max(current);
         if shape.date().date_of(period).is_none() {
-            return Err(MintError::Stopped(format!(
+            return Err(MintError::stopped(format!(
                 "the mark of `{}` lies past the year {}, where no date can be written as {}: it was raised too far. Bind a new name",
                 self.name,
                 shape.date().years().end(),
@@ -207,15 +207,15 @@ impl CounterQueue {
                 {
                     self.give_up(callers);
                     let cause = went_back(&Key::name(&self.name), previous_mark, self.last_end);
-                    return self.stop(&cause);
+                    return self.stop(&Stopped::ledger(cause));
                 }
                 // A fresh token gets what was asked for, no less (I3).
                 if end.checked_sub(start) != Some(callers.iter().map(|ticket| ticket.count).sum()) {
                     self.give_up(callers);
-                    return self.stop(&format!(
+                    return self.stop(&Stopped::ledger(format!(
                         "the ledger answered [{start}, {end}) for `{}`, which is not what it was asked for: it is not fit for use",
                         self.name
-                    ));
+                    )));
                 }
                 self.last_end = end;
                 let known = callers.len() + self.queue.len();
@@ -238,7 +238,7 @@ impl CounterQueue {
             }
             Err(error) => {
                 self.give_up(callers);
-                self.stop(&error.to_string());
+                self.stop(&Stopped::ledger(error));
             }
         }
         self.step(desk, now);
@@ -282,9 +282,9 @@ impl CounterQueue {
         }
     }
 
-    pub(crate) fn stop(&mut self, cause: &str) {
-        self.stopped.get_or_insert_with(|| cause.to_owned());
-        self.fail_all(&MintError::Stopped(cause.to_owned()));
+    pub(crate) fn stop(&mut self, stopped: &Stopped) {
+        self.stopped.get_or_insert_with(|| stopped.clone());
+        self.fail_all(&MintError::Stopped(stopped.clone()));
     }
 
     pub(crate) fn deadline(&self) -> Option<MonoMillis> {
@@ -302,10 +302,10 @@ fn cannot_be_written(shape: &DatedShape, now: &Now) -> MintError {
                 format.years().end()
             ))
         }
-        _ => MintError::Stopped(format!(
+        _ => MintError::Stopped(Stopped::clock(format!(
             "{} is no date that can be written as {format}: set the clock right",
             now.wall
-        )),
+        ))),
     }
 }
 

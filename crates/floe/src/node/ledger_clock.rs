@@ -6,6 +6,7 @@
 
 use super::{Op, Pause, Purpose, RequestQueue};
 use crate::clock::{ClockState, Heard, Now};
+use crate::error::Stopped;
 use crate::ledger::LedgerError;
 use crate::mutation::mutate;
 use crate::shared_cursor::BlockReason;
@@ -140,7 +141,7 @@ impl super::Node {
             return;
         }
         match answer {
-            Err(LedgerError::Unfit(cause)) => return self.stop(&cause),
+            Err(LedgerError::Unfit(cause)) => return self.stop(&Stopped::ledger(cause)),
             Err(error) => {
                 let trouble = self.desk.clock_silent(&error, &clock.look());
                 self.groups.iter_mut().for_each(|group| group.clock_silent(&trouble));

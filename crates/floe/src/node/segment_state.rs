@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Op, Pause, Purpose, RequestQueue, went_back};
 use crate::clock::Now;
 use crate::cursor::Owned;
+use crate::error::Stopped;
 use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::shared_cursor::BlockReason;
@@ -165,7 +166,7 @@ impl SegmentState {
                 let trouble = desk.unavailable(cause, now, &mut self.pause, 0);
                 self.numbers.line.set_trouble(Some(trouble));
             }
-            Err(error) => self.numbers.line.stop(&error.to_string()),
+            Err(error) => self.numbers.line.stop(&Stopped::ledger(error)),
         }
     }
 
@@ -180,7 +181,8 @@ impl SegmentState {
         let least = mutate!(self.last_end, WentBackByOneIgnored => self.last_end.saturating_sub(1));
         let below = previous_mark < least || start < least;
         if mutate!(below, WentBackIgnored => false) || end > self.numbers.end {
-            return self.numbers.line.stop(&went_back(&self.key, previous_mark, self.last_end));
+            let cause = went_back(&self.key, previous_mark, self.last_end);
+            return self.stop(&Stopped::ledger(cause));
         }
         let line = &self.numbers.line;
         let next = line.cursor.next();
@@ -241,8 +243,8 @@ impl SegmentState {
         !self.is_stopped() && (self.wanted.is_some() || self.asking.is_some())
     }
 
-    pub(crate) fn stop(&self, cause: &str) {
-        self.numbers.line.stop(cause);
+    pub(crate) fn stop(&self, stopped: &Stopped) {
+        self.numbers.line.stop(stopped);
     }
 
     pub(crate) fn deadline(&self) -> Option<MonoMillis> {

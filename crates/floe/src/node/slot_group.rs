@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::ledger_clock::Gate;
 use super::{NodeSettings, Op, Pause, Purpose, RequestQueue, went_back};
 use crate::clock::{Clock, Now};
+use crate::error::Stopped;
 use crate::layout::Workers;
 use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
 use crate::mutation::mutate;
@@ -391,7 +392,7 @@ impl SlotGroup {
                 held.lost = true;
                 self.eaten.insert(held.worker);
             }
-            Err(error) => self.set_trouble(Some(BlockReason::Stopped(error.to_string()))),
+            Err(error) => self.set_trouble(Some(BlockReason::Stopped(Stopped::ledger(error)))),
         }
     }
 
@@ -431,7 +432,7 @@ impl SlotGroup {
             Err(LedgerError::Missing(_)) if self.workers.len() > 1 => {
                 self.eaten.insert(worker);
             }
-            Err(error) => self.set_trouble(Some(BlockReason::Stopped(error.to_string()))),
+            Err(error) => self.set_trouble(Some(BlockReason::Stopped(Stopped::ledger(error)))),
         }
     }
 
@@ -503,7 +504,11 @@ impl SlotGroup {
         if mutate!(mutate!(previous_mark, WentBackByOneIgnored => previous_mark + 1) < last, WentBackIgnored => false)
         {
             let slot = Key::slot(self.bits, worker);
-            return self.set_trouble(Some(BlockReason::Stopped(went_back(&slot, previous_mark, last))));
+            return self.set_trouble(Some(BlockReason::Stopped(Stopped::ledger(went_back(
+                &slot,
+                previous_mark,
+                last,
+            )))));
         }
         self.ends.insert(worker, end);
         let touches = |end: u64| {
@@ -539,8 +544,8 @@ impl SlotGroup {
     }
 
     fn set_trouble(&mut self, trouble: Option<BlockReason>) {
-        if let Some(BlockReason::Stopped(cause)) = &trouble {
-            self.stop(cause);
+        if let Some(BlockReason::Stopped(stopped)) = &trouble {
+            self.stop(stopped);
             // Names that come later do not mint in what was held either, and what may have been minted is not given
             // back (I1).
             (self.held, self.acquiring) = (None, None);
@@ -565,8 +570,8 @@ impl SlotGroup {
         }
     }
 
-    pub(crate) fn stop(&self, cause: &str) {
-        self.streams.iter().for_each(|stream| stream.line.stop(cause));
+    pub(crate) fn stop(&self, stopped: &Stopped) {
+        self.streams.iter().for_each(|stream| stream.line.stop(stopped));
     }
 
     pub(crate) fn deadline(&self, settings: &NodeSettings, now: &Now) -> Option<MonoMillis> {

@@ -278,7 +278,7 @@ impl Rig {
     fn mint(&self, stream: &Stream) -> Mint {
         let stamp = self.clock.look();
         if let Some(refusal) = stamp.refusal() {
-            return Mint::Empty(Some(MintError::Stopped(refusal)));
+            return Mint::Empty(Some(MintError::Stopped(Stopped::clock(refusal))));
         }
         match stream.draw(stamp.stamp, 1, true, 0) {
             Err(error) => Mint::Empty(Some(error)),

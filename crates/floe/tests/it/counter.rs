@@ -180,6 +180,33 @@ fn an_outage_is_told_with_the_time_since_and_ends_by_itself() {
     assert_eq!(number.unwrap().get(), 2);
 }
 
+/// The ledger neither answers nor fails, as one does that is frozen.
+#[test]
+fn a_silence_is_told_with_the_time_when_it_began_by_every_name() {
+    let ledger = Faulty::new(Mode::Fine);
+    let floe = Floe::builder().max_wait(Duration::from_millis(20)).open(ledger.clone()).unwrap();
+    let counter = floe.counter("count").unwrap();
+    assert_eq!(counter.mint().unwrap().get(), 1);
+    let mut told = Vec::new();
+    for (tickets, seats) in [("tickets", "seats"), ("cats", "dogs")] {
+        let (tickets, seats) = (floe.segment(tickets).unwrap(), floe.segment(seats).unwrap());
+        ledger.set(Mode::Held);
+        let mint = |error: MintError| match error {
+            MintError::Unavailable { since, .. } => since,
+            other => panic!("{other}"),
+        };
+        let since = mint(counter.mint().unwrap_err());
+        let others = [tickets.mint().err(), counter.mint().err(), seats.mint().err()];
+        for error in others {
+            assert_eq!(mint(error.unwrap()), since, "it stays where it was");
+        }
+        told.push(since);
+        ledger.set(Mode::Fine);
+        within(Duration::from_secs(5), || counter.mint().is_ok());
+    }
+    assert!(told[0] < told[1], "an answer ends a silence: {told:?}");
+}
+
 #[test]
 fn a_count_outside_its_range_is_refused_with_the_range() {
     let floe = Floe::open(Memory::default()).unwrap();

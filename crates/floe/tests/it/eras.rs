@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use floe::{Definition, Generator, Handle, Layout, MintError, Outcome};
+use floe::{Definition, Generator, Layout, MintError, Outcome};
 
 use crate::status::{NOW, Rig};
 
@@ -15,10 +15,7 @@ const BATCH: u64 = 4_096 * 20;
 
 fn orders(rig: &Rig) -> Generator {
     let definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
-    match rig.define("orders", &definition) {
-        Handle::Snowflake(generator, _) => generator,
-        _ => panic!("it was defined as a snowflake"),
-    }
+    rig.define("orders", &definition).get().cloned().unwrap()
 }
 
 fn pass(rig: &Rig, millis: i64) {

@@ -6,10 +6,11 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
+use floe::kind::Mint as _;
 use floe::ledger::{Key, Ledger, MAX_MARK, Memory};
 use floe::{
     Counter, Dated, DatedShape, DefineError, Floe, Generator, Layout, MintError, Name, NameState, OpenError,
-    Overflow, Segment, State, UnixMillis, WorkerChoice,
+    Overflow, Segment, State, StopReason, Stopped, UnixMillis, WorkerChoice,
 };
 
 use crate::faulty::{Faulty, Mode, poll, within};
@@ -48,6 +49,10 @@ impl Names {
     }
 }
 
+fn closed() -> MintError {
+    MintError::Stopped(Stopped { reason: StopReason::Closed, cause: "floe was closed".to_owned() })
+}
+
 fn hasty(window: u64) -> floe::Builder {
     Floe::builder().max_wait(Duration::from_millis(100)).window(Duration::from_millis(window))
 }
@@ -58,7 +63,9 @@ fn name(text: &str) -> Key {
 
 fn all_stopped(names: &Names, says: &str) {
     for (kind, minted) in names.mint().into_iter().enumerate() {
-        let Err(MintError::Stopped(text)) = minted else { panic!("{kind}: {minted:?}") };
+        let Err(MintError::Stopped(Stopped { cause: text, .. })) = minted else {
+            panic!("{kind}: {minted:?}")
+        };
         assert!(text.contains(says), "{kind}: {text}");
     }
 }
@@ -119,7 +126,7 @@ fn a_machine_an_hour_ahead_of_its_ledger_mints_what_needs_no_clock_until_it_is_s
     let floe = hasty(100).open(ledger.clone()).unwrap();
     let names = Names::on(&floe);
     let [orders, others @ ..] = names.mint();
-    let Err(MintError::Stopped(why)) = orders else { panic!("{orders:?}") };
+    let Err(MintError::Stopped(Stopped { cause: why, .. })) = orders else { panic!("{orders:?}") };
     assert!(why.contains("s ahead of the clock of the ledger (faulty:)"), "{why}");
     assert!(others.iter().all(Result::is_ok), "{others:?}");
     assert_eq!(ledger.list(Key::SLOTS, "", 10), Ok(Vec::new()), "nothing was asked of any slot");
@@ -245,7 +252,9 @@ fn a_record_that_was_eaten_stops_its_name_and_no_other() {
         let minted = names.mint();
         for (minted, of) in minted.iter().zip(["orders", "tickets", "count", "invoice"]) {
             if of == eaten {
-                let Err(MintError::Stopped(text)) = minted else { panic!("{of}: {minted:?}") };
+                let Err(MintError::Stopped(Stopped { cause: text, .. })) = minted else {
+                    panic!("{of}: {minted:?}")
+                };
                 assert!(
                     text.contains(&format!("the record of `{eaten}` is missing")) && text.contains("backup"),
                     "{text}"
@@ -282,7 +291,7 @@ fn a_ledger_from_a_backup_is_found_out_before_anything_repeats() {
                 }
                 false
             }
-            Err(MintError::Stopped(text)) => {
+            Err(MintError::Stopped(Stopped { cause: text, .. })) => {
                 told = text;
                 true
             }
@@ -344,10 +353,10 @@ fn closing_with_calls_in_flight_answers_all_of_them() {
         // They are answered before the ledger is.
         for call in calls {
             let answer = call.join().unwrap();
-            assert_eq!(answer, Err(MintError::Stopped("floe was closed".to_owned())));
+            assert_eq!(answer, Err(closed()));
         }
         within(Duration::from_secs(1), || match poll(future.as_mut()) {
-            Poll::Ready(answer) => answer == Err(MintError::Stopped("floe was closed".to_owned())),
+            Poll::Ready(answer) => answer == Err(closed()),
             Poll::Pending => false,
         });
         assert!(!closing.is_finished(), "it waits for the ledger's answer");
@@ -380,7 +389,7 @@ fn generators_of_a_floe_that_is_closed_are_stopped() {
     names.mint_all();
     clone.close();
     all_stopped(&names, "floe was closed");
-    assert_eq!(minter.mint().unwrap_err(), MintError::Stopped("floe was closed".to_owned()));
+    assert_eq!(minter.mint().unwrap_err(), closed());
     assert!(matches!(names.orders.try_mint(), Err(MintError::Stopped(_))));
 }
 
@@ -534,4 +543,21 @@ fn ten_thousand_names_are_served_side_by_side() {
     floe.close();
     let records = floe.ledger().list(Key::NAMES, "", 20_000).unwrap();
     assert!(records.len() == 10_000 && records.iter().all(|record| record.mark == 2), "every tail went back");
+}
+
+/// A loop over IDs neither goes round for ever on an error, nor loses one.
+#[test]
+fn ids_come_one_after_the_other_up_to_the_first_error() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let tickets = floe.segment("tickets").unwrap();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let mut minter = orders.minter();
+    assert_eq!(tickets.ids().take(3).map(Result::unwrap).map(floe::Id::get).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(minter.ids().take(10_000).map(Result::unwrap).is_sorted());
+    floe.close();
+    for over in [tickets.ids().collect::<Vec<_>>(), minter.ids().collect(), orders.ids().collect()] {
+        assert_eq!(over, [Err(closed())]);
+    }
+    // `main` shows an error by `{:?}`.
+    assert_eq!(format!("{:?}", closed()), "floe was closed");
 }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::Memory;
-use floe::{Definition, Floe, Generator, Handle, Id, Layout, MintError, Name, NameOptions, Outcome, Start};
+use floe::{Definition, Floe, Generator, Id, Layout, MintError, Name, NameOptions, Outcome, Start};
 
 use crate::checker::{Returned, increasing_and_unique, unique};
 use crate::executor::block_on;
@@ -87,10 +87,7 @@ fn so_they_do_on_every_start() {
 }
 
 fn snowflake(floe: &Floe, name: &str, definition: &Definition, taste: &NameOptions) -> Generator {
-    match floe.define(&Name::new(name).unwrap(), definition, taste).unwrap() {
-        Handle::Snowflake(generator, _) => generator,
-        other => panic!("{name} is served as {}", other.definition()),
-    }
+    floe.define(&Name::new(name).unwrap(), definition, taste).unwrap().get().cloned().unwrap()
 }
 
 /// `try_mint` until it has one.

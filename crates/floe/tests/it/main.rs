@@ -8,12 +8,17 @@ mod eras;
 mod executor;
 mod faults;
 mod faulty;
+mod fixed;
+mod formed;
 mod generators;
 mod keeping;
 mod kinds;
 mod minters;
 mod parsers;
+mod public_values;
 mod segment;
 mod status;
 mod texts;
 mod unload;
+#[cfg(feature = "serde")]
+mod written;

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::{Key, Ledger, Memory};
-use floe::{Definition, Floe, Handle, MintError, Name, NameOptions, Segment};
+use floe::{Definition, Floe, MintError, Name, NameOptions, Segment};
 
 use crate::faulty::{Faulty, Mode, within};
 
@@ -23,10 +23,7 @@ fn mark(ledger: &dyn Ledger) -> u64 {
 
 fn segment(floe: &Floe, increment: u64, offset: u64, taste: &NameOptions) -> Segment {
     let definition = Definition::Segment { increment, offset };
-    match floe.define(&name("tickets"), &definition, taste).unwrap() {
-        Handle::Segment(segment, _) => segment,
-        other => panic!("{other:?}"),
-    }
+    floe.define(&name("tickets"), &definition, taste).unwrap().get().cloned().unwrap()
 }
 
 fn steps(min_step: u64, max_step: u64) -> NameOptions {

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 use floe::ledger::{Key, Ledger, MAX_MARK, Memory};
 use floe::manual::{self, Manual, Op, Surroundings};
 use floe::{
-    Definition, Floe, Handle, Layout, MintError, MonoMillis, Name, NameOptions, NameState, Outcome, Owner,
-    Reading, Start, UnixMillis,
+    Counter, Definition, Floe, Generator, Handle, Layout, MintError, MonoMillis, Name, NameOptions,
+    NameState, Outcome, Owner, Reading, Segment, Start, StopReason, Stopped, TextMinter, UnixMillis,
 };
 
 /// 2026-11-22.
@@ -92,21 +92,20 @@ fn snowflake(layout: &Layout) -> Definition {
 /// One ID, with as many turns as it takes.
 fn mint(rig: &Rig, handle: &Handle) -> Result<u64, MintError> {
     for _ in 0..100 {
-        let minted = match handle {
-            Handle::Snowflake(generator, _) => match generator.try_mint()? {
+        let minted = if let Some(generator) = handle.get::<Generator>() {
+            match generator.try_mint()? {
                 Outcome::Ready(id) => Some(id.get()),
                 Outcome::WaitUntil(_) | Outcome::NeedWindow => None,
-            },
-            Handle::Segment(segment, _) => {
-                let batch = segment.try_mint_many(1)?;
-                if batch.is_none() {
-                    // As a future does that finds nothing.
-                    let mut future = Box::pin(segment.mint_async());
-                    let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-                }
-                batch.and_then(|mut batch| batch.next()).map(|id| id.get())
             }
-            _ => panic!("no other kind is minted from here"),
+        } else {
+            let segment: &Segment = handle.get().expect("no other kind is minted from here");
+            let batch = segment.try_mint_many(1)?;
+            if batch.is_none() {
+                // As a future does that finds nothing.
+                let mut future = Box::pin(segment.mint_async());
+                let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            }
+            batch.and_then(|mut batch| batch.next()).map(|id| id.get())
         };
         if let Some(id) = minted {
             return Ok(id);
@@ -125,7 +124,8 @@ fn a_segment_goes_on_through_a_rollback_that_stops_what_has_a_time() {
     assert_eq!(mint(&rig, &visits), Ok(1));
     mint(&rig, &orders).unwrap();
     rig.wall.fetch_sub(5 * HOUR, Ordering::Relaxed);
-    assert!(matches!(mint(&rig, &orders), Err(MintError::Stopped(text)) if text.contains("max_hold")));
+    let Err(MintError::Stopped(stopped)) = mint(&rig, &orders) else { panic!("its clock went back") };
+    assert!(stopped.reason == StopReason::Clock && stopped.cause.contains("max_hold"), "{stopped:?}");
     // Past what is reserved now as well. What was in hand is dropped, since this may be a copy of the process.
     let mut last = 1;
     for _ in 0..5_000 {
@@ -179,9 +179,7 @@ fn a_name_whose_form_has_run_out_of_digits_says_so() {
         let short = numbers.in_form("base62 bits=4".parse().unwrap()).unwrap();
         let seats = Name::new("seats").unwrap();
         let taste = NameOptions { min_step: 4, max_step: 4, ..NameOptions::default() };
-        let Handle::Texts(texts, _) = floe.define(&seats, &short, &taste).unwrap() else {
-            panic!("it has a form")
-        };
+        let texts: TextMinter = floe.define(&seats, &short, &taste).unwrap().get().cloned().unwrap();
         let state = || floe.status().names.remove(0).state;
         assert_eq!(state(), NameState::Ready);
         for _ in 0..14 {
@@ -211,14 +209,14 @@ fn a_tick_that_begins_below_nothing_is_refused_when_the_name_is_defined() {
 #[test]
 fn an_error_of_its_own_in_the_call_of_one_caller_stops_all() {
     let rig = Rig::at(NOW);
-    let Handle::Counter(count, _) = rig.define("count", &Definition::Counter) else {
-        panic!("it is a counter")
-    };
+    let count: Counter = rig.define("count", &Definition::Counter).get().cloned().unwrap();
     rig.breaks.store(true, Ordering::Relaxed);
     // The second one finds nothing broken any more.
     for _ in 0..2 {
         let minted = pin!(count.mint_async()).poll(&mut Context::from_waker(Waker::noop()));
-        let Poll::Ready(Err(MintError::Stopped(text))) = minted else { panic!("{minted:?}") };
+        let Poll::Ready(Err(MintError::Stopped(Stopped { cause: text, .. }))) = minted else {
+            panic!("{minted:?}")
+        };
         assert!(text.contains("on an error of its own") && text.contains("the test broke"), "{text}");
         assert_eq!(rig.hand.stopped(), Some(text));
     }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use floe::form::{Form, FormError, Key, KeyId, Keys};
-use floe::kind::{Mint, NanoIdFormat, UlidGenerator};
+use floe::kind::{Mint, UlidGenerator};
 use floe::ledger::{Ledger as _, Memory};
 use floe::{
-    DatedShape, DefineError, Definition, DefinitionError, Floe, Handle, Kind, KindRegistry, Layout,
-    MintError, Minted, Name, NameOptions, NameState, Overflow, Properties, Registered, TextMinter,
+    DatedShape, DefineError, Definition, DefinitionError, Floe, Given, Kind, KindRegistry, Layout, MintError,
+    Minted, Name, NameOptions, NameState, Overflow, Properties, Registered, Stopped, TextMinter,
 };
 
 const TWITTER: Definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
@@ -21,10 +21,15 @@ fn name(text: &str) -> Name {
 }
 
 fn define(floe: &Floe, called: &str, definition: &Definition) -> Result<TextMinter, DefineError> {
-    match floe.define(&name(called), definition, &NameOptions::default())? {
-        Handle::Texts(minter, _) => Ok(minter),
-        other => panic!("{called} is served as {}", other.definition()),
-    }
+    Ok(floe.define(&name(called), definition, &NameOptions::default())?.get().cloned().unwrap())
+}
+
+fn of(text: &str) -> Definition {
+    text.parse().unwrap()
+}
+
+fn kind(word: &str) -> Kind {
+    word.parse().unwrap()
 }
 
 fn formed(definition: Definition, form: &str) -> Definition {
@@ -47,44 +52,48 @@ fn one_key(id: u16, byte: u8) -> Keys {
 #[test]
 fn every_definition_has_one_text_and_is_read_from_it() {
     let shape = DatedShape::new("UTC", 6, "", Overflow::Refuse).unwrap();
-    let hex = NanoIdFormat::new("0123456789%,", 12).unwrap();
+    let set = |word, settings: &[(&'static str, &str)]| {
+        let mut given = Given::default();
+        settings.iter().for_each(|(key, value)| given.set(key, value));
+        kind(word).define(&given, &mut |key, why| panic!("{key}: {why}")).unwrap()
+    };
     let properties = Properties::default().with("worker-id", "3").unwrap().with("note", "a b=%\n").unwrap();
     for (definition, kind, text) in [
-        (Definition::Uuid4, Kind::Uuid4, "uuid4"),
-        (Definition::Uuid7 { precise: false }, Kind::Uuid7, "uuid7"),
-        (Definition::Uuid7 { precise: true }, Kind::Uuid7, "uuid7 time=precise"),
-        (Definition::Ulid, Kind::Ulid, "ulid"),
-        (Definition::ObjectId, Kind::ObjectId, "objectid"),
-        (Definition::Ksuid, Kind::Ksuid, "ksuid"),
-        (Definition::NanoId(hex), Kind::NanoId, "nanoid length=12 alphabet=0123456789%25%2C"),
+        (Definition::called("UUID").unwrap(), kind("uuid4"), "uuid4"),
+        (Definition::called("uuidv7").unwrap(), kind("uuid7"), "uuid7"),
+        (set("uuid7", &[("precise", "true")]), kind("uuid7"), "uuid7 time=precise"),
+        (set("ulid", &[]), kind("ulid"), "ulid"),
+        (set("objectid", &[]), kind("objectid"), "objectid"),
+        (set("ksuid", &[]), kind("ksuid"), "ksuid"),
+        (
+            set("nanoid", &[("alphabet", "0123456789%,"), ("length", "12")]),
+            kind("nanoid"),
+            "nanoid length=12 alphabet=0123456789%25%2C",
+        ),
         (
             Definition::Registered(Registered::new("my-kind", properties).unwrap()),
-            Kind::Registered,
+            Kind::REGISTERED,
             "registered type=my-kind note=a%20b=%25%0A worker-id=3",
         ),
         (
             formed(TWITTER, "base62 width=11"),
-            Kind::Snowflake,
+            Kind::SNOWFLAKE,
             "snowflake time:41 datacenter:5 worker:5 sequence:12 tick=1ms epoch=2010-11-04T01:42:54.657Z form base62 width=11",
         ),
         (
             formed(Definition::SEGMENT, "hashids salt=pepper min=6"),
-            Kind::Segment,
+            Kind::SEGMENT,
             "segment increment=1 offset=1 form hashids salt=pepper min=6",
         ),
-        (formed(Definition::Counter, "sqids bits=32"), Kind::Counter, "counter form sqids bits=32"),
+        (formed(Definition::Counter, "sqids bits=32"), Kind::COUNTER, "counter form sqids bits=32"),
         (
             formed(Definition::Dated(shape), "decimal prefix=INV-"),
-            Kind::Dated,
+            Kind::DATED,
             "dated zone=UTC digits=6 overflow=refuse prefix= form decimal prefix=INV-",
         ),
-        (
-            formed(Definition::Uuid7 { precise: false }, "typeid type=user"),
-            Kind::Uuid7,
-            "uuid7 form typeid type=user",
-        ),
-        (formed(Definition::Ulid, "hex"), Kind::Ulid, "ulid form hex bits=128"),
-        (formed(Definition::ObjectId, "base58"), Kind::ObjectId, "objectid form base58 bits=96"),
+        (formed(of("uuid7"), "typeid type=user"), kind("uuid7"), "uuid7 form typeid type=user"),
+        (formed(of("ulid"), "hex"), kind("ulid"), "ulid form hex bits=128"),
+        (formed(of("objectid"), "base58"), kind("objectid"), "objectid form base58 bits=96"),
     ] {
         assert_eq!(definition.to_string(), text);
         assert_eq!(text.parse::<Definition>().as_ref(), Ok(&definition));
@@ -97,6 +106,11 @@ fn every_definition_has_one_text_and_is_read_from_it() {
         "counter form decimal",
         "ulid ",
         "nanoid length=12",
+        "nanoid length=07 alphabet=ab",
+        "nanoid length=+7 alphabet=ab",
+        "nanoid alphabet=ab length=7",
+        "uuid7 time=precise time=precise",
+        "uuid7 precise=true",
         "registered type=uuid4",
         "registered type=x a=%zz",
         "counter form base62 form base62",
@@ -113,9 +127,9 @@ fn forms_that_do_not_fit_are_refused() {
     let widen = DatedShape::new("UTC", 6, "", Overflow::Widen).unwrap();
     let prefixed = DatedShape::new("UTC", 6, "INV", Overflow::Refuse).unwrap();
     for (definition, form, part) in [
-        (Definition::Ksuid, "base62", "a ksuid name has a text of its own"),
+        (of("ksuid"), "base62", "a ksuid name has a text of its own"),
         (TWITTER, "base62 bits=62", "has 63: write bits=63"),
-        (Definition::Uuid4, "base62", "has 128: write bits=128"),
+        (of("uuid4"), "base62", "has 128: write bits=128"),
         (Definition::Dated(widen), "base62", "give the form a prefix"),
         (Definition::Dated(prefixed), "base62", "give the form a prefix"),
         (formed(Definition::Counter, "hex"), "base62", "has a text of its own"),
@@ -376,7 +390,9 @@ fn a_registered_kind_makes_as_many_as_were_asked_for_of_at_most_1024_bytes() {
     for (minted, part) in
         [(of("long").mint_many(1), "1 to 1024 bytes"), (of("fits").mint_many(3), "made 2 IDs")]
     {
-        let Err(MintError::Stopped(why)) = minted.map(drop) else { panic!("it was handed out: {part}") };
+        let Err(MintError::Stopped(Stopped { cause: why, .. })) = minted.map(drop) else {
+            panic!("it was handed out: {part}")
+        };
         assert!(why.contains(part), "{why}");
     }
 }
@@ -400,7 +416,7 @@ fn a_registered_kind_is_made_once_for_each_name_from_its_properties() {
     assert!(matches!(define(&floe, "greek", &letters("abc")), Err(DefineError::Mismatch { .. })));
 
     for (bad, part) in [("a\nb", "control characters"), ("a\0", "control characters")] {
-        let Err(MintError::Stopped(why)) =
+        let Err(MintError::Stopped(Stopped { cause: why, .. })) =
             define(&floe, &format!("bad{}", bad.len()), &letters(bad)).unwrap().mint()
         else {
             panic!("{bad:?} was minted")
@@ -461,15 +477,15 @@ fn properties_that_nobody_knows_are_found() {
 #[test]
 fn what_a_name_says_by_itself() {
     for (called, kind) in [
-        ("uuid", Some(Kind::Uuid4)),
-        ("UUID7", Some(Kind::Uuid7)),
-        ("ulid", Some(Kind::Ulid)),
-        ("objectid", Some(Kind::ObjectId)),
-        ("ksuid", Some(Kind::Ksuid)),
-        ("nanoid", Some(Kind::NanoId)),
+        ("uuid", Some(kind("uuid4"))),
+        ("UUID7", Some(kind("uuid7"))),
+        ("ulid", Some(kind("ulid"))),
+        ("objectid", Some(kind("objectid"))),
+        ("ksuid", Some(kind("ksuid"))),
+        ("nanoid", Some(kind("nanoid"))),
         ("orders", None),
         ("cuid", None),
-        ("uuidv7", Some(Kind::Uuid7)),
+        ("uuidv7", Some(kind("uuid7"))),
         ("uuid8", None),
     ] {
         assert_eq!(Definition::called(called).map(|definition| definition.kind()), kind, "{called}");

@@ -1,8 +1,11 @@
 //! Names that are unloaded and come back.
 
+use std::sync::Arc;
+
 use floe::ledger::{Ledger, Memory};
 use floe::{
-    DefineError, Definition, Floe, KindRegistry, Layout, MintError, Name, NameOptions, Properties, Registered,
+    DefineError, Definition, Floe, KindRegistry, Layout, MintError, Name, NameOptions, Properties,
+    Registered, StopReason, Stopped,
 };
 
 fn name(text: &str) -> Name {
@@ -48,6 +51,24 @@ fn a_name_that_was_unloaded_comes_back_and_repeats_nothing() {
 }
 
 #[test]
+fn names_that_are_unloaded_just_before_the_close_go_on_where_they_were() {
+    let ledger = Arc::new(Memory::default());
+    for round in 1..=3 {
+        let floe = Floe::open(Arc::clone(&ledger)).unwrap();
+        let names: Vec<_> = (0..200).map(|tenant| name(&format!("tenant-{tenant}"))).collect();
+        for name in &names {
+            assert_eq!(floe.segment(name.as_str()).unwrap().mint().unwrap().get(), round, "{name}");
+        }
+        for name in &names {
+            while !floe.unload(name) {
+                std::thread::yield_now();
+            }
+        }
+        floe.close();
+    }
+}
+
+#[test]
 fn who_still_holds_a_segment_mints_nothing_that_was_given_back() {
     let floe = Floe::open(Memory::default()).unwrap();
     let held = floe.segment("orders").unwrap();
@@ -55,7 +76,8 @@ fn who_still_holds_a_segment_mints_nothing_that_was_given_back() {
     while !floe.unload(&name("orders")) {
         std::thread::yield_now();
     }
-    assert!(matches!(held.mint(), Err(MintError::Stopped(text)) if text.contains("unloaded")));
+    let Err(MintError::Stopped(stopped)) = held.mint() else { panic!("it mints on") };
+    assert!(stopped.reason == StopReason::Closed && stopped.cause.contains("unloaded"), "{stopped:?}");
     assert!(floe.segment("orders").unwrap().mint().unwrap() > first);
     assert!(matches!(held.mint(), Err(MintError::Stopped(_))), "also when the name is back");
 }
@@ -71,7 +93,10 @@ fn a_ledger_that_went_back_while_a_name_was_unloaded_is_found_out() {
         unload(&floe, at);
         ledger.restore(&backup);
         match next(&floe, at) {
-            Err(MintError::Stopped(text)) => assert!(text.contains("went backwards"), "{text}"),
+            Err(MintError::Stopped(stopped)) => {
+                let Stopped { reason, cause } = stopped;
+                assert!(reason == StopReason::Ledger && cause.contains("went backwards"), "{cause}");
+            }
             other => panic!("{kind}: {other:?}"),
         }
         assert!(!floe.unload(&name(&format!("name-{at}"))), "what stopped stays stopped");

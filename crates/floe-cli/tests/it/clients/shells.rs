@@ -34,7 +34,9 @@ fn cases() -> Vec<(&'static str, BTreeSet<String>)> {
     vec![
         (
             "floe ",
-            set("completions config form inspect layout man marks mint names realm serve sim slots token"),
+            set(
+                "completions config form inspect layout ledger man marks mint names realm serve sim slots token",
+            ),
         ),
         ("floe completions ", set("bash elvish fish powershell zsh")),
         ("floe marks ", set("list raise")),

@@ -9,7 +9,8 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{ABILITIES, Account, CACHING, Encryption, NATIVE, TLS, log_in, proof};
 use crate::mysql::channel::Channel;
 use crate::mysql::trouble::Error;
-use crate::remote::tls::{Use, Verify, client};
+use crate::remote::ssl_mode::{Use, Verify};
+use crate::remote::tls::client;
 
 const NONCE: [u8; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
 

@@ -32,7 +32,7 @@ mod before_a_ledger_in_a_file {
     fn fresh() -> Realm {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("shared.db");
-        let upstream = move || Ok(Box::new(Sqlite::at(&path)?) as Box<dyn Ledger>);
+        let upstream = move || Ok(Box::new(Sqlite::open(&path)?) as Box<dyn Ledger>);
         let cache = Cache::builder(dir.path().join("cache")).before_ledger("shared.db", upstream).unwrap();
         let cache: Arc<dyn Ledger> = Arc::new(cache);
         Realm::new(move || {

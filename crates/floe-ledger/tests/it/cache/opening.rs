@@ -139,11 +139,11 @@ fn a_directory_of_another_realm_or_another_ledger_is_refused() {
 #[test]
 fn a_ledger_is_no_cache_and_a_cache_is_no_ledger() {
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
-    drop(Sqlite::at(dir.path().join("cache.db")).unwrap());
+    drop(Sqlite::open(dir.path().join("cache.db")).unwrap());
     says(&unfit(try_open(dir.path(), &behind)), &["is a ledger", "directory of its own"]);
     let dir = TempDir::new().unwrap();
     drop(open(dir.path(), &behind));
-    match Sqlite::at(dir.path().join("cache.db")) {
+    match Sqlite::open(dir.path().join("cache.db")) {
         Err(OpenError::Ledger(LedgerError::Unfit(text))) => {
             says(&text, &["belongs to a cache", "is no ledger"])
         }

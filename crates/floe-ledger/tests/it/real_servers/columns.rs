@@ -1,20 +1,13 @@
-//! IDs in columns of a real PostgreSQL, by the clients that people use: tokio-postgres and sqlx.
+//! IDs in columns of a real PostgreSQL, by the clients that people use: tokio-postgres, and sqlx of both versions.
 
 use std::fmt::Debug;
 
-use floe::Id;
 use floe::kind::{
-    Ksuid, KsuidGenerator, Mint, NanoId, NanoIdGenerator, ObjectId, ObjectIdGenerator, Ulid, UlidGenerator,
-    Uuid, UuidV4Generator, UuidV7Generator,
+    KsuidGenerator, Mint, NanoIdGenerator, ObjectIdGenerator, Ulid, UlidGenerator, Uuid, UuidV4Generator,
+    UuidV7Generator,
 };
+use floe::{DatedId, DatedShape, Id, Overflow, WideId};
 use floe_testbed::Postgres;
-use sqlx_core::connection::Connection;
-use sqlx_core::decode::Decode;
-use sqlx_core::encode::Encode;
-use sqlx_core::query::query;
-use sqlx_core::row::Row;
-use sqlx_core::types::{Text, Type};
-use sqlx_postgres::{PgConnection, Postgres as Sqlx};
 use tokio_postgres::types::{FromSqlOwned, ToSql};
 use tokio_postgres::{Client, NoTls};
 
@@ -28,8 +21,13 @@ async fn tokio_postgres() -> Client {
     client
 }
 
-async fn sqlx() -> PgConnection {
-    PgConnection::connect(&Postgres::shared().url()).await.unwrap()
+floe::id! {
+    struct OrderId;
+    struct SessionId(Ulid);
+}
+
+fn dated() -> DatedId {
+    DatedShape::new("UTC", 4, "INV", Overflow::Refuse).unwrap().id_at(41).unwrap()
 }
 
 /// An ID in a column of each type comes back, alone and in an array, and the server itself sees `text`.
@@ -73,6 +71,12 @@ fn by_tokio_postgres() {
         let id = NanoIdGenerator::default().mint().unwrap();
         kept(&client, id, &["text", "varchar(21)"], id.as_str()).await;
         kept(&client, Id::MAX, &["bigint"], &Id::MAX.to_string()).await;
+        kept(&client, WideId::MAX, &["bytea", "text", "varchar(39)"], &WideId::MAX.to_string()).await;
+        kept(&client, OrderId::new(Id::MAX), &["bigint"], &Id::MAX.to_string()).await;
+        kept(&client, SessionId::new(Ulid::MAX), &["text", "bytea"], &Ulid::MAX.to_string()).await;
+        let row = client.query_one("SELECT $1::text, $2::text[]", &[&dated(), &vec![dated()]]).await.unwrap();
+        assert_eq!(row.get::<_, String>(0), dated().to_string());
+        assert_eq!(row.get::<_, Vec<String>>(1), [dated().to_string()]);
     });
 }
 
@@ -85,6 +89,11 @@ fn the_order_of_a_column_is_the_order_of_the_ids() {
         let mut sorted: Vec<Uuid> = client.query_one(sql, &[&ids]).await.unwrap().get(0);
         sorted.reverse();
         assert_eq!(sorted, ids);
+        let wide: Vec<_> = (0..100_u32).map(|bit| WideId::new((1 << bit) + 7)).collect();
+        let sql = "SELECT array_agg(id ORDER BY id DESC) FROM unnest($1::bytea[]) AS id";
+        let mut sorted: Vec<WideId> = client.query_one(sql, &[&wide]).await.unwrap().get(0);
+        sorted.reverse();
+        assert_eq!(sorted, wide);
     });
 }
 
@@ -104,62 +113,113 @@ fn what_is_no_id_is_an_error_of_the_column() {
         }
         let row = client.query_one("SELECT -1::bigint, 7::int", &[]).await.unwrap();
         let found = row.try_get::<_, Id>(0).unwrap_err();
-        assert!(format!("{found:?}").contains("Negative(-1)"), "{found:?}");
+        assert!(format!("{found:?}").contains("-1 is negative"), "{found:?}");
         assert!(row.try_get::<_, Id>(1).is_err(), "another width is another type");
-
-        let mut client = sqlx().await;
-        let row = query::<Sqlx>("SELECT 'zz', '\\x01'::bytea, -1::bigint, 1.5::float8")
-            .fetch_one(&mut client)
-            .await
-            .unwrap();
-        for (found, error) in [
-            (row.try_get::<Uuid, _>(0).unwrap_err(), "'z' at byte 0 cannot be there in a UUID"),
-            (row.try_get::<ObjectId, _>(1).unwrap_err(), "1 bytes are no ObjectId"),
-            (row.try_get::<Id, _>(2).unwrap_err(), "-1 is negative"),
-            (row.try_get::<Ksuid, _>(3).unwrap_err(), "is not compatible with SQL type `FLOAT8`"),
-            (row.try_get_unchecked::<NanoId, _>(3).unwrap_err(), "a column of FLOAT8 holds no NanoId"),
-        ] {
-            assert!(found.to_string().contains(error), "{found}");
-        }
+        let row = client.query_one("SELECT '\\x0102'::bytea, -1::bigint", &[]).await.unwrap();
+        let found = format!("{:?}", row.try_get::<_, WideId>(0).unwrap_err());
+        assert!(found.contains("2 bytes are no"), "{found}");
+        assert!(row.try_get::<_, OrderId>(1).is_err());
     });
 }
 
-/// An ID that is bound comes back from the column that it is written to, and from one of the other type.
-async fn bound<T>(client: &mut PgConnection, id: T, column: &str, other: &str, text: &str)
-where
-    T: for<'q> Encode<'q, Sqlx> + for<'r> Decode<'r, Sqlx> + Type<Sqlx> + PartialEq + Debug + Copy + 'static,
-{
-    let sql = format!("SELECT pg_typeof($1)::text, $1, $1::text, {other}, $2");
-    let arguments = query::<Sqlx>(&sql).bind(id).bind(None::<T>);
-    let row = arguments.fetch_one(client).await.unwrap_or_else(|error| panic!("{column}: {error}"));
-    assert_eq!(row.get::<String, _>(0), column);
-    assert_eq!(row.get::<T, _>(1), id);
-    assert_eq!(row.get::<String, _>(2), text);
-    assert_eq!(row.get::<T, _>(3), id, "{other}");
-    assert_eq!(row.get::<Option<T>, _>(4), None);
+/// The same for each version; `$sql` is what a statement that was put together is wrapped in.
+macro_rules! by_sqlx {
+    ($module:ident, $core:ident, $postgres:ident, $sql:expr) => {
+        mod $module {
+            use floe::kind::{Ksuid, NanoId, ObjectId};
+            use $core::connection::Connection;
+            use $core::decode::Decode;
+            use $core::encode::Encode;
+            use $core::query::query;
+            use $core::row::Row;
+            use $core::types::{Text, Type};
+            use $postgres::{PgConnection, PgHasArrayType, Postgres as Sqlx};
+
+            use super::*;
+
+            async fn sqlx() -> PgConnection {
+                PgConnection::connect(&Postgres::shared().url()).await.unwrap()
+            }
+
+            /// An ID that is bound comes back from the column that it is written to, from one of the other type, and from an array.
+            async fn bound<T>(client: &mut PgConnection, id: T, column: &str, other: &str, text: &str)
+            where
+                T: for<'q> Encode<'q, Sqlx> + for<'r> Decode<'r, Sqlx> + Type<Sqlx> + PgHasArrayType,
+                T: PartialEq + Debug + Copy + Send + Sync + 'static,
+            {
+                let sql = $sql(format!("SELECT pg_typeof($1)::text, $1, $1::text, {other}, $2, $3"));
+                let arguments = query::<Sqlx>(sql).bind(id).bind(None::<T>).bind(vec![id, id]);
+                let row =
+                    arguments.fetch_one(client).await.unwrap_or_else(|error| panic!("{column}: {error}"));
+                assert_eq!(row.get::<String, _>(0), column);
+                assert_eq!(row.get::<T, _>(1), id);
+                assert_eq!(row.get::<String, _>(2), text);
+                assert_eq!(row.get::<T, _>(3), id, "{other}");
+                assert_eq!(row.get::<Option<T>, _>(4), None);
+                assert_eq!(row.get::<Vec<T>, _>(5), [id, id]);
+            }
+
+            #[test]
+            fn what_is_bound_comes_back() {
+                block_on(async {
+                    let client = &mut sqlx().await;
+                    let v4 = UuidV4Generator::new().mint().unwrap();
+                    let v7 = UuidV7Generator::new().mint().unwrap();
+                    for id in [v4, v7, Uuid::NIL] {
+                        bound(client, id, "uuid", "$1::text", &id.to_string()).await;
+                    }
+                    let hex =
+                        |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+                    let ulid = UlidGenerator::new().mint().unwrap();
+                    let uuid = Uuid::from(ulid).to_string();
+                    bound(client, ulid, "uuid", &format!("'{ulid}'::text"), &uuid).await;
+                    bound(client, SessionId::new(ulid), "uuid", &format!("'{ulid}'::text"), &uuid).await;
+                    let id = ObjectIdGenerator::new().mint().unwrap();
+                    bound(client, id, "text", "decode($1, 'hex')", &id.to_string()).await;
+                    let ksuid = KsuidGenerator::new().mint().unwrap();
+                    let bytes = format!("'\\x{}'::bytea", hex(&ksuid.to_bytes()));
+                    bound(client, ksuid, "text", &bytes, &ksuid.to_string()).await;
+                    let id = NanoIdGenerator::default().mint().unwrap();
+                    bound(client, id, "text", "$1::varchar", id.as_str()).await;
+                    bound(client, Id::MAX, "bigint", "$1::bigint", &Id::MAX.to_string()).await;
+                    bound(client, OrderId::new(Id::MAX), "bigint", "$1::bigint", &Id::MAX.to_string()).await;
+                    let wide = WideId::new(1 << 100);
+                    let text = format!("\\x{}", hex(&wide.to_bytes()));
+                    bound(client, wide, "bytea", &format!("'{wide}'::text"), &text).await;
+                    // The column's other type is written by what sqlx has for it.
+                    let arguments = query::<Sqlx>("SELECT $1::text, $2::bytea, $3");
+                    let arguments = arguments.bind(Text(ulid)).bind(ksuid.to_bytes()).bind(dated());
+                    let row = arguments.fetch_one(client).await.unwrap();
+                    assert_eq!((row.get::<Ulid, _>(0), row.get::<Ksuid, _>(1)), (ulid, ksuid));
+                    assert_eq!(row.get::<String, _>(2), dated().to_string());
+                });
+            }
+
+            #[test]
+            fn what_is_no_id_is_an_error_of_the_column() {
+                block_on(async {
+                    let mut client = sqlx().await;
+                    let sql = "SELECT 'zz', '\\x01'::bytea, -1::bigint, 1.5::float8";
+                    let row = query::<Sqlx>(sql).fetch_one(&mut client).await.unwrap();
+                    for (found, error) in [
+                        (row.try_get::<Uuid, _>(0).unwrap_err(), "'z' at byte 0 cannot be there in a UUID"),
+                        (row.try_get::<ObjectId, _>(1).unwrap_err(), "1 bytes are no ObjectId"),
+                        (row.try_get::<WideId, _>(1).unwrap_err(), "1 bytes are no ID of 128 bits"),
+                        (row.try_get::<Id, _>(2).unwrap_err(), "-1 is negative"),
+                        (row.try_get::<OrderId, _>(2).unwrap_err(), "-1 is negative"),
+                        (row.try_get::<Ksuid, _>(3).unwrap_err(), "is not compatible with SQL type `FLOAT8`"),
+                        (
+                            row.try_get_unchecked::<NanoId, _>(3).unwrap_err(),
+                            "a column of FLOAT8 holds no NanoId",
+                        ),
+                    ] {
+                        assert!(found.to_string().contains(error), "{found}");
+                    }
+                });
+            }
+        }
+    };
 }
 
-#[test]
-fn by_sqlx() {
-    block_on(async {
-        let client = &mut sqlx().await;
-        for id in [UuidV4Generator::new().mint().unwrap(), UuidV7Generator::new().mint().unwrap(), Uuid::NIL]
-        {
-            bound(client, id, "uuid", "$1::text", &id.to_string()).await;
-        }
-        let ulid = UlidGenerator::new().mint().unwrap();
-        bound(client, ulid, "uuid", &format!("'{ulid}'::text"), &Uuid::from(ulid).to_string()).await;
-        let id = ObjectIdGenerator::new().mint().unwrap();
-        bound(client, id, "text", "decode($1, 'hex')", &id.to_string()).await;
-        let ksuid = KsuidGenerator::new().mint().unwrap();
-        let bytes: String = ksuid.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        bound(client, ksuid, "text", &format!("'\\x{bytes}'::bytea"), &ksuid.to_string()).await;
-        let id = NanoIdGenerator::default().mint().unwrap();
-        bound(client, id, "text", "$1::varchar", id.as_str()).await;
-        bound(client, Id::MAX, "bigint", "$1::bigint", &Id::MAX.to_string()).await;
-        // The column's other type is written by what sqlx has for it.
-        let arguments = query::<Sqlx>("SELECT $1::text, $2::bytea").bind(Text(ulid)).bind(ksuid.to_bytes());
-        let row = arguments.fetch_one(client).await.unwrap();
-        assert_eq!((row.get::<Ulid, _>(0), row.get::<Ksuid, _>(1)), (ulid, ksuid));
-    });
-}
+by_sqlx!(sqlx_0_8, sqlx_core_0_8, sqlx_postgres_0_8, |sql: String| &*sql.leak());
+by_sqlx!(sqlx_0_9, sqlx_core_0_9, sqlx_postgres_0_9, sqlx_core_0_9::sql_str::AssertSqlSafe);

@@ -29,7 +29,7 @@ fn url(server: &Etcd, prefix: &str, options: &str) -> String {
 /// Why a URL cannot be opened.
 #[track_caller]
 fn refused(url: &str) -> OpenError {
-    match floe_ledger::open(url, "test") {
+    match floe_ledger::open_in(url, "test") {
         Err(error) => error,
         Ok(ledger) => panic!("{url} opened {}", ledger.describe()),
     }
@@ -49,6 +49,6 @@ fn conformance() {
     conformance::run(&|| {
         let (url, realm) =
             (Etcd::shared().url(), format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed)));
-        Realm::new(move || floe_ledger::open(&url, &realm).unwrap())
+        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }

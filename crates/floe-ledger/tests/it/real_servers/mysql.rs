@@ -27,6 +27,6 @@ fn every_realm_in_the_same_tables_conforms() {
     conformance::run(&|| {
         let realm = format!("realm_{}", realms.fetch_add(1, Ordering::Relaxed));
         let url = server.url();
-        Realm::new(move || floe_ledger::open(&url, &realm).unwrap())
+        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }

@@ -49,10 +49,10 @@ fn the_contracts_own_example_is_read() {
     assert_eq!(
         kinds,
         [
-            ("orders".to_owned(), Kind::Snowflake),
-            ("user-*".to_owned(), Kind::Snowflake),
-            ("Tickets64".to_owned(), Kind::Segment),
-            ("invoice".to_owned(), Kind::Dated)
+            ("orders".to_owned(), Kind::SNOWFLAKE),
+            ("user-*".to_owned(), Kind::SNOWFLAKE),
+            ("Tickets64".to_owned(), Kind::SEGMENT),
+            ("invoice".to_owned(), Kind::DATED)
         ]
     );
     assert_eq!(config.names[0].taste.start, Some(Start::Rolling));

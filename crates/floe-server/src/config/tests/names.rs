@@ -220,7 +220,7 @@ fn a_dated_name_says_its_date_and_has_the_digits_that_fit_behind_it() {
         &of("date = \"MM/dd\"\ndigits = 6"),
         &["floe.toml:6:8:", "yyyyMMdd, yyyyMM, yyyy, yyMMdd, yyMM, yy"],
     );
-    complains(&of("date = \"yyMM\""), &["a month's counter has, 1 to 12"]);
+    complains(&of("date = \"yyMM\""), &["1 to 10, or to 12"]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use tokio::time::Instant;
 
-use super::guard::Guard;
+use super::guard::{Guard, HTTP2};
 use super::plain::Plain;
 use super::{spring, thread_date};
 use crate::access::Caller;
@@ -32,9 +32,6 @@ pub(crate) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, c
 
 /// What a connection costs beside its task where hyper serves it, in bytes: two buffers of fixed size, and its state.
 const HYPER: usize = 16 << 10;
-
-/// How a client that speaks HTTP/2 begins.
-const HTTP2: &[u8] = b"PRI";
 
 const BEFORE_1970: &str = "the clock of this machine shows a time before 1970, as it did when the server began: set the clock right";
 

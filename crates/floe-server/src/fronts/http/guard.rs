@@ -30,7 +30,7 @@ const STOPPED_READING: &str = "the client stopped reading";
 const NO_MEMORY: &str = "all the memory for clients is in use (limits.memory)";
 
 /// How a client that speaks HTTP/2 begins.
-const HTTP2: &[u8] = b"PRI";
+pub(super) const HTTP2: &[u8] = b"PRI";
 
 /// See the module.
 pub(super) struct Guard<S> {

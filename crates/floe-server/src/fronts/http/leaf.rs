@@ -62,7 +62,7 @@ macro_rules! mode {
 /// `/api/segment/get`. Kinds that count answer.
 pub(in crate::fronts) static SEGMENT: Call = Call {
     natural: Definition::SEGMENT,
-    answers: call::counts,
+    answers: Kind::is_counted,
     instead: "ask at /api/snowflake/get/{key} or /v1/mint/{name}",
     for_texts: call::NO_TEXTS,
 };
@@ -70,7 +70,7 @@ pub(in crate::fronts) static SEGMENT: Call = Call {
 /// `/api/snowflake/get`. Snowflake names answer.
 pub(in crate::fronts) static SNOWFLAKE: Call = Call {
     natural: call::SNOWFLAKE,
-    answers: |kind| kind == Kind::Snowflake,
+    answers: |kind| kind == Kind::SNOWFLAKE,
     instead: "ask at /api/segment/get/{key} or /v1/mint/{name}",
     for_texts: call::NO_TEXTS,
 };
@@ -307,10 +307,10 @@ pub(super) async fn cache(State(shared): State<Shared>, caller: Caller) -> Resul
     blocking(&shared, move |service| {
         let mut rows = String::new();
         let names = service.open_names(&caller)?;
-        let counts = |name: &&floe::NameStatus| name.definition.kind() != Kind::Snowflake;
+        let counts = |name: &&floe::NameStatus| name.definition.kind() != Kind::SNOWFLAKE;
         for name in names.iter().filter(counts).take(MAX_ROWS) {
             let init = matches!(name.state, floe::NameState::Ready);
-            let step = service.step(name.name.as_str()).filter(|_| name.definition.kind() == Kind::Segment);
+            let step = service.step(name.name.as_str()).filter(|_| name.definition.kind() == Kind::SEGMENT);
             let step = step.map(|step| step.to_string()).unwrap_or_default();
             let (left, definition) = (name.left.to_string(), name.definition.to_string());
             row(&mut rows, &[name.name.as_str(), &init.to_string(), &step, &left, &definition]);

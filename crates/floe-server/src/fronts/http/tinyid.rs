@@ -23,7 +23,7 @@ use crate::status::{Refusal, Status};
 /// A call of tinyid's. Segment names answer: clients take whole ranges of them.
 pub(in crate::fronts) static CALL: Call = Call {
     natural: Definition::SEGMENT,
-    answers: |kind| kind == Kind::Segment,
+    answers: |kind| kind == Kind::SEGMENT,
     instead: "ask at /v1/mint/{name}",
     for_texts: call::NO_TEXTS,
 };
@@ -245,9 +245,9 @@ async fn ids(shared: &Shared, ask: &Ask, size: u64) -> Result<Vec<i64>, Failure>
         // The original has looked the name up by then.
         let definition = shared.service.definition(&visitor, &CALL, &name).await;
         let definition = definition.map_err(|refusal| (name.as_str(), refusal))?;
-        return match definition.kind() {
-            Kind::Segment => Ok(Vec::new()),
-            _ => Err((name.as_str(), no_segment(&name)).into()),
+        return match definition.kind() == Kind::SEGMENT {
+            true => Ok(Vec::new()),
+            false => Err((name.as_str(), no_segment(&name)).into()),
         };
     }
     let minted = shared.service.mint(&visitor, &CALL, &name, size).await;

@@ -12,7 +12,7 @@ use crate::status::Refusal;
 /// `SET name n NX`. Kinds that count answer: others begin behind no number.
 pub(in crate::fronts) static SET_FIRST: Call = Call {
     natural: Definition::Counter,
-    answers: call::counts,
+    answers: floe::Kind::is_counted,
     instead: "its IDs are not counted, so there is nothing to raise",
     for_texts: call::NO_TEXTS,
 };

@@ -24,7 +24,7 @@ fn a_window_goes_back_from_the_first_tick_in_which_no_name_drew() {
     rig.node.close(&rig.clock);
     // The generators stopped first: whatever is drawn from here on would be in what goes back.
     for stream in [&twitter, &leaf] {
-        let closed = MintError::Stopped("floe was closed".to_owned());
+        let closed = MintError::Stopped(Stopped::closed());
         assert_eq!(rig.mint(stream), Mint::Empty(Some(closed)));
     }
     let backs = give_backs(&mut rig);
@@ -141,14 +141,14 @@ fn a_give_back_that_fails_costs_the_tail_and_no_more() {
 #[test]
 fn what_was_stopped_stays_stopped_whatever_is_said_later() {
     let line = SharedCursor::new(0, Arc::default());
-    line.stop("floe was closed");
+    line.stop(&Stopped::closed());
     for later in [
         None,
         Some(BlockReason::Exhausted("used up".to_owned())),
-        Some(BlockReason::Stopped("too late".to_owned())),
+        Some(BlockReason::Stopped(Stopped::other("too late"))),
     ] {
         line.set_trouble(later);
-        assert_eq!(line.check(), Err(MintError::Stopped("floe was closed".to_owned())));
+        assert_eq!(line.check(), Err(MintError::Stopped(Stopped::closed())));
     }
 }
 
@@ -161,7 +161,7 @@ fn what_was_stopped_gives_nothing_back() {
         if whole_node {
             let numbers = rig.segment("tickets", STEPS);
             rig.numbers_after_settling(&numbers, 1);
-            rig.node.stop("not fit for use");
+            rig.node.stop(&Stopped::ledger("not fit for use"));
         } else {
             rig.hands.pass(WINDOW * 3 / 4);
             let (id, request) = rig.reserve();

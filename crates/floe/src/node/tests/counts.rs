@@ -135,7 +135,9 @@ fn a_short_answer_stops_the_counter() {
     let ticket = rig.enqueue(&name, 10);
     let (id, _) = rig.reserve();
     rig.answer(id, Ok(Reply::Got { start: 0, end: 3, previous_mark: 0 }));
-    assert!(matches!(ticket.answered(), Some(Err(MintError::Stopped(text))) if text.contains("not fit")));
+    assert!(
+        matches!(ticket.answered(), Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) if text.contains("not fit"))
+    );
 }
 
 #[test]
@@ -148,11 +150,13 @@ fn a_mark_that_went_back_stops_the_counter() {
     rig.ledger.restore(&backup);
     let ticket = rig.enqueue(&name, 1);
     rig.settle();
-    let Some(Err(MintError::Stopped(text))) = ticket.answered() else { panic!("it counts on") };
+    let Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) = ticket.answered() else {
+        panic!("it counts on")
+    };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
     let ticket = Ticket::new(1);
     let refused = rig.node.enqueue(&name, &ticket, &rig.clock);
-    assert_eq!(refused, Err(MintError::Stopped(text)));
+    assert_eq!(refused, Err(MintError::Stopped(Stopped::ledger(text))));
 }
 
 #[test]

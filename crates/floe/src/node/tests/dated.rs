@@ -157,12 +157,14 @@ fn a_year_of_two_digits_ends_with_its_century() {
         let (mut rig, name) = node(&ledger, 2, at("UTC", date(2026, 11, 21), 12, 0), &shape);
         let past = format.number_of(date(2099, 1, 1)).unwrap() + 366;
         ledger.raise(&Key::name(&name), past << 40).unwrap();
-        let Err(MintError::Stopped(text)) = mint(&mut rig, &name, 1) else { panic!("{format} repeats 2000") };
+        let Err(MintError::Stopped(Stopped { cause: text, .. })) = mint(&mut rig, &name, 1) else {
+            panic!("{format} repeats 2000")
+        };
         assert!(text.contains("past the year 2099"), "{text}");
         // A clock of 2009 would write a number with a zero less.
         let (mut rig, name) = node(&Memory::default(), 3, at("UTC", date(2009, 12, 31), 12, 0), &shape);
         assert!(
-            matches!(mint(&mut rig, &name, 1), Err(MintError::Stopped(text)) if text.contains("set the clock"))
+            matches!(mint(&mut rig, &name, 1), Err(MintError::Stopped(Stopped { cause: text, .. })) if text.contains("set the clock"))
         );
     }
 }
@@ -287,7 +289,9 @@ fn a_mark_past_the_calendar_is_refused() {
         Ok("INV99991231000001".to_owned())
     );
     ledger.raise(&Key::name(&name), (last + 1) << 40).unwrap();
-    let Err(MintError::Stopped(text)) = mint(&mut rig, &name, 1) else { panic!("a date repeats") };
+    let Err(MintError::Stopped(Stopped { cause: text, .. })) = mint(&mut rig, &name, 1) else {
+        panic!("a date repeats")
+    };
     assert!(text.contains("9999") && text.contains("`invoice`"), "{text}");
 }
 
@@ -297,7 +301,9 @@ fn a_clock_that_cannot_be_believed_names_no_day() {
     let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 21), 12, 0), &shape);
     mint(&mut rig, &name, 1).unwrap();
     rig.hands.set(-2 * HOUR);
-    assert!(matches!(mint(&mut rig, &name, 1), Err(MintError::Stopped(text)) if text.contains("max_hold")));
+    assert!(
+        matches!(mint(&mut rig, &name, 1), Err(MintError::Stopped(Stopped { cause: text, .. })) if text.contains("max_hold"))
+    );
     rig.hands.set(2 * HOUR);
     assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).counter()), Ok(2));
 }

@@ -63,7 +63,7 @@ fn a_mark_one_millisecond_below_what_was_held_stops_the_slot() {
         if back == 0 {
             assert!(matches!(minted, Mint::Got { .. }), "{minted:?}");
         } else {
-            let Mint::Empty(Some(MintError::Stopped(text))) = minted else {
+            let Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) = minted else {
                 panic!("it mints on, new era: {new_era}")
             };
             assert!(text.contains("went backwards"), "{text}");
@@ -107,7 +107,9 @@ fn a_mark_one_number_below_what_was_seen_stops_the_counter() {
         rig.answer(id, Ok(Reply::Got { start: mark, end: mark + 1, previous_mark: mark }));
         match ticket.answered() {
             Some(Ok(position)) => assert_eq!((position, back), (5, 0)),
-            Some(Err(MintError::Stopped(text))) => assert!(back == 1 && text.contains("went backwards")),
+            Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) => {
+                assert!(back == 1 && text.contains("went backwards"))
+            }
             other => panic!("{other:?}"),
         }
     }

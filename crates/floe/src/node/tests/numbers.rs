@@ -202,7 +202,9 @@ fn a_mark_below_what_was_held_stops_the_segment() {
     rig.numbers_after_settling(&numbers, 15);
     rig.ledger.restore(&backup);
     rig.settle();
-    let Err(Some(MintError::Stopped(text))) = rig.number(&numbers, 1) else { panic!("it mints on") };
+    let Err(Some(MintError::Stopped(Stopped { cause: text, .. }))) = rig.number(&numbers, 1) else {
+        panic!("it mints on")
+    };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
     rig.node.close(&rig.clock);
     rig.collect();
@@ -218,7 +220,9 @@ fn a_record_that_was_eaten_stops_its_segment_and_no_other() {
     rig.ledger.lose(&tickets());
     while rig.number(&eaten, 1).is_ok() {}
     rig.settle();
-    let Err(Some(MintError::Stopped(text))) = rig.number(&eaten, 1) else { panic!("it mints on") };
+    let Err(Some(MintError::Stopped(Stopped { cause: text, .. }))) = rig.number(&eaten, 1) else {
+        panic!("it mints on")
+    };
     assert!(text.contains("the record of `tickets` is missing"), "{text}");
     assert_eq!(rig.numbers_after_settling(&other, 10), 15);
 }

@@ -292,7 +292,9 @@ fn a_mark_below_what_was_held_stops_the_slot_for_ever() {
     rig.ledger.restore(&backup);
     rig.hands.pass(WINDOW / 2);
     rig.settle();
-    let Mint::Empty(Some(MintError::Stopped(text))) = rig.mint(&stream) else { panic!("it mints on") };
+    let Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) = rig.mint(&stream) else {
+        panic!("it mints on")
+    };
     assert!(
         text.contains("went backwards") && text.contains(&key.subject()) && text.contains("marks raise"),
         "{text}"
@@ -361,7 +363,9 @@ fn a_wall_clock_that_moves_drops_the_window_and_costs_no_order() {
 fn a_rollback_beyond_max_hold_asks_for_nothing_and_ends_with_the_rollback() {
     let (mut rig, stream, _) = at_home(true);
     rig.hands.set(-3_600_001);
-    let Mint::Empty(Some(MintError::Stopped(text))) = rig.mint(&stream) else { panic!("it mints") };
+    let Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) = rig.mint(&stream) else {
+        panic!("it mints")
+    };
     assert!(text.contains("3600001 ms") && text.contains("max_hold"), "{text}");
     rig.settle();
     assert!(rig.node.deadline(&rig.clock.look()).is_some(), "it looks whether the clock is right again");
@@ -381,7 +385,7 @@ fn an_answer_of_the_wrong_kind_stops_everything() {
     rig.step();
     let id = rig.calls.front().unwrap().id;
     rig.answer(id, Err(LedgerError::Unfit("the file was replaced".to_owned())));
-    let stopped = MintError::Stopped("the file was replaced".to_owned());
+    let stopped = MintError::Stopped(Stopped::ledger("the file was replaced"));
     assert_eq!(rig.mint(&stream), Mint::Empty(Some(stopped.clone())));
     assert_eq!(rig.number(&numbers, 1), Err(Some(stopped.clone())));
     assert_eq!(ticket.answered(), Some(Err(stopped.clone())));

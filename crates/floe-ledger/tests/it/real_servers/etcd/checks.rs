@@ -58,7 +58,7 @@ fn who_may_read_one_realm_alone_is_told_of_no_other() {
     let server = Etcd::start(&[]);
     let name = Name::new("orders").unwrap();
     open(&server.url());
-    floe_ledger::open(&server.url(), "other").unwrap().bind(&name, "uuid4", false).unwrap();
+    floe_ledger::open_in(&server.url(), "other").unwrap().bind(&name, "uuid4", false).unwrap();
     for command in [
         "user add root:root",
         "user grant-role root root",
@@ -127,7 +127,7 @@ fn keys_of_a_newer_floe_or_of_no_floe_are_refused() {
 fn who_names_no_realm_does_not_begin_a_second_one() {
     let url = url(Etcd::shared(), &prefix(), "");
     drop(open(&url));
-    let Err(error) = floe_ledger::open(&url, floe_ledger::DEFAULT_REALM) else {
+    let Err(error) = floe_ledger::open_in(&url, floe_ledger::DEFAULT_REALM) else {
         panic!("a second realm began")
     };
     says(&error, &["has no realm default", "it has: test", "--realm"]);

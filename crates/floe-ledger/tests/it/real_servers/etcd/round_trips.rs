@@ -56,7 +56,7 @@ fn a_call_is_one_round_trip_unless_somebody_else_came_in_between() {
     costs(&server, 1, || drop(other.bind(&name, "kind=other", true).unwrap()));
     let elsewhere = |told: usize| assert_eq!(ledger.in_other_realms(&name).unwrap().len(), told);
     costs(&server, 1, || elsewhere(0));
-    let bank = floe_ledger::open(&server.url(), "bank").unwrap();
+    let bank = floe_ledger::open_in(&server.url(), "bank").unwrap();
     costs(&server, 2, || elsewhere(0));
     bank.bind(&name, "kind=segment", true).unwrap();
     costs(&server, 3, || elsewhere(1));

@@ -10,7 +10,7 @@ use crate::{ask, got, says};
 fn opens(server: &Etcd, mode: &str, root: Option<&Path>, more: &str) -> Result<(), OpenError> {
     let root = root.map_or(String::new(), |root| format!("&sslrootcert={}", root.display()));
     let url = url(server, "/floe", &format!("sslmode={mode}{root}{more}"));
-    floe_ledger::open(&url, "test").map(|ledger| {
+    floe_ledger::open_in(&url, "test").map(|ledger| {
         got(&*ledger, &ask(1));
     })
 }

@@ -13,7 +13,7 @@ use crate::{ask, got, orders, says};
 /// Why a URL cannot be opened.
 #[track_caller]
 pub(super) fn refused(url: &str) -> OpenError {
-    match floe_ledger::open(url, "test") {
+    match floe_ledger::open_in(url, "test") {
         Err(error) => error,
         Ok(ledger) => panic!("{url} opened {}", ledger.describe()),
     }

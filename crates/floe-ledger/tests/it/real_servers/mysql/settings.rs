@@ -83,7 +83,7 @@ fn a_server_without_doublewrite_is_refused_and_so_are_tables_that_are_not_floes(
     says(&text, &["changed 0 records", "trigger"]);
     server.sql("DROP TRIGGER floe.cut");
 
-    let Err(error) = floe_ledger::open(&allowed, floe_ledger::DEFAULT_REALM) else {
+    let Err(error) = floe_ledger::open_in(&allowed, floe_ledger::DEFAULT_REALM) else {
         panic!("a second realm began")
     };
     says(&error, &["has no realm default", "it has: test", "--realm"]);

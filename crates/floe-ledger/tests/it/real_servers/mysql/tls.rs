@@ -23,7 +23,7 @@ fn server_for(host: &str) -> (Mariadb, PathBuf, PathBuf) {
 fn opens(server: &Mariadb, mode: &str, root: Option<&Path>) -> Result<(), OpenError> {
     let root = root.map_or(String::new(), |root| format!("&sslrootcert={}", root.display()));
     let url = format!("{}?sslmode={mode}{root}", server.url_of("encrypted:right"));
-    floe_ledger::open(&url, "test").map(|ledger| {
+    floe_ledger::open_in(&url, "test").map(|ledger| {
         got(&*ledger, &ask(1));
     })
 }
@@ -68,7 +68,7 @@ fn a_certificate_for_another_host_is_good_for_verify_ca_alone() {
 fn a_server_without_tls_is_taken_by_prefer_alone() {
     let server = Mariadb::start(&[]);
     drop(open(&format!("{}?sslmode=prefer", server.url())));
-    let Err(error) = floe_ledger::open(&format!("{}?sslmode=require", server.url()), "test") else {
+    let Err(error) = floe_ledger::open_in(&format!("{}?sslmode=require", server.url()), "test") else {
         panic!("opened without TLS")
     };
     says(&error, &["takes no TLS", "sslmode=disable"]);

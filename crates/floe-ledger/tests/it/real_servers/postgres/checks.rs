@@ -12,7 +12,7 @@ use crate::{ask, got, orders, says};
 /// Why a URL cannot be opened.
 #[track_caller]
 fn refused(url: &str) -> OpenError {
-    match floe_ledger::open(url, "test") {
+    match floe_ledger::open_in(url, "test") {
         Err(error) => error,
         Ok(ledger) => panic!("{url} opened {}", ledger.describe()),
     }
@@ -145,7 +145,7 @@ fn tables_of_a_newer_floe_are_refused() {
 fn who_names_no_realm_does_not_begin_a_second_one() {
     let url = format!("{}?schema={}", Postgres::shared().url(), schema());
     drop(open(&url));
-    let Err(error) = floe_ledger::open(&url, floe_ledger::DEFAULT_REALM) else {
+    let Err(error) = floe_ledger::open_in(&url, floe_ledger::DEFAULT_REALM) else {
         panic!("a second realm began")
     };
     says(&error, &["has no realm default", "it has: test", "--realm"]);

@@ -10,7 +10,7 @@ fn realms_in_the_same_tables() {
     let url = Postgres::shared().url();
     conformance::run(&|| {
         let (url, realm) = (url.clone(), schema());
-        Realm::new(move || floe_ledger::open(&url, &realm).unwrap())
+        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }
 

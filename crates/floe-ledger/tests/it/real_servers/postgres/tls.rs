@@ -22,7 +22,7 @@ fn server_for(host: &str) -> (Postgres, PathBuf, PathBuf) {
 fn opens(server: &Postgres, mode: &str, root: Option<&Path>) -> Result<(), OpenError> {
     let root = root.map_or(String::new(), |root| format!("&sslrootcert={}", root.display()));
     let url = format!("{}?sslmode={mode}{root}", server.url_of("encrypted"));
-    floe_ledger::open(&url, "test").map(|ledger| {
+    floe_ledger::open_in(&url, "test").map(|ledger| {
         got(&*ledger, &ask(1));
     })
 }
@@ -58,6 +58,6 @@ fn a_certificate_for_another_host_is_good_for_verify_ca_alone() {
 fn a_server_without_tls_is_taken_by_prefer_alone() {
     let url = |mode: &str| format!("{}?schema={}&sslmode={mode}", Postgres::shared().url(), schema());
     drop(open(&url("prefer")));
-    let Err(error) = floe_ledger::open(&url("require"), "test") else { panic!("opened without TLS") };
+    let Err(error) = floe_ledger::open_in(&url("require"), "test") else { panic!("opened without TLS") };
     says(&error, &["TLS"]);
 }

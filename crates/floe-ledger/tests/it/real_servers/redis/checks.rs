@@ -15,7 +15,7 @@ use crate::{ask, got, orders, says};
 /// Why a URL cannot be opened.
 #[track_caller]
 fn refused(url: &str) -> OpenError {
-    match floe_ledger::open(url, "test") {
+    match floe_ledger::open_in(url, "test") {
         Err(error) => error,
         Ok(ledger) => panic!("{url} opened {}", ledger.describe()),
     }
@@ -125,14 +125,14 @@ fn a_wrong_password_user_or_database_is_named() {
     assert_eq!(ledger.names("", 9).unwrap().len(), 1);
     assert_eq!(ledger.list("", "", 9).unwrap().len(), 2);
     assert!(ledger.clock().unwrap().is_some());
-    let other = floe_ledger::open(&url("careful:right@", ""), "other").unwrap();
+    let other = floe_ledger::open_in(&url("careful:right@", ""), "other").unwrap();
     other.bind(&name, "definition", true).unwrap();
     assert_eq!(ledger.in_other_realms(&name).unwrap().len(), 1);
     // Who may read one realm alone is told of no other, and goes on.
     let narrow = open(&url("narrow@", ""));
     assert_eq!(narrow.in_other_realms(&name), Ok(Vec::new()));
     assert_eq!(narrow.names("", 9).unwrap().len(), 1);
-    assert!(floe_ledger::open(&url("careful:right@", ""), floe_ledger::DEFAULT_REALM).is_err());
+    assert!(floe_ledger::open_in(&url("careful:right@", ""), floe_ledger::DEFAULT_REALM).is_err());
 }
 
 #[test]
@@ -191,12 +191,12 @@ fn keys_of_a_newer_floe_and_of_no_floe_are_refused() {
 fn who_names_no_realm_does_not_begin_a_second_one() {
     let server = Redis::start(&[]);
     drop(open(&server.url()));
-    let Err(error) = floe_ledger::open(&server.url(), floe_ledger::DEFAULT_REALM) else {
+    let Err(error) = floe_ledger::open_in(&server.url(), floe_ledger::DEFAULT_REALM) else {
         panic!("a second realm began")
     };
     says(&error, &["has no realm default", "it has: test", "--realm"]);
     drop(
-        floe_ledger::open(&format!("redis://127.0.0.1:{}/1", server.port()), floe_ledger::DEFAULT_REALM)
+        floe_ledger::open_in(&format!("redis://127.0.0.1:{}/1", server.port()), floe_ledger::DEFAULT_REALM)
             .unwrap(),
     );
 }

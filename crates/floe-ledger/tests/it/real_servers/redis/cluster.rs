@@ -40,7 +40,7 @@ fn the_node_with_the_realms_slot_serves_it_and_others_name_it() {
     // Where other realms are is not to be seen from here, and that ends no connection.
     assert_eq!(ledger.in_other_realms(&Name::new("orders").unwrap()), Ok(Vec::new()));
     assert_eq!(got(&*ledger, &ask(5)), (5, 10));
-    let Err(error) = floe_ledger::open(&there.url(), "test") else { panic!("served by the wrong node") };
+    let Err(error) = floe_ledger::open_in(&there.url(), "test") else { panic!("served by the wrong node") };
     assert!(matches!(error, OpenError::Asked(_)), "{error:?}");
     says(&error, &["MOVED", &format!("127.0.0.1:{} of the cluster", here.port()), "name it in the URL"]);
 }

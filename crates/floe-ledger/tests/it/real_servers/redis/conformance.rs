@@ -14,7 +14,7 @@ fn realms_in_the_same_database() {
     conformance::run(&|| {
         realms.set(realms.get() + 1);
         let (url, realm) = (server.url(), format!("test_{}", realms.get()));
-        Realm::new(move || floe_ledger::open(&url, &realm).unwrap())
+        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }
 

@@ -14,7 +14,7 @@ fn why_it_stops(mint: impl Fn() -> Result<(), MintError>) -> String {
     loop {
         match mint() {
             Ok(()) | Err(MintError::Unavailable { .. } | MintError::Busy { .. }) => {}
-            Err(MintError::Stopped(why)) => return why,
+            Err(MintError::Stopped(stopped)) => return stopped.cause,
             Err(error) => panic!("{error:?}"),
         }
     }
@@ -23,7 +23,7 @@ fn why_it_stops(mint: impl Fn() -> Result<(), MintError>) -> String {
 #[test]
 fn a_redis_without_a_file_is_refused_and_with_the_override_the_node_stops() {
     let server = Redis::start(&["--appendonly", "no"]);
-    let Err(error) = floe_ledger::open(&server.url(), "test") else { panic!("taken without a file") };
+    let Err(error) = floe_ledger::open_in(&server.url(), "test") else { panic!("taken without a file") };
     says(&error, &["has appendonly = no", "appendfsync always", "unsafe=allow"]);
 
     let floe = Floe::open(open(&format!("{}?unsafe=allow", server.url()))).unwrap();

@@ -12,7 +12,7 @@ use crate::{ask, got, says};
 fn opens(server: &Redis, mode: &str, root: Option<&Path>) -> Result<(), OpenError> {
     let root = root.map_or(String::new(), |root| format!("&sslrootcert={}", root.display()));
     let url = format!("rediss://127.0.0.1:{}/0?sslmode={mode}{root}", server.port());
-    floe_ledger::open(&url, "test").map(|ledger| {
+    floe_ledger::open_in(&url, "test").map(|ledger| {
         got(&*ledger, &ask(1));
         assert!(ledger.describe().starts_with("rediss://127.0.0.1:"), "{}", ledger.describe());
     })
@@ -51,7 +51,7 @@ fn a_certificate_for_another_host_is_good_for_verify_ca_alone() {
 fn neither_side_takes_the_other_without_tls() {
     let (server, _certificates) = Redis::start_with_tls("127.0.0.1", &[]);
     let plain = format!("redis://127.0.0.1:{}?connect_timeout=1", server.port());
-    let Err(error) = floe_ledger::open(&plain, "test") else { panic!("opened without TLS") };
+    let Err(error) = floe_ledger::open_in(&plain, "test") else { panic!("opened without TLS") };
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
     // Redis waits for the end of what it takes for a command.
     let bare = Redis::start(&[]);

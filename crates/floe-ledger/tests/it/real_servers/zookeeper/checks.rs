@@ -14,7 +14,7 @@ use crate::{ask, got, says};
 /// Why a URL cannot be opened.
 #[track_caller]
 pub(super) fn refused(url: &str) -> OpenError {
-    match floe_ledger::open(url, "test") {
+    match floe_ledger::open_in(url, "test") {
         Err(error) => error,
         Ok(ledger) => panic!("{url} opened {}", ledger.describe()),
     }
@@ -56,7 +56,7 @@ fn a_name_of_a_realm_that_is_closed_is_not_told_of() {
     let (ledger, name) = (open(&url), Name::new("orders").unwrap());
     let with = url.replace("//", "//careful:r%40ght@");
     for (url, realm) in [(&with, "closed"), (&url, "plain")] {
-        floe_ledger::open(url, realm).unwrap().bind(&name, "uuid4", false).unwrap();
+        floe_ledger::open_in(url, realm).unwrap().bind(&name, "uuid4", false).unwrap();
     }
     let found = ledger.in_other_realms(&name).unwrap();
     assert_eq!(found.iter().map(|found| &*found.realm).collect::<Vec<_>>(), ["plain"]);
@@ -115,11 +115,11 @@ fn what_is_not_floes_or_a_newer_floes_is_refused() {
 #[test]
 fn who_names_no_realm_does_not_begin_a_second_one() {
     let (url, path) = fresh_url();
-    drop(floe_ledger::open(&url, "shop").unwrap());
+    drop(floe_ledger::open_in(&url, "shop").unwrap());
     Zookeeper::shared().cli(&["create", &format!("{path}/zebra"), "stripes"]);
-    let Err(error) = floe_ledger::open(&url, floe_ledger::DEFAULT_REALM) else { panic!("a second realm") };
+    let Err(error) = floe_ledger::open_in(&url, floe_ledger::DEFAULT_REALM) else { panic!("a second realm") };
     says(&error, &["has no realm default", "it has: shop. ", "--realm"]);
-    drop(floe_ledger::open(&url, "games").unwrap());
+    drop(floe_ledger::open_in(&url, "games").unwrap());
 }
 
 #[test]

@@ -13,6 +13,6 @@ fn realms_at_the_same_path() {
     let realms = AtomicU32::new(0);
     conformance::run(&|| {
         let (url, realm) = (server.url(), format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed)));
-        Realm::new(move || floe_ledger::open(&url, &realm).unwrap())
+        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }

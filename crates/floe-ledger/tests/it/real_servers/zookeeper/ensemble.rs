@@ -15,7 +15,7 @@ use crate::{ask, got, orders, says};
 /// A ledger on servers that may still be looking for a leader.
 fn open(url: &str) -> Box<dyn Ledger> {
     loop {
-        match floe_ledger::open(url, "test") {
+        match floe_ledger::open_in(url, "test") {
             Ok(ledger) => return ledger,
             Err(OpenError::Ledger(LedgerError::Unavailable(_))) => {}
             Err(error) => panic!("{error:?}"),

@@ -14,7 +14,7 @@ fn opens(port: u16, options: &str) -> Result<(), OpenError> {
     // The first handshake of a fresh Java on a busy machine takes its time.
     let patience = "max_wait=30s&connect_timeout=30";
     let url = format!("zookeeper://127.0.0.1:{port}/floe?{patience}&{options}");
-    floe_ledger::open(&url, "test").map(|ledger| {
+    floe_ledger::open_in(&url, "test").map(|ledger| {
         got(&*ledger, &ask(1));
     })
 }
@@ -72,7 +72,7 @@ fn a_server_that_wants_a_certificate_gets_one() {
 fn a_server_without_tls_is_taken_by_prefer_alone() {
     let (url, _) = super::fresh_url();
     drop(open(&format!("{url}?sslmode=prefer")));
-    let Err(error) = floe_ledger::open(&format!("{url}?sslmode=require"), "test") else {
+    let Err(error) = floe_ledger::open_in(&format!("{url}?sslmode=require"), "test") else {
         panic!("opened without TLS")
     };
     says(&error, &["TLS"]);

@@ -1,0 +1,288 @@
+//! The ledger in a bucket of an object store: Amazon S3 and what speaks its protocol, Google Cloud Storage, Azure Blob
+//! Storage. There is no server to run.
+//!
+//! # What it promises
+//! A record is an object, and each write of it is conditional: on the `ETag` (S3, Azure) or the generation (Google) that was
+//! read, or on there being no object. These stores answer a write when it is durable, and read what was written last. So
+//! when `reserve` returns `Got`, the range is on stable storage, and nobody else is given it; [`floe::store`] has the
+//! argument. A reserve on a record that this process wrote last is one request.
+//!
+//! # On what that depends
+//! - **The store carries out conditional writes.** Some that speak S3's protocol ignore `If-Match` and answer 200: each opening
+//!   of a ledger tries both conditions on the realm's own object, and refuses such a store.
+//! - **No rule of the bucket deletes objects.** A record that is gone is missing: its name or slot stops, and nothing is handed
+//!   out a second time. That holds as long as the note of its making, which lies beside it, is there.
+//! - **A bucket that is restored** to an earlier state (from a copy, or by versions) gives old marks: raise them first.
+//!
+//! # How it behaves
+//! Each call ends within `max_wait` (5 s unless the URL says otherwise) and then says
+//! [`LedgerError::Unavailable`]. What a store throttles is asked again within that time. A list
+//! of records takes a request for each, and longer where there are many.
+//! Calls may come from any thread, an async runtime's included.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use floe::ledger::{Ledger, LedgerError};
+use floe::store::{Entry, Put, Store, Stored, Version};
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
+
+use self::keys::{key_of, path_of};
+use self::url::Settings;
+use crate::remote::Trouble;
+use crate::remote::driver::Driver;
+use crate::{OpenError, Opening};
+
+mod connector;
+mod keys;
+mod url;
+
+/// Of a list: how many names of objects are one lot, and how many objects; and how many of those are read at once.
+const LISTED: usize = 1_000;
+const READ: usize = 64;
+const AT_ONCE: usize = 16;
+
+/// How long a record is at most, in bytes; a longer object is not read, and is no record.
+const LONGEST_RECORD: u64 = 64 * 1024;
+
+/// What every record begins with.
+const FIRST: &str = "floe ";
+
+/// How many characters of a cause are told.
+const LONGEST_CAUSE: usize = 300;
+
+/// A bucket, or what lies below a prefix in it.
+pub(crate) struct Bucket {
+    client: Arc<dyn ObjectStore>,
+    settings: Settings,
+    driver: Driver,
+}
+
+/// Opens what follows the scheme in a URL.
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+    crate::realm_name(opening.realm())?;
+    let settings = Settings::parse(url)?;
+    let client = settings.client()?;
+    let driver = Driver::start("floe-objects", Box::pin(std::future::ready(()))).map_err(|error| {
+        LedgerError::Unavailable(format!(
+            "the system refused a thread for the ledger at {} ({error}): look at the limits of this process",
+            settings.shown
+        ))
+    })?;
+    let bucket = Bucket { client, settings, driver };
+    let key = format!("realm/{}", opening.realm());
+    let path = bucket.path(&key);
+    let found = match bucket.run(async { bucket.read(&path).await }) {
+        Err(Trouble::Store(error)) if is_final(&error) => {
+            return Err(OpenError::Asked(bucket.words(Trouble::Store(error)).to_string()));
+        }
+        found => found.map_err(|trouble| bucket.words(trouble))?,
+    };
+    let place = crate::remote::stored::enter(&bucket, opening)?;
+    // Where it was not there, it has just been made.
+    if let Some(Entry { text, .. }) = found.map_or_else(|| bucket.get(&key), |found| Ok(Some(found)))? {
+        bucket.check(&key, &text)?;
+    }
+    Ok(Box::new(Stored::new(bucket, place)))
+}
+
+/// Whether a URL can be read, options included. Nobody is connected to.
+pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
+    Settings::parse(url)?.client().map(drop)
+}
+
+impl Bucket {
+    fn run<T: Send>(&self, work: impl Future<Output = Result<T, Error>> + Send) -> Result<T, Trouble<Error>> {
+        let mut answer = None;
+        let bound = self.settings.max_wait;
+        let was_run = self.driver.run(bound, pin!(async { answer = Some(work.await) }));
+        match answer {
+            Some(outcome) => outcome.map_err(Trouble::Store),
+            None if was_run => Err(Trouble::Timeout(bound)),
+            None => Err(Trouble::NoThread),
+        }
+    }
+
+    fn path(&self, key: &str) -> Path {
+        path_of(&self.settings.prefix, key)
+    }
+
+    async fn read(&self, path: &Path) -> Result<Option<Entry>, Error> {
+        let found = match self.client.get(path).await {
+            Err(error @ Error::NotFound { .. }) if is_of_object(&error) => return Ok(None),
+            found => found?,
+        };
+        let version = version(found.meta.e_tag.clone(), found.meta.version.clone());
+        let is_short = found.meta.size <= LONGEST_RECORD;
+        let bytes = if is_short { found.bytes().await? } else { Default::default() };
+        match std::str::from_utf8(&bytes) {
+            Ok(text) if text.starts_with(FIRST) => Ok(Some(Entry { version, text: text.to_owned() })),
+            // A page of a portal looks like this, too: nothing is said of the record.
+            _ => Err(Error::Generic {
+                store: "floe",
+                source: format!("{path} is no record of floe's: look what it is, and whether the endpoint is an object store")
+                    .into(),
+            }),
+        }
+    }
+
+    fn write(&self, key: &str, text: &str, mode: PutMode) -> Result<Put, LedgerError> {
+        let (path, text, options) = (self.path(key), text.to_owned(), PutOptions::from(mode));
+        let outcome = self.run(async { self.client.put_opts(&path, text.into(), options).await });
+        match outcome {
+            Ok(put) => Ok(Put::Done(version(put.e_tag, put.version))),
+            Err(Trouble::Store(
+                Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotModified { .. },
+            )) => Ok(Put::Conflict),
+            // An object that is to be replaced is gone.
+            Err(Trouble::Store(error @ Error::NotFound { .. })) if is_of_object(&error) => Ok(Put::Conflict),
+            Err(trouble) => Err(self.words(trouble)),
+        }
+    }
+
+    /// Tries both conditions on an object that is there, with the `text` that it holds already.
+    fn check(&self, key: &str, text: &str) -> Result<(), LedgerError> {
+        let other = UpdateVersion {
+            e_tag: Some("\"00000000000000000000000000000000\"".to_owned()),
+            version: Some("1".to_owned()),
+        };
+        for (mode, header) in [(PutMode::Create, "If-None-Match"), (PutMode::Update(other), "If-Match")] {
+            if !matches!(self.write(key, text, mode)?, Put::Conflict) {
+                return Err(LedgerError::Unfit(format!(
+                    "{} ignores the condition of a write ({header}): two nodes would be given the same range. Use a store that \
+                     carries out conditional writes, or another ledger",
+                    self.settings.shown
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn words(&self, trouble: Trouble<Error>) -> LedgerError {
+        let shown = &self.settings.shown;
+        trouble.words(shown, |error| {
+            let (cause, credentials) = (cause(&error), self.settings.credentials());
+            match error {
+                Error::NotImplemented { .. } | Error::NotSupported { .. } => LedgerError::Unfit(format!(
+                    "{shown} does not carry out conditional writes ({cause}): use a store that does, or another ledger"
+                )),
+                _ if cause.contains("certificate") => LedgerError::Unavailable(format!(
+                    "{shown}: {cause}. Name the certificates to trust by sslrootcert=FILE, or use the name that is in the \
+                     server's certificate"
+                )),
+                _ if is_final(&error) && !matches!(error, Error::NotFound { .. }) => LedgerError::Unavailable(format!(
+                    "{shown} refuses access ({cause}): set {credentials}. floe has to read, write and list objects there"
+                )),
+                Error::NotFound { .. } => LedgerError::Unavailable(format!(
+                    "{shown} is not there ({cause}): make the bucket, or name the right bucket and endpoint"
+                )),
+                _ => LedgerError::Unavailable(format!(
+                    "{shown}: {cause}. Look whether it can be reached, and whether the credentials are right: set {credentials}"
+                )),
+            }
+        })
+    }
+}
+
+/// Whether the store says that there is no such object. Another 404 is no word of a store on a record.
+fn is_of_object(error: &Error) -> bool {
+    let cause = whole_cause(error);
+    ["NoSuchKey", "BlobNotFound"].iter().any(|code| cause.contains(code))
+}
+
+/// Whether waiting mends nothing: the URL or the credentials are wrong.
+fn is_final(error: &Error) -> bool {
+    let cause = whole_cause(error);
+    let is_refused = matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. });
+    let words = [
+        "NoSuchBucket",
+        "ContainerNotFound",
+        "403 Forbidden",
+        "401 Unauthorized",
+        "invalid peer certificate",
+    ];
+    is_refused || words.iter().any(|word| cause.contains(word))
+}
+
+impl Store for Bucket {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        let path = self.path(key);
+        self.run(async { self.read(&path).await }).map_err(|trouble| self.words(trouble))
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        let mode = match expected {
+            None => PutMode::Create,
+            Some(version) => {
+                let (e_tag, generation) = version.as_str().split_once('\n').unwrap_or((version.as_str(), ""));
+                let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+                PutMode::Update(UpdateVersion { e_tag: given(e_tag), version: given(generation) })
+            }
+        };
+        self.write(key, text, mode)
+    }
+
+    /// The names of all objects below the prefix's last `/` are asked for, and those that are wanted are read. It takes many
+    /// requests: each lot of them is bounded like a call.
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let mut found = self.client.list(Some(&self.path(folder)));
+        let mut keys = Vec::new();
+        loop {
+            let lot = found.by_ref().take(LISTED).map_ok(|object| object.location).try_collect();
+            let lot: Vec<Path> = self.run(lot).map_err(|trouble| self.words(trouble))?;
+            keys.extend(lot.iter().filter_map(|path| key_of(&self.settings.prefix, path)));
+            if lot.len() < LISTED {
+                break;
+            }
+        }
+        keys.retain(|key| key.starts_with(prefix) && key.as_str() > after);
+        keys.sort_unstable();
+        keys.truncate(limit);
+        let read = |key: String| async move {
+            let entry = self.read(&self.path(&key)).await?;
+            // What was deleted since is not there.
+            Ok::<_, Error>(entry.map(|entry| (key, entry.text)))
+        };
+        let mut all = Vec::new();
+        while !keys.is_empty() {
+            let lot = keys.drain(..keys.len().min(READ));
+            let texts = futures_util::stream::iter(lot.map(read)).buffered(AT_ONCE).try_collect();
+            let texts: Vec<Option<(String, String)>> =
+                self.run(texts).map_err(|trouble| self.words(trouble))?;
+            all.extend(texts.into_iter().flatten());
+        }
+        Ok(all)
+    }
+
+    fn describe(&self) -> String {
+        self.settings.shown.clone()
+    }
+}
+
+/// S3 and Azure tell versions apart by `ETag`, Google by generation. An `ETag` has no line break in it.
+fn version(e_tag: Option<String>, generation: Option<String>) -> Version {
+    Version::new(&format!("{}\n{}", e_tag.unwrap_or_default(), generation.unwrap_or_default()))
+}
+
+/// The innermost cause in one line, without what is long in it.
+fn cause(error: &Error) -> String {
+    let whole = whole_cause(error);
+    match whole.char_indices().nth(LONGEST_CAUSE) {
+        Some((end, _)) => format!("{}…", &whole[..end]),
+        None => whole,
+    }
+}
+
+fn whole_cause(error: &Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

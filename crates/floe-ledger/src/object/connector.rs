@@ -1,0 +1,89 @@
+//! Requests over hyper, with the TLS of all other ledgers.
+//!
+//! Not over reqwest: where that has TLS without a provider of its own, every client of reqwest in the same program has, and
+//! panics.
+
+use std::error::Error;
+use std::io;
+
+use http::Method;
+use http_body_util::{BodyExt, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector as Tcp;
+use hyper_util::rt::TokioExecutor;
+use object_store::client::{
+    ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
+    HttpResponse, HttpResponseBody, HttpService,
+};
+use rustls::ClientConfig;
+
+/// How long an answer is at most: a page of a list, with a thousand long names.
+const LONGEST_ANSWER: usize = 4 << 20;
+
+/// Makes the client of a bucket.
+#[derive(Debug)]
+pub(super) struct Connector(pub(super) ClientConfig);
+
+impl HttpConnector for Connector {
+    /// Without object_store's options: whether there is TLS, the URL's `endpoint` says, and a call's bound is the ledger's.
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let connector =
+            HttpsConnectorBuilder::new().with_tls_config(self.0.clone()).https_or_http().enable_http1();
+        Ok(HttpClient::new(Requests(Client::builder(TokioExecutor::new()).build(connector.build()))))
+    }
+}
+
+#[derive(Debug)]
+struct Requests(Client<HttpsConnector<Tcp>, HttpRequestBody>);
+
+#[async_trait::async_trait]
+impl HttpService for Requests {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let is_write = request.method() == Method::PUT;
+        let answer = self.0.request(request).await.map_err(|error| {
+            let kind = if error.is_connect() { HttpErrorKind::Connect } else { kind(&error) };
+            HttpError::new(kind, error)
+        })?;
+        let (parts, body) = answer.into_parts();
+        // Its length is what the other side says.
+        let body = Limited::new(body, LONGEST_ANSWER).map_err(|error| {
+            let kind = kind(&*error);
+            HttpError::new(kind, io::Error::other(error))
+        });
+        let mut body = HttpResponseBody::new(body);
+        if is_write && parts.status.is_success() {
+            // A store that has written says so by its head alone. A page (of a portal, or of a proxy) proves no write.
+            let page = body.bytes().await?;
+            if !page.is_empty() {
+                let error = io::Error::other(
+                    "the answer to a write has a page in it: this is no object store, or something stands before it",
+                );
+                return Err(HttpError::new(HttpErrorKind::Decode, error));
+            }
+            body = HttpResponseBody::from(page);
+        }
+        Ok(HttpResponse::from_parts(parts, body))
+    }
+}
+
+/// Whether a request may be made again by itself: one that was cut off may.
+fn kind(error: &(dyn Error + 'static)) -> HttpErrorKind {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let is_cut = error
+            .downcast_ref::<hyper::Error>()
+            .is_some_and(|error| error.is_closed() || error.is_incomplete_message() || error.is_canceled());
+        if is_cut {
+            return HttpErrorKind::Request;
+        }
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return match error.kind() {
+                io::ErrorKind::TimedOut => HttpErrorKind::Timeout,
+                _ => HttpErrorKind::Interrupted,
+            };
+        }
+        cause = error.source();
+    }
+    HttpErrorKind::Unknown
+}

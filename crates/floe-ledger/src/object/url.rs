@@ -1,0 +1,219 @@
+//! The URL and the environment.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::path::Path;
+use object_store::{ObjectStore, RetryConfig};
+use percent_encoding::percent_decode_str;
+
+use super::connector::Connector;
+use crate::OpenError;
+use crate::remote::options::{self, MAX_WAIT, password_from, takes};
+use crate::remote::ssl_mode::{SYSTEM, Verify};
+use crate::remote::tls;
+
+const OPTIONS: &str =
+    "max_wait, endpoint, sslrootcert, password_file, region and key_id (s3:), and account (az:)";
+
+/// How often a request is made again by itself. Whoever called asks again, too.
+const RETRIES: usize = 3;
+
+/// Which protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Cloud {
+    S3,
+    Google,
+    Azure,
+}
+
+pub(super) struct Settings {
+    cloud: Cloud,
+    bucket: String,
+    pub(super) prefix: Path,
+    pub(super) max_wait: Duration,
+    endpoint: Option<String>,
+    region: Option<String>,
+    account: Option<String>,
+    key_id: Option<String>,
+    /// Where the secret is: S3's and Azure's key, and Google's file of a service account.
+    password_file: Option<PathBuf>,
+    roots: Verify,
+    /// The URL without options.
+    pub(super) shown: String,
+}
+
+impl Settings {
+    pub(super) fn parse(url: &str) -> Result<Self, OpenError> {
+        let (scheme, rest) = url.split_once("://").ok_or_else(no_url)?;
+        let cloud = match scheme {
+            "s3" => Cloud::S3,
+            "gs" => Cloud::Google,
+            "az" => Cloud::Azure,
+            _ => return Err(no_url()),
+        };
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        if place.contains('@') {
+            // No part of what may be a secret is shown.
+            return Err(OpenError::Asked(format!(
+                "the URL of a bucket has no credentials: {} takes them from where its other clients do ({})",
+                cloud.name(),
+                cloud.credentials()
+            )));
+        }
+        let (bucket, folder) = place.split_once('/').unwrap_or((place, ""));
+        if bucket.is_empty() {
+            return Err(no_url());
+        }
+        let folder = folder.trim_end_matches('/');
+        let prefix = Path::parse(folder).map_err(|error| {
+            OpenError::Asked(format!("`{folder}` cannot be the beginning of an object's name: {error}"))
+        })?;
+        let mut settings = Self {
+            cloud,
+            bucket: bucket.to_owned(),
+            prefix,
+            max_wait: MAX_WAIT,
+            endpoint: None,
+            region: None,
+            account: None,
+            key_id: None,
+            password_file: None,
+            roots: Verify::Full(SYSTEM.into()),
+            shown: format!("{scheme}://{place}"),
+        };
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            let (key, raw) = option.split_once('=').unwrap_or((option, ""));
+            let value = percent_decode_str(raw).decode_utf8().map_err(|_| no_url())?.into_owned();
+            match (key, cloud) {
+                ("max_wait", _) => settings.max_wait = options::max_wait(key, &value)?,
+                ("endpoint", _) if value.starts_with("http://") || value.starts_with("https://") => {
+                    settings.endpoint = Some(value);
+                }
+                ("endpoint", _) => {
+                    return Err(takes(key, &value, "a URL such as https://minio.example:9000"));
+                }
+                ("region", Cloud::S3) => settings.region = Some(value),
+                ("key_id", Cloud::S3) => settings.key_id = Some(value),
+                ("password_file", _) => settings.password_file = Some(value.into()),
+                ("account", Cloud::Azure) => settings.account = Some(value),
+                ("sslrootcert", _) => settings.roots = Verify::Full(value.into()),
+                _ => {
+                    return Err(OpenError::Asked(format!(
+                        "a {scheme}: URL has no option `{key}`: it has {OPTIONS}"
+                    )));
+                }
+            }
+        }
+        if settings.cloud == Cloud::S3 && settings.key_id.is_some() != settings.password_file.is_some() {
+            return Err(OpenError::Asked(
+                "key_id and password_file belong together: the one names the access key, the other a file with its secret"
+                    .to_owned(),
+            ));
+        }
+        Ok(settings)
+    }
+
+    /// Where the credentials come from, for who was refused.
+    pub(super) fn credentials(&self) -> &'static str {
+        self.cloud.credentials()
+    }
+
+    /// The client. Nobody is connected to.
+    pub(super) fn client(&self) -> Result<Arc<dyn ObjectStore>, OpenError> {
+        // A request that is asked again after its answer was lost finds its own write: see `floe::store`.
+        let retry =
+            RetryConfig { retry_timeout: self.max_wait, max_retries: RETRIES, ..RetryConfig::default() };
+        let connector = Connector(tls::client(&self.roots)?);
+        let built: Result<Arc<dyn ObjectStore>, object_store::Error> = match self.cloud {
+            Cloud::S3 => {
+                let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
+                if let Some(endpoint) = &self.endpoint {
+                    builder = builder.with_endpoint(endpoint);
+                }
+                if let (Some(id), Some(file)) = (&self.key_id, &self.password_file) {
+                    builder = builder.with_access_key_id(id).with_secret_access_key(password_from(file)?);
+                }
+                if let Some(region) = &self.region {
+                    builder = builder.with_region(region);
+                } else if builder.get_config_value(&AmazonS3ConfigKey::Region).is_none()
+                    && self.endpoint.is_none()
+                {
+                    return Err(OpenError::Asked(format!(
+                        "the region of the bucket {} is not known: set AWS_REGION, or write {}?region=eu-central-1",
+                        self.bucket, self.shown
+                    )));
+                }
+                let builder = builder.with_retry(retry).with_http_connector(connector);
+                builder.build().map(|client| Arc::new(client) as Arc<dyn ObjectStore>)
+            }
+            Cloud::Google => {
+                let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(&self.bucket);
+                if let Some(endpoint) = &self.endpoint {
+                    builder = builder.with_base_url(endpoint);
+                }
+                if let Some(file) = &self.password_file {
+                    builder = builder.with_service_account_path(file.display().to_string());
+                }
+                let builder = builder.with_retry(retry).with_http_connector(connector);
+                builder.build().map(|client| Arc::new(client) as Arc<dyn ObjectStore>)
+            }
+            Cloud::Azure => {
+                let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(&self.bucket);
+                if let Some(endpoint) = &self.endpoint {
+                    builder = builder.with_endpoint(endpoint.clone());
+                }
+                if let Some(account) = &self.account {
+                    builder = builder.with_account(account);
+                }
+                if let Some(file) = &self.password_file {
+                    builder = builder.with_access_key(password_from(file)?);
+                }
+                let builder = builder.with_retry(retry).with_http_connector(connector);
+                builder.build().map(|client| Arc::new(client) as Arc<dyn ObjectStore>)
+            }
+        };
+        built.map_err(|error| {
+            let cause = super::cause(&error);
+            OpenError::Asked(format!("{} cannot be used ({cause}): set {}", self.shown, self.credentials()))
+        })
+    }
+}
+
+impl Cloud {
+    fn name(self) -> &'static str {
+        match self {
+            Self::S3 => "S3",
+            Self::Google => "Google Cloud Storage",
+            Self::Azure => "Azure Blob Storage",
+        }
+    }
+
+    fn credentials(self) -> &'static str {
+        match self {
+            Self::S3 => {
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, write key_id=…&password_file=… in the URL, or give the machine a \
+                 role"
+            }
+            Self::Google => {
+                "GOOGLE_APPLICATION_CREDENTIALS, write password_file=… in the URL, or give the machine a service account"
+            }
+            Self::Azure => {
+                "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, write account=…&password_file=… in the URL, or \
+                 give the machine an identity"
+            }
+        }
+    }
+}
+
+fn no_url() -> OpenError {
+    OpenError::Asked(
+        "this is no URL of a bucket: write s3://bucket/prefix, gs://bucket/prefix or az://container/prefix, and options behind \
+         a ?, with %26 for & in one"
+            .to_owned(),
+    )
+}

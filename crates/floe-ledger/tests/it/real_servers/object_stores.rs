@@ -1,0 +1,256 @@
+//! The ledger in a bucket, on a real server of S3's protocol and on Microsoft's of Azure's.
+//!
+//! Every test in here is left out by `scripts/test --skip-stores`, by the name of this module.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use floe::Name;
+use floe::ledger::LedgerError;
+use floe::ledger::conformance::{self, Realm};
+use floe_ledger::{OpenError, Opening};
+use floe_testbed::{Azurite, Minio};
+
+use super::faults::{Rig, faults, open};
+use crate::{ask, got, says};
+
+fn rig() -> Rig<Minio> {
+    Rig { server: Minio::start(&[]), url: Minio::url_at }
+}
+
+faults!(super::rig);
+
+/// Azurite writes its index down every few seconds, so what it has answered is lost with kill -9, as no cloud does it. It is
+/// not killed here.
+mod azure {
+    use super::{Azurite, Rig, conforms_at};
+    use crate::real_servers::faults;
+
+    fn rig() -> Rig<Azurite> {
+        Rig { server: Azurite::start(), url: Azurite::url_at }
+    }
+
+    #[test]
+    fn conforms() {
+        let server = Azurite::start();
+        conforms_at(&Azurite::url_at(server.port(), "max_wait=60s"));
+    }
+
+    #[test]
+    fn nothing_is_made_where_it_may_not_be_and_another_realm_is_refused() {
+        faults::nothing_is_made_where_it_may_not_be_and_another_realm_is_refused(&rig());
+    }
+
+    #[test]
+    fn a_frozen_server_is_waited_for_no_longer_than_the_bound() {
+        faults::a_frozen_server_is_waited_for_no_longer_than_the_bound(&rig());
+    }
+
+    #[test]
+    fn a_lost_reply_is_unavailable_and_the_same_token_gets_the_same_range() {
+        faults::a_lost_reply_is_unavailable_and_the_same_token_gets_the_same_range(&rig());
+    }
+
+    #[test]
+    fn a_network_that_is_cut_and_healed_loses_nothing() {
+        faults::a_network_that_is_cut_and_healed_loses_nothing(&rig());
+    }
+}
+
+#[test]
+fn conforms() {
+    let server = Minio::start(&[]);
+    conforms_at(&Minio::url_at(server.port(), "max_wait=60s"));
+}
+
+/// One test, since a runner that starts a process for each would start a server for each.
+fn conforms_at(url: &str) {
+    let realms = AtomicU32::new(0);
+    conformance::run(&|| {
+        let url = url.to_owned();
+        let realm = format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed));
+        // A name takes six requests.
+        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap()).with_names(2_000)
+    });
+}
+
+#[test]
+fn a_slot_whose_record_somebody_deleted_stays_missing() {
+    let server = Minio::start(&[]);
+    let url = Minio::url_at(server.port(), "");
+    conformance::check_eaten(&|| open(&url), &|key| {
+        server.curl("DELETE", &format!("/floe/mark/test/{key}"));
+    });
+}
+
+/// As `aws s3 cp` or the console shows it.
+#[test]
+fn an_operator_can_read_a_record() {
+    let server = Minio::start(&[]);
+    let ledger = open(&Minio::url_at(server.port(), ""));
+    ledger.bind(&Name::new("orders").unwrap(), "segment", true).unwrap();
+    let text = server.curl("GET", "/floe/mark/test/n/orders");
+    let id = ledger.realm_id().unwrap();
+    assert!(text.starts_with(&format!("floe 1\nrealm {id}\nwritten ")), "{text}");
+    assert!(text.ends_with("mark 0 start 0 previous 0\ndefinition segment\nend"), "{text}");
+}
+
+/// What some work-alikes do, on which two nodes would be given the same range: they take the request, and leave its
+/// conditions alone.
+#[test]
+fn a_store_that_ignores_conditions_is_refused() {
+    let port = Stub::start(&Stub::default());
+    let Err(error) = floe_ledger::open(&Minio::url_at(port, "")) else { panic!("it was opened") };
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+    says(&error, &["s3://ids/floe ignores the condition of a write (If-None-Match)", "another ledger"]);
+}
+
+#[test]
+fn what_is_no_answer_of_a_store_proves_nothing() {
+    let stub = Stub::default();
+    stub.set("honest");
+    let ledger = open(&Minio::url_at(Stub::start(&stub), "max_wait=2s"));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    let page = "has a page in it: this is no object store, or something stands before it";
+    let record = "is no record of floe's: look what it is, and whether the endpoint is an object store";
+    // A page of a portal, in the place of every answer; a length that no memory has; 404 by who knows nothing of objects.
+    for (mode, to_a_write, to_a_read) in
+        [("page", page, record), ("endless", "", ""), ("nothing", "", ""), ("long error", "", "")]
+    {
+        stub.set(mode);
+        // The first is a write, since the record is known. It is not any more, so the second looks.
+        for words in [to_a_write, to_a_read] {
+            let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(5)) else { panic!("{mode}") };
+            assert!(text.contains(words) && text.len() < 1_000, "{mode}: {text}");
+        }
+        stub.set("honest");
+        assert_eq!(got(&*ledger, &ask(5)).1 % 5, 0, "{mode}");
+    }
+    assert_eq!(got(&*ledger, &ask(5)), (25, 30), "nothing was handed out that was not written");
+}
+
+#[test]
+fn a_realm_whose_own_record_was_deleted_is_not_made_anew() {
+    let server = Minio::start(&[]);
+    let url = Minio::url_at(server.port(), "");
+    got(&*open(&url), &ask(5));
+    let realm = server.curl("GET", "/floe/realm/test");
+    server.curl("DELETE", "/floe/realm/test");
+    let Err(error) = Opening::of("test").open(&url) else { panic!("it was opened") };
+    says(&error, &["the record of the realm itself (realm/test) is gone", realm.lines().nth(1).unwrap()]);
+}
+
+/// A server that keeps what it is given, and answers by its mode.
+#[derive(Clone, Default)]
+struct Stub {
+    objects: Arc<Mutex<HashMap<String, Vec<u8>>>>,
+    mode: Arc<Mutex<String>>,
+}
+
+impl Stub {
+    /// Listens until the test ends.
+    fn start(&self) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let stub = self.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stub = stub.clone();
+                thread::spawn(move || stub.serve(&stream.unwrap()));
+            }
+        });
+        port
+    }
+
+    fn set(&self, mode: &str) {
+        mode.clone_into(&mut self.mode.lock().unwrap());
+    }
+
+    fn serve(&self, stream: &TcpStream) {
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        loop {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                if reader.read_until(b'\n', &mut head).unwrap_or(0) == 0 {
+                    return;
+                }
+            }
+            let head = String::from_utf8(head).unwrap().to_lowercase();
+            let header =
+                |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+            let mut body = vec![0; header("content-length: ").map_or(0, |length| length.parse().unwrap())];
+            reader.read_exact(&mut body).unwrap();
+            let [method, path] = head.split(' ').take(2).collect::<Vec<_>>().try_into().unwrap();
+            let (status, length, body) = match self.mode.lock().unwrap().as_str() {
+                "page" => ("200 OK", None, b"<html>log in, please</html>".to_vec()),
+                "endless" => ("200 OK", Some(1_000_000_000_000_u64), b"x".repeat(100_000)),
+                "nothing" => ("404 Not Found", None, b"<html>nothing is here</html>".to_vec()),
+                "long error" => ("501 Not Implemented", None, b"x".repeat(10_000_000)),
+                mode => self.store(mode, [method, path], &header, body),
+            };
+            let length = length.unwrap_or(body.len() as u64);
+            let date = "last-modified: Sun, 01 Mar 2026 12:00:00 GMT";
+            let tag = self.objects.lock().unwrap().get(path).map_or_else(|| tag(b""), |body| tag(body));
+            let head =
+                format!("HTTP/1.1 {status}\r\netag: {tag}\r\n{date}\r\ncontent-length: {length}\r\n\r\n");
+            // Whoever has had enough hangs up.
+            if (&*stream).write_all(&[head.as_bytes(), &body].concat()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn store(
+        &self,
+        mode: &str,
+        [method, path]: [&str; 2],
+        header: &dyn Fn(&str) -> Option<String>,
+        body: Vec<u8>,
+    ) -> (&'static str, Option<u64>, Vec<u8>) {
+        let mut objects = self.objects.lock().unwrap();
+        let found = objects.get(path);
+        let is_met = match (header("if-none-match: "), header("if-match: ")) {
+            (Some(_), _) => found.is_none(),
+            (_, Some(expected)) => found.is_some_and(|found| tag(found) == expected),
+            _ => true,
+        };
+        let is_list = path.contains("list-type");
+        match (method, found) {
+            ("put", _) if !is_met && mode == "honest" => ("412 Precondition Failed", None, Vec::new()),
+            ("put", _) => {
+                objects.insert(path.to_owned(), body);
+                ("200 OK", None, Vec::new())
+            }
+            (_, Some(found)) => ("200 OK", None, found.clone()),
+            (_, None) if is_list => ("200 OK", None, b"<ListBucketResult></ListBucketResult>".to_vec()),
+            (_, None) => ("404 Not Found", None, b"<Error><Code>NoSuchKey</Code></Error>".to_vec()),
+        }
+    }
+}
+
+/// An `ETag`: a digest of the content.
+fn tag(body: &[u8]) -> String {
+    let digest = body.iter().fold(7_u64, |digest, byte| digest.wrapping_mul(31).wrapping_add((*byte).into()));
+    format!("\"{digest:x}\"")
+}
+
+#[test]
+fn what_is_wrong_with_the_bucket_or_the_key_is_told() {
+    let server = Minio::start(&[]);
+    let url = Minio::url_at(server.port(), "max_wait=2s");
+    let refused = |url: &str, parts: &[&str]| match Opening::of("test").open(url) {
+        Err(error @ OpenError::Asked(_)) => says(&error, parts),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("{url} was opened"),
+    };
+    refused(&url.replace("s3://ids", "s3://nowhere"), &["s3://nowhere/floe", "make the bucket"]);
+    refused(
+        &url.replace("key_id=floe", "key_id=nobody"),
+        &["s3://ids/floe refuses access", "AWS_ACCESS_KEY_ID"],
+    );
+    got(&*open(&url), &ask(5));
+}

@@ -1,0 +1,430 @@
+//! The policy: one call on one record, as a machine that asks and is told.
+
+use std::time::Duration;
+
+use super::content::{self, Body, Content, Header};
+use super::{Entry, Place, Put, Version};
+use crate::ledger::{Key, LedgerError, Mark, Reply, Reserve, Token};
+use crate::mutation::mutate;
+use crate::name::Name;
+
+/// What a call answers, and what is to be written first.
+type Step<T> = Result<(T, Option<Body>), LedgerError>;
+type Steps<T> = Box<dyn Fn(Option<&Body>) -> Step<T> + Send>;
+
+/// Draws the number of a write.
+type Draw = Box<dyn FnMut() -> Result<Token, LedgerError> + Send>;
+
+/// How long a call waits at most before it tries again where others have written meanwhile, at first and at last.
+const FIRST_WAIT: Duration = Duration::from_millis(8);
+const LONGEST_WAIT: Duration = Duration::from_millis(512);
+
+/// One call on one record. It does nothing by itself: [`next`](Self::next) says what the store is to be asked, and is told
+/// what was heard.
+pub struct Change<T> {
+    place: Place,
+    key: Key,
+    step: Steps<T>,
+    draw: Draw,
+    seen: Seen,
+    asked: Asked<T>,
+    /// What this call tried to write last: the number of the write, and what it answers if that took effect.
+    mine: Option<(Token, T)>,
+    conflicts: u32,
+    /// Whether the store has noted that the record was made.
+    was_made: bool,
+}
+
+/// What a process knows of a record from its calls on it. It may have changed since.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    record: Option<Found>,
+    /// The number of the making that the store has noted.
+    made: Option<Token>,
+}
+
+/// A record as it was read or written.
+#[derive(Clone, Debug)]
+struct Found {
+    content: Content,
+    version: Version,
+}
+
+/// What the store is asked next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Next<T> {
+    /// [`Store::get`](super::Store::get) of this key.
+    Get(String),
+    /// [`Store::put`](super::Store::put).
+    Put {
+        /// The key.
+        key: String,
+        /// The record.
+        text: String,
+        /// The version that has to be there.
+        expected: Option<Version>,
+    },
+    /// Others write the same record: nothing, for so long.
+    Wait(Duration),
+    /// Nothing more: the call's answer.
+    Done(Result<T, LedgerError>),
+}
+
+/// What was heard.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Heard {
+    /// Nothing yet, or the time to wait is over.
+    Nothing,
+    /// The answer to [`Next::Get`].
+    Entry(Option<Entry>),
+    /// The answer to [`Next::Put`].
+    Put(Put),
+    /// The store gave no answer, or none that is one.
+    Failed(LedgerError),
+}
+
+/// What was asked last.
+enum Asked<T> {
+    Nothing,
+    /// To wait.
+    Wait,
+    Record,
+    /// Whether a record was made that is not there; if not, this one is.
+    MadeBefore(Body, T),
+    /// Whether the record that was found is the one that was made.
+    Made(Found),
+    Write(Content, T),
+    /// Whether the realm, in which a record was made, is still there.
+    Realm(Found, Then<T>),
+    /// That the record was made is written down.
+    Note(Found, Then<T>),
+    /// Somebody else has written it down: what?
+    Noted(Found, Then<T>),
+}
+
+/// What follows once it is certain that the realm, in which a record was made, is still there. That is looked at before the
+/// making is noted, so that no record stays that only looks as if all were in order, and after.
+struct Then<T> {
+    is_noted: bool,
+    goal: Goal<T>,
+}
+
+/// What the call was about.
+enum Goal<T> {
+    Answer(T),
+    Decide,
+}
+
+impl<T> Then<T> {
+    fn note(goal: Goal<T>) -> Self {
+        Self { is_noted: false, goal }
+    }
+
+    fn noted(self) -> Self {
+        Self { is_noted: true, ..self }
+    }
+}
+
+impl Change<Reply> {
+    /// [`Ledger::reserve`](crate::Ledger::reserve).
+    pub fn reserve(place: Place, seen: Seen, request: &Reserve) -> Self {
+        let (key, request) = (request.key.clone(), request.clone());
+        Self::new(place, seen, key, move |found| {
+            let (reply, mark) = Mark::reserve(found.and_then(|body| body.mark.as_ref()), &request)?;
+            let definition = found.and_then(|body| body.definition.clone());
+            Ok((reply, mark.map(|mark| Body { definition, mark: Some(mark) })))
+        })
+    }
+}
+
+impl Change<bool> {
+    /// [`Ledger::give_back`](crate::Ledger::give_back).
+    pub fn give_back(place: Place, seen: Seen, key: &Key, token: Token, from: u64) -> Self {
+        Self::new(place, seen, key.clone(), move |found| {
+            let shorter = found.and_then(|body| Some(body.with(body.mark.as_ref()?.give_back(token, from)?)));
+            Ok((shorter.is_some(), shorter))
+        })
+    }
+}
+
+impl Change<u64> {
+    /// [`Ledger::raise`](crate::Ledger::raise).
+    pub fn raise(place: Place, seen: Seen, key: &Key, at_least: u64) -> Self {
+        let of = key.clone();
+        Self::new(place, seen, key.clone(), move |found| {
+            let Some((body, mark)) = found.and_then(|body| Some((body, body.mark.as_ref()?))) else {
+                return Err(LedgerError::Missing(of.clone()));
+            };
+            Ok((mark.mark, mark.raise(&of, at_least)?.map(|raised| body.with(raised))))
+        })
+    }
+}
+
+impl Change<String> {
+    /// [`Ledger::bind`](crate::Ledger::bind).
+    pub fn bind(place: Place, seen: Seen, name: &Name, definition: &str, marked: bool) -> Self {
+        let definition = definition.to_owned();
+        Self::new(place, seen, Key::name(name), move |found| {
+            if let Some(stored) = found.and_then(|body| body.definition.clone()) {
+                return Ok((stored, None));
+            }
+            let mark = found.and_then(|body| body.mark.clone()).or_else(|| marked.then(Mark::default));
+            Ok((definition.clone(), Some(Body { definition: Some(definition.clone()), mark })))
+        })
+    }
+}
+
+impl Body {
+    fn with(&self, mark: Mark) -> Self {
+        Self { definition: self.definition.clone(), mark: Some(mark) }
+    }
+}
+
+impl<T: Clone> Change<T> {
+    fn new(
+        place: Place,
+        seen: Seen,
+        key: Key,
+        step: impl Fn(Option<&Body>) -> Step<T> + Send + 'static,
+    ) -> Self {
+        let (step, draw) = (Box::new(step), Box::new(super::place::draw));
+        Self {
+            place,
+            key,
+            step,
+            draw,
+            seen,
+            asked: Asked::Nothing,
+            mine: None,
+            conflicts: 0,
+            was_made: false,
+        }
+    }
+
+    /// The numbers of its writes come from `draw`, and not from the operating system: for a simulator, whose runs are the
+    /// same each time.
+    #[must_use]
+    pub fn drawing(self, draw: impl FnMut() -> Result<Token, LedgerError> + Send + 'static) -> Self {
+        Self { draw: Box::new(draw), ..self }
+    }
+
+    /// What was heard, and what the store is to be asked next. It begins with [`Heard::Nothing`], and ends with
+    /// [`Next::Done`].
+    pub fn next(&mut self, heard: Heard) -> Next<T> {
+        self.follow(heard).unwrap_or_else(|error| {
+            // Whether a write took effect is not known: the next call looks first.
+            self.seen.record = None;
+            Next::Done(Err(error))
+        })
+    }
+
+    /// What the next call on this record begins with.
+    pub fn into_seen(self) -> Seen {
+        self.seen
+    }
+
+    fn follow(&mut self, heard: Heard) -> Result<Next<T>, LedgerError> {
+        let asked = std::mem::replace(&mut self.asked, Asked::Nothing);
+        match (asked, heard) {
+            (_, Heard::Failed(error)) => Err(error),
+            (Asked::Nothing, Heard::Nothing) => self.guess(),
+            (Asked::Wait, Heard::Nothing) => Ok(self.look()),
+            (Asked::Record, Heard::Entry(entry)) => self.looked(entry),
+            (Asked::MadeBefore(body, answer), Heard::Entry(entry)) => {
+                if entry.is_some() {
+                    // It may have been made since it was looked for. If it still is not there, it was deleted.
+                    self.was_made = true;
+                    return Ok(self.look());
+                }
+                self.write(None, body, answer)
+            }
+            (Asked::Made(found), Heard::Entry(entry)) => match entry {
+                Some(entry) => {
+                    self.compare(&found, &entry)?;
+                    self.decide(found)
+                }
+                // Whoever made it has not come to that yet, and may never.
+                None => Ok(self.look_at_realm(found, Then::note(Goal::Decide))),
+            },
+            (Asked::Write(content, answer), Heard::Put(put)) => self.wrote(content, answer, put),
+            (Asked::Realm(found, then), Heard::Entry(entry)) => {
+                self.check_realm_record(entry.as_ref())?;
+                self.go_on(found, then)
+            }
+            (Asked::Note(found, then), Heard::Put(put)) => match put {
+                Put::Done(_) => Ok(self.look_at_realm(found, then.noted())),
+                Put::Conflict | Put::Found(_) => {
+                    Ok(self.get(self.place.made(&self.key), Asked::Noted(found, then)))
+                }
+            },
+            (Asked::Noted(found, then), Heard::Entry(entry)) => {
+                let entry = entry.ok_or_else(|| LedgerError::Missing(self.key.clone()))?;
+                self.compare(&found, &entry)?;
+                Ok(self.look_at_realm(found, then.noted()))
+            }
+            (..) => Err(LedgerError::Unavailable(format!(
+                "the store answered another question about {}",
+                self.key
+            ))),
+        }
+    }
+
+    /// The step from what was seen, if it writes: then the store proves that what was seen is still so.
+    fn guess(&mut self) -> Result<Next<T>, LedgerError> {
+        if let Some(found) = self.seen.record.take() {
+            match (self.step)(Some(&found.content.body)) {
+                Ok((answer, Some(body))) => return self.write(Some(&found), body, answer),
+                Ok((answer, None)) if mutate!(false, AnsweredFromMemory => true) => {
+                    return Ok(Next::Done(Ok(answer)));
+                }
+                _ => {}
+            }
+        }
+        Ok(self.look())
+    }
+
+    fn look(&mut self) -> Next<T> {
+        self.get(self.place.mark(&self.key), Asked::Record)
+    }
+
+    /// What the store has now.
+    fn looked(&mut self, entry: Option<Entry>) -> Result<Next<T>, LedgerError> {
+        let Some(entry) = entry else {
+            return match (self.step)(None)? {
+                (answer, None) => Ok(Next::Done(Ok(answer))),
+                (_, Some(_)) if self.was_made || self.seen.made.is_some() => {
+                    Err(LedgerError::Missing(self.key.clone()))
+                }
+                (answer, Some(body)) => {
+                    Ok(self.get(self.place.made(&self.key), Asked::MadeBefore(body, answer)))
+                }
+            };
+        };
+        let content = Content::read(&entry.text)
+            .map_err(|fault| fault.at(&self.place.mark(&self.key), self.place.store()))?;
+        self.check_realm(&content.realm)?;
+        let found = Found { content, version: entry.version };
+        if let Some((_, answer)) = self.mine.take_if(|(written, _)| *written == found.content.written) {
+            // The write that was taken for lost, or for another's, was this call's own.
+            return Ok(self.written(found, answer));
+        }
+        match self.seen.made {
+            Some(made) if made == found.content.made => self.decide(found),
+            Some(_) if mutate!(true, MakingsNotCompared => false) => {
+                Err(LedgerError::Missing(self.key.clone()))
+            }
+            _ => Ok(self.get(self.place.made(&self.key), Asked::Made(found))),
+        }
+    }
+
+    /// The step from what the store has now.
+    fn decide(&mut self, found: Found) -> Result<Next<T>, LedgerError> {
+        self.seen.made = Some(found.content.made);
+        let (answer, body) = (self.step)(Some(&found.content.body))?;
+        match body {
+            Some(body) => self.write(Some(&found), body, answer),
+            None => {
+                self.seen.record = Some(found);
+                Ok(Next::Done(Ok(answer)))
+            }
+        }
+    }
+
+    fn write(&mut self, from: Option<&Found>, body: Body, answer: T) -> Result<Next<T>, LedgerError> {
+        let written = (self.draw)()?;
+        let made = match from {
+            Some(from) => from.content.made,
+            None => (self.draw)()?,
+        };
+        let content = Content { realm: self.place.id().to_owned(), written, made, body };
+        let (text, expected) = (content.write(), from.map(|from| from.version.clone()));
+        self.mine = Some((written, answer.clone()));
+        self.asked = Asked::Write(content, answer);
+        Ok(Next::Put { key: self.place.mark(&self.key), text, expected })
+    }
+
+    fn wrote(&mut self, content: Content, answer: T, put: Put) -> Result<Next<T>, LedgerError> {
+        match put {
+            Put::Done(version) => Ok(self.written(Found { content, version }, answer)),
+            Put::Conflict | Put::Found(_) => {
+                mutate!(ConflictIgnored => { return Ok(Next::Done(Ok(answer))); });
+                self.conflicts += 1;
+                // The first one says no more than that what was seen is old.
+                if self.conflicts == 1 {
+                    return match put {
+                        Put::Found(entry) => self.looked(entry),
+                        _ => Ok(self.look()),
+                    };
+                }
+                let longest = FIRST_WAIT.saturating_mul(1 << self.conflicts.min(8)).min(LONGEST_WAIT);
+                let [.., share] = *content.written.as_bytes();
+                self.asked = Asked::Wait;
+                Ok(Next::Wait(longest * u32::from(share) / u32::from(u8::MAX)))
+            }
+        }
+    }
+
+    fn written(&mut self, found: Found, answer: T) -> Next<T> {
+        let is_known = self.seen.made == Some(found.content.made);
+        if mutate!(is_known, HandedOutBeforeNoted => true) {
+            self.seen.record = Some(found);
+            return Next::Done(Ok(answer));
+        }
+        self.look_at_realm(found, Then::note(Goal::Answer(answer)))
+    }
+
+    fn note(&mut self, found: Found, then: Then<T>) -> Next<T> {
+        let text = content::write_made(self.place.id(), &found.content.made);
+        self.asked = Asked::Note(found, then);
+        Next::Put { key: self.place.made(&self.key), text, expected: None }
+    }
+
+    /// Whether the record is the one whose making was noted.
+    fn compare(&self, found: &Found, noted: &Entry) -> Result<(), LedgerError> {
+        let noted = self.header(&self.place.made(&self.key), noted)?;
+        self.check_realm(&noted.realm)?;
+        match noted.made == Some(found.content.made) {
+            true => Ok(()),
+            false => {
+                mutate!(MakingsNotCompared => { return Ok(()); });
+                Err(LedgerError::Missing(self.key.clone()))
+            }
+        }
+    }
+
+    fn look_at_realm(&mut self, found: Found, then: Then<T>) -> Next<T> {
+        self.get(self.place.id_key(), Asked::Realm(found, then))
+    }
+
+    /// The realm is there: what comes after that.
+    fn go_on(&mut self, found: Found, then: Then<T>) -> Result<Next<T>, LedgerError> {
+        match then {
+            Then { is_noted: false, .. } => Ok(self.note(found, then)),
+            Then { goal: Goal::Decide, .. } => self.decide(found),
+            Then { goal: Goal::Answer(answer), .. } => {
+                self.seen = Seen { made: Some(found.content.made), record: Some(found) };
+                Ok(Next::Done(Ok(answer)))
+            }
+        }
+    }
+
+    fn get(&mut self, key: String, asked: Asked<T>) -> Next<T> {
+        self.asked = asked;
+        Next::Get(key)
+    }
+
+    fn header(&self, key: &str, entry: &Entry) -> Result<Header, LedgerError> {
+        content::header(&entry.text).map_err(|fault| fault.at(key, self.place.store()))
+    }
+
+    fn check_realm_record(&self, entry: Option<&Entry>) -> Result<(), LedgerError> {
+        mutate!(RealmNotLookedAt => { return Ok(()); });
+        let Some(entry) = entry else { return Err(self.place.is("gone")) };
+        self.check_realm(&self.header(&self.place.id_key(), entry)?.realm)
+    }
+
+    fn check_realm(&self, id: &str) -> Result<(), LedgerError> {
+        mutate!(OtherRealmTaken => { return Ok(()); });
+        self.place.check(id)
+    }
+}

@@ -1,0 +1,136 @@
+//! Where a realm keeps what.
+
+use super::content::{self, Header};
+use super::{Put, Store};
+use crate::ledger::{Key, LedgerError, Token};
+use crate::name::Name;
+
+/// A realm in a store: its name, and the id that it was given when it was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    realm: String,
+    id: String,
+    /// The store, for errors.
+    store: String,
+}
+
+/// What the keys of all realms' ids begin with.
+const REALMS: &str = "realm/";
+
+impl Place {
+    /// The realm of this name, where the store has it. The name has no `/` in it.
+    ///
+    /// # Errors
+    /// Those of [`Store::get`]; `Unfit` where a newer floe wrote the realm, or no floe did.
+    pub fn find(store: &impl Store, realm: &str) -> Result<Option<Self>, LedgerError> {
+        let key = format!("{REALMS}{realm}");
+        let Some(entry) = store.get(&key)? else { return Ok(None) };
+        let Header { realm: id, .. } =
+            content::header(&entry.text).map_err(|fault| fault.at(&key, &store.describe()))?;
+        Ok(Some(Self { realm: realm.to_owned(), id, store: store.describe() }))
+    }
+
+    /// The realm of this name, which is made where the store has none. Of several callers at once all get the same one.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find) and [`Store::put`].
+    pub fn make(store: &impl Store, realm: &str) -> Result<Self, LedgerError> {
+        if let Some(place) = Self::find(store, realm)? {
+            return Ok(place);
+        }
+        let id = draw()?.hex();
+        // Whoever comes first makes it. Which one that was, the store says.
+        match store.put(&format!("{REALMS}{realm}"), &content::write_header(&id), None)? {
+            Put::Done(_) => Ok(Self { realm: realm.to_owned(), id, store: store.describe() }),
+            Put::Conflict | Put::Found(_) => Self::find(store, realm)?.ok_or_else(|| {
+                LedgerError::Unavailable(format!(
+                    "somebody deleted the realm {realm} at {} while it was made: try again",
+                    store.describe()
+                ))
+            }),
+        }
+    }
+
+    /// The id that records of a realm have which is not there: somebody deleted the realm's own record alone, and a realm that
+    /// is made in its place would be another one.
+    ///
+    /// # Errors
+    /// Those of [`Store::list`].
+    pub fn left_behind(store: &impl Store, realm: &str) -> Result<Option<String>, LedgerError> {
+        let left = store.list(&marks_of(realm), "", 1)?;
+        Ok(left.first().and_then(|(_, text)| content::header(text).ok()).map(|header| header.realm))
+    }
+
+    /// Up to `limit` realms of a store, in byte order.
+    ///
+    /// # Errors
+    /// Those of [`Store::list`].
+    pub fn realms(store: &impl Store, limit: usize) -> Result<Vec<String>, LedgerError> {
+        let found = store.list(REALMS, "", limit)?;
+        Ok(found.iter().filter_map(|(key, _)| key.strip_prefix(REALMS)).map(str::to_owned).collect())
+    }
+
+    /// The realm's name.
+    pub fn realm(&self) -> &str {
+        &self.realm
+    }
+
+    /// The realm's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The store in one line, for errors.
+    pub(super) fn store(&self) -> &str {
+        &self.store
+    }
+
+    /// # Errors
+    /// `Unfit` where a record is one of a realm with another id.
+    pub(super) fn check(&self, id: &str) -> Result<(), LedgerError> {
+        if id == self.id { Ok(()) } else { Err(self.is("another than it was")) }
+    }
+
+    pub(super) fn is(&self, what: &str) -> LedgerError {
+        LedgerError::Unfit(format!(
+            "the realm {} at {} is {what} (the store was emptied, or it is another one): stop, restore the right one, and raise \
+             its marks above every ID in use (`floe marks raise NAME --to N`)",
+            self.realm, self.store
+        ))
+    }
+
+    /// Where the realm's id is kept.
+    pub(super) fn id_key(&self) -> String {
+        format!("{REALMS}{}", self.realm)
+    }
+
+    /// What the keys of all records begin with.
+    pub(super) fn marks(&self) -> String {
+        marks_of(&self.realm)
+    }
+
+    pub(super) fn mark(&self, key: &Key) -> String {
+        format!("{}{key}", self.marks())
+    }
+
+    pub(super) fn made(&self, key: &Key) -> String {
+        format!("made/{}/{key}", self.realm)
+    }
+
+    /// Where another realm keeps what is known of a name.
+    pub(super) fn name_in(realm: &str, name: &Name) -> String {
+        format!("{}{}", marks_of(realm), Key::name(name))
+    }
+}
+
+/// What the keys of all records of a realm begin with.
+fn marks_of(realm: &str) -> String {
+    format!("mark/{realm}/")
+}
+
+/// A fresh number for a write.
+pub(super) fn draw() -> Result<Token, LedgerError> {
+    Token::random().map_err(|error| {
+        LedgerError::Unavailable(format!("the operating system gave no randomness ({error}): try again"))
+    })
+}

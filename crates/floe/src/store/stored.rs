@@ -1,0 +1,202 @@
+//! A ledger on any store.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::content::Content;
+use super::{Change, Heard, Next, Place, Seen, Store};
+use crate::ledger::{Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
+use crate::name::Name;
+use crate::time::UnixMillis;
+
+/// How long a call waits in all where others write the same record in between, again and again.
+const MAX_CONTENTION: Duration = Duration::from_secs(5);
+
+/// How many records are remembered, of which nobody asks for one just now.
+const REMEMBERED: usize = 4_096;
+
+/// How many records one call of a list asks for.
+const PAGE: usize = 5_000;
+
+/// How many other realms a question after a name looks at, and how many of those that have it are told of.
+const LOOKED_AT: usize = 100;
+const TOLD_OF: usize = 10;
+
+/// A ledger on a [`Store`].
+///
+/// An uncontended call on a record that this process has written before is one [`Store::put`]. Calls on one record queue up
+/// in the process, so that it does not race itself.
+#[derive(Debug)]
+pub struct Stored<S> {
+    store: S,
+    place: Place,
+    seen: Mutex<HashMap<Key, Arc<Mutex<Seen>>>>,
+}
+
+impl<S: Store> Stored<S> {
+    /// The ledger in a realm of `store`.
+    pub fn new(store: S, place: Place) -> Self {
+        Self { store, place, seen: Mutex::default() }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// What is known of a record, for the call whose turn it is.
+    fn turn(&self, key: &Key) -> Arc<Mutex<Seen>> {
+        let mut seen = lock(&self.seen);
+        if seen.len() >= REMEMBERED && !seen.contains_key(key) {
+            seen.retain(|_, seen| Arc::strong_count(seen) > 1);
+        }
+        Arc::clone(seen.entry(key.clone()).or_default())
+    }
+
+    fn change<T: Clone>(
+        &self,
+        key: &Key,
+        change: impl FnOnce(Place, Seen) -> Change<T>,
+    ) -> Result<T, LedgerError> {
+        let turn = self.turn(key);
+        let mut seen = lock(&turn);
+        let mut change = change(self.place.clone(), std::mem::take(&mut *seen));
+        let mut waited = Duration::ZERO;
+        let mut heard = Heard::Nothing;
+        let outcome = loop {
+            heard = match change.next(heard) {
+                Next::Get(key) => self.store.get(&key).map_or_else(Heard::Failed, Heard::Entry),
+                Next::Put { key, text, expected } => {
+                    self.store.put(&key, &text, expected.as_ref()).map_or_else(Heard::Failed, Heard::Put)
+                }
+                Next::Wait(_) if waited > MAX_CONTENTION => Heard::Failed(LedgerError::Unavailable(format!(
+                    "others wrote the record of {} at {} again and again for {MAX_CONTENTION:?}: try again, reserve more \
+                     at once, or give the fleet more names",
+                    key.subject(),
+                    self.store.describe()
+                ))),
+                Next::Wait(time) => {
+                    // Waking early does no harm: the next look shows what is there.
+                    thread::park_timeout(time);
+                    waited += time;
+                    Heard::Nothing
+                }
+                Next::Done(outcome) => break outcome,
+            };
+        };
+        *seen = change.into_seen();
+        outcome
+    }
+
+    /// The records below `base` whose key begins with `prefix`, as far as `read` has something to say of them.
+    fn page<T>(
+        &self,
+        base: &str,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+        read: impl Fn(&str, Content) -> Option<T>,
+    ) -> Result<Vec<T>, LedgerError> {
+        let prefix = format!("{base}{prefix}");
+        let mut after = if after.is_empty() { String::new() } else { format!("{base}{after}") };
+        let mut all = Vec::new();
+        while all.len() < limit {
+            let asked = (limit - all.len()).min(PAGE);
+            let found = self.store.list(&prefix, &after, asked)?;
+            let is_last = found.len() < asked;
+            for (key, text) in &found {
+                let content = self.read(key, text)?;
+                all.extend(key.strip_prefix(base).and_then(|key| read(key, content)));
+            }
+            match found.into_iter().last() {
+                Some((key, _)) if !is_last => after = key,
+                _ => break,
+            }
+        }
+        Ok(all)
+    }
+
+    fn read(&self, key: &str, text: &str) -> Result<Content, LedgerError> {
+        let content = Content::read(text).map_err(|fault| fault.at(key, self.place.store()))?;
+        self.place.check(&content.realm)?;
+        Ok(content)
+    }
+}
+
+impl<S: Store> Ledger for Stored<S> {
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.change(&request.key, |place, seen| Change::reserve(place, seen, request))
+    }
+
+    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
+        self.change(key, |place, seen| Change::give_back(place, seen, key, token, from))
+    }
+
+    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
+        self.change(&Key::name(name), |place, seen| Change::bind(place, seen, name, definition, marked))
+    }
+
+    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
+        let key = self.place.mark(&Key::name(name));
+        let Some(entry) = self.store.get(&key)? else { return Ok(None) };
+        Ok(self.read(&key, &entry.text)?.body.definition)
+    }
+
+    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        let base = format!("{}{}", self.place.marks(), Key::NAMES);
+        self.page(&base, "", after, limit, |name, content| Some((name.to_owned(), content.body.definition?)))
+    }
+
+    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
+        self.change(key, |place, seen| Change::raise(place, seen, key, at_least))
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        self.page(&self.place.marks(), prefix, after, limit, |key, content| {
+            let mark = content.body.mark?;
+            Some(Record { key: key.to_owned(), mark: mark.mark, note: mark.note })
+        })
+    }
+
+    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        self.store.time()
+    }
+
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        let mut found = Vec::new();
+        // The own one is among them.
+        for realm in Place::realms(&self.store, LOOKED_AT + 1)? {
+            if realm == self.place.realm() {
+                continue;
+            }
+            let Some(entry) = self.store.get(&Place::name_in(&realm, name))? else { continue };
+            // What is damaged in another realm is that realm's trouble.
+            let Ok(Content { body, .. }) = Content::read(&entry.text) else { continue };
+            let Some(definition) = body.definition else { continue };
+            found.push(Elsewhere { realm, definition, mark: body.mark.map_or(0, |mark| mark.mark) });
+            if found.len() == TOLD_OF {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn realm_id(&self) -> Result<String, LedgerError> {
+        Ok(self.place.id().to_owned())
+    }
+
+    fn describe(&self) -> String {
+        self.store.describe()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.store.is_shared()
+    }
+}
+
+/// What a panic left is whole: it is replaced as one, and good for a guess alone.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,281 @@
+//! The ledger on a store conforms, and a record is text of which each byte counts.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+
+use super::content::{self, Body, Content, Fault};
+use super::{Entry, Place, Put, Store, Stored, Version};
+use crate::ledger::conformance::{Realm, check_eaten};
+use crate::ledger::{Key, Ledger, LedgerError, MAX_MARK, Mark, Reply, Reserve, Token};
+use crate::name::Name;
+
+/// A store in memory, which counts its calls. A clone is another connection.
+#[derive(Clone, Default)]
+struct Map {
+    entries: Arc<Mutex<BTreeMap<String, (u64, String)>>>,
+    calls: Arc<AtomicUsize>,
+    /// Whether a conflict tells what is there.
+    tells: bool,
+}
+
+impl Map {
+    fn ledger(&self, realm: &str) -> Stored<Self> {
+        Stored::new(self.clone(), Place::make(self, realm).unwrap())
+    }
+
+    fn remove(&self, key: &str) {
+        assert!(self.entries.lock().unwrap().remove(key).is_some(), "{key}");
+    }
+
+    fn text(&self, key: &str) -> String {
+        self.get(key).unwrap().unwrap().text
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.swap(0, Ordering::SeqCst)
+    }
+}
+
+impl Store for Map {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let found = self.entries.lock().unwrap().get(key).cloned();
+        Ok(found.map(|(version, text)| Entry { version: version.into(), text }))
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let mut entries = self.entries.lock().unwrap();
+        let found = entries.get(key).cloned();
+        if found.as_ref().map(|(version, _)| Version::from(*version)).as_ref() != expected {
+            let found = found.map(|(version, text)| Entry { version: version.into(), text });
+            return Ok(if self.tells { Put::Found(found) } else { Put::Conflict });
+        }
+        let version = found.map_or(1, |(version, _)| version + 1);
+        entries.insert(key.to_owned(), (version, text.to_owned()));
+        Ok(Put::Done(version.into()))
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        let entries = self.entries.lock().unwrap();
+        let rest = entries.range::<str, _>((Excluded(after), Unbounded));
+        let below = rest.filter(|(key, _)| key.starts_with(prefix)).take(limit);
+        Ok(below.map(|(key, (_, text))| (key.clone(), text.clone())).collect())
+    }
+
+    fn describe(&self) -> String {
+        "a map".to_owned()
+    }
+}
+
+mod conforms {
+    use super::{Map, Realm};
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Realms of one store, each under a name of its own.
+    fn realm_of(store: &'static LazyLock<Map>) -> Realm {
+        static REALMS: AtomicUsize = AtomicUsize::new(0);
+        let realm = format!("realm-{}", REALMS.fetch_add(1, Ordering::SeqCst));
+        Realm::new(move || Box::new(store.ledger(&realm)))
+    }
+
+    mod that_tells_no_more_than_a_conflict {
+        use super::*;
+        static STORE: LazyLock<Map> = LazyLock::new(Map::default);
+        fn fresh() -> Realm {
+            realm_of(&STORE)
+        }
+        crate::ledger_conformance!(fresh);
+    }
+
+    mod that_tells_what_it_found {
+        use super::*;
+        static STORE: LazyLock<Map> = LazyLock::new(|| Map { tells: true, ..Map::default() });
+        fn fresh() -> Realm {
+            realm_of(&STORE)
+        }
+        crate::ledger_conformance!(fresh);
+    }
+}
+
+fn ask(key: &Key, count: u64) -> Reserve {
+    let token = Token::random().unwrap();
+    Reserve { key: key.clone(), floor: 0, count, max_mark: u64::MAX, token, create: true, note: None }
+}
+
+fn got(ledger: &impl Ledger, request: &Reserve) -> (u64, u64) {
+    match ledger.reserve(request).unwrap() {
+        Reply::Got { start, end, .. } => (start, end),
+        refused @ Reply::Refused { .. } => panic!("{refused:?}"),
+    }
+}
+
+#[test]
+fn a_slot_whose_record_somebody_deleted_stays_missing() {
+    let store = Map::default();
+    let eat = |key: &Key| store.remove(&format!("mark/shop/{key}"));
+    check_eaten(&|| Box::new(store.ledger("shop")), &eat);
+}
+
+#[test]
+fn a_name_whose_record_somebody_deleted_is_missing_and_is_not_bound_anew() {
+    let (store, name) = (Map::default(), Name::new("orders").unwrap());
+    let ledger = store.ledger("shop");
+    ledger.bind(&name, "segment", true).unwrap();
+    store.remove("mark/shop/n/orders");
+    for ledger in [&ledger, &store.ledger("shop")] {
+        let missing = LedgerError::Missing(Key::name(&name));
+        assert_eq!(ledger.bind(&name, "counter", true), Err(missing.clone()));
+        assert_eq!(ledger.reserve(&ask(&Key::name(&name), 1)), Err(missing.clone()));
+        assert_eq!(ledger.raise(&Key::name(&name), 9), Err(missing));
+        assert_eq!(store.get("mark/shop/n/orders"), Ok(None), "nothing is written in its place");
+    }
+}
+
+/// How many times the store is asked for what.
+#[test]
+fn a_call_on_a_record_that_was_written_before_is_one_trip() {
+    let (store, key, name) = (Map::default(), Key::slot(10, 7), Name::new("orders").unwrap());
+    let (ledger, other) = (store.ledger("shop"), store.ledger("shop"));
+    store.calls();
+    got(&ledger, &ask(&key, 10));
+    let trips = "look, look whether it was made, make it, look at the realm, note the making, look at the realm again";
+    assert_eq!(store.calls(), 6, "{trips}");
+    let request = ask(&key, 10);
+    assert_eq!(got(&ledger, &request), (10, 20));
+    assert_eq!(store.calls(), 1, "reserve");
+    assert_eq!(got(&ledger, &request), (10, 20));
+    assert_eq!(store.calls(), 1, "the same token again is answered from a look");
+    assert!(ledger.give_back(&key, request.token, 15).unwrap());
+    assert_eq!(store.calls(), 1, "give back");
+    assert_eq!(ledger.raise(&key, 30), Ok(15));
+    assert_eq!(store.calls(), 1, "raise");
+    assert_eq!(got(&other, &ask(&key, 10)), (30, 40));
+    assert_eq!(store.calls(), 3, "another process: look, look whether it was made, reserve");
+    assert_eq!(got(&ledger, &ask(&key, 10)), (40, 50));
+    assert_eq!(store.calls(), 3, "the guess was old: a conflict, look, reserve");
+    let refused = ledger.reserve(&Reserve { max_mark: 5, ..ask(&key, 1) });
+    assert_eq!(refused, Ok(Reply::Refused { mark: 50, note: None }));
+    assert_eq!(store.calls(), 1, "a refusal is a look");
+    ledger.bind(&name, "segment", true).unwrap();
+    assert_eq!(store.calls(), 6, "bind, as the first reserve");
+    got(&ledger, &ask(&Key::name(&name), 1));
+    assert_eq!(store.calls(), 1, "reserve of a name");
+    assert_eq!(ledger.definition(&name).unwrap().as_deref(), Some("segment"));
+    assert_eq!(store.calls(), 1, "definition");
+}
+
+#[test]
+fn a_record_is_text_for_people() {
+    let store = Map::default();
+    let ledger = store.ledger("shop");
+    ledger.bind(&Name::new("orders").unwrap(), "segment first=1", true).unwrap();
+    let note = Some("host a\nprocess 7".to_owned());
+    got(&ledger, &Reserve { note, ..ask(&Key::name(&Name::new("orders").unwrap()), 500) });
+    let text = store.text("mark/shop/n/orders");
+    let content = Content::read(&text).unwrap();
+    let number = Token::hex;
+    let token = number(content.body.mark.as_ref().unwrap().token.as_ref().unwrap());
+    let (realm, written, made) = (&content.realm, number(&content.written), number(&content.made));
+    assert_eq!(
+        text,
+        format!(
+            "floe 1\nrealm {realm}\nwritten {written}\nmade {made}\nmark 500 start 0 previous 0\ntoken {token}\n\
+             definition segment first=1\nnote host a\\nprocess 7\nend\n"
+        )
+    );
+    assert_eq!(store.text("realm/shop"), format!("floe 1\nrealm {realm}\n"));
+    assert_eq!(store.text("made/shop/n/orders"), format!("floe 1\nrealm {realm}\nmade {made}\n"));
+}
+
+#[test]
+fn a_store_that_was_emptied_and_made_anew_is_another_ledger() {
+    let (store, key) = (Map::default(), Key::slot(10, 7));
+    let (first, second) = (store.ledger("shop"), store.ledger("shop"));
+    got(&first, &ask(&key, 10));
+    store.entries.lock().unwrap().clear();
+    let gone = |ledger: &Stored<Map>, key: &Key| match ledger.reserve(&ask(key, 1)) {
+        Err(LedgerError::Unfit(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(first.reserve(&ask(&key, 1)), Err(LedgerError::Missing(key.clone())));
+    assert!(gone(&second, &Key::slot(10, 8)).contains("the realm shop at a map is gone"));
+    store.entries.lock().unwrap().clear();
+    let anew = store.ledger("shop");
+    got(&anew, &ask(&key, 10));
+    for ledger in [&first, &second] {
+        assert!(gone(ledger, &key).contains("is another than it was"));
+        assert!(matches!(ledger.names("", 9), Ok(names) if names.is_empty()));
+        assert!(matches!(ledger.list("", "", 9), Err(LedgerError::Unfit(_))));
+    }
+    assert_eq!(got(&anew, &ask(&key, 10)), (10, 20));
+}
+
+#[test]
+fn a_record_of_a_newer_floe_and_one_of_no_floe_are_refused() {
+    let store = Map::default();
+    let ledger = store.ledger("shop");
+    let key = Key::slot(10, 7);
+    got(&ledger, &ask(&key, 10));
+    let put = |text: &str| {
+        let version = store.get("mark/shop/s/10/7").unwrap().map(|entry| entry.version);
+        store.put("mark/shop/s/10/7", text, version.as_ref()).unwrap();
+    };
+    let said = || match ledger.reserve(&ask(&key, 1)) {
+        Err(LedgerError::Unfit(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    let text = store.text("mark/shop/s/10/7");
+    put(&text.replacen("floe 1", "floe 2", 1));
+    let newer = "the ledger at a map was written by a newer floe: the record mark/shop/s/10/7 has format 2";
+    assert!(said().starts_with(newer), "{}", said());
+    put("hello");
+    assert!(said().contains("holds a record mark/shop/s/10/7 that no floe has written"), "{}", said());
+}
+
+fn tokens() -> impl Strategy<Value = Token> {
+    any::<[u8; 16]>().prop_filter_map("zero", Token::from_bytes)
+}
+
+fn bodies() -> impl Strategy<Value = Body> {
+    let text = || prop::option::of(any::<String>());
+    let mark = (0..=MAX_MARK, 0..=MAX_MARK, 0..=MAX_MARK, prop::option::of(tokens()), text()).prop_map(
+        |(a, b, c, token, note)| {
+            let mut order = [a, b, c];
+            order.sort_unstable();
+            let [previous, start, mark] = order;
+            Mark { previous, start, mark, token, note }
+        },
+    );
+    (text(), prop::option::of(mark)).prop_map(|(definition, mark)| Body { definition, mark })
+}
+
+proptest! {
+    #[test]
+    fn a_record_is_read_as_it_was_written(written in tokens(), made in tokens(), body in bodies()) {
+        let content = Content { realm: "5f".to_owned(), written, made, body };
+        let text = content.write();
+        prop_assert_eq!(Content::read(&text), Ok(content.clone()));
+        prop_assert_eq!(content::header(&text).unwrap().made, Some(made));
+        for cut in (0..text.len()).filter_map(|end| text.get(..end)) {
+            prop_assert_eq!(Content::read(cut), Err(Fault::Damaged), "{}", cut);
+        }
+    }
+
+    #[test]
+    fn every_text_that_is_read_is_one_that_is_written(written in tokens(), body in bodies(), at in any::<prop::sample::Index>(), to in any::<char>()) {
+        let content = Content { realm: "5f".to_owned(), written, made: written, body };
+        let mut text: Vec<char> = content.write().chars().collect();
+        let at = at.index(text.len());
+        text[at] = to;
+        let text: String = text.into_iter().collect();
+        if let Ok(read) = Content::read(&text) {
+            prop_assert_eq!(read.write(), text);
+        }
+    }
+}

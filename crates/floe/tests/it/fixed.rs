@@ -1,0 +1,103 @@
+//! A floe by a clock that stands, as the tests of other programs use it.
+
+use std::time::Duration;
+
+use floe::ledger::Memory;
+use floe::{
+    DatedShape, Definition, FixedClock, Floe, Generator, Layout, MintError, Name, NameOptions, Overflow,
+    StopReason, Stopped, UnixMillis, WorkerChoice,
+};
+
+use crate::executor::block_on;
+
+/// 2026-11-23T10:00:00Z.
+const AT: UnixMillis = UnixMillis::new(1_795_428_000_000);
+
+#[test]
+fn its_ids_are_the_same_in_each_run() {
+    let run = || {
+        let (floe, clock) = Floe::fixed(7, AT).unwrap();
+        let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+        let tickets = floe.segment("tickets").unwrap();
+        let shape = DatedShape::new("UTC", 4, "INV", Overflow::Refuse).unwrap();
+        let invoices = floe.dated("invoices", shape).unwrap();
+        let mut minted = Vec::new();
+        for pass in [0, 1, 5_000, 86_400_000, 3_600_000_000] {
+            clock.advance(Duration::from_millis(pass));
+            let ids = orders.mint_many(3).unwrap();
+            minted.extend(ids.map(|id| id.to_string()));
+            minted.push(block_on(orders.mint_async()).unwrap().to_string());
+            minted.push(tickets.mint().unwrap().to_string());
+            minted.push(invoices.mint().unwrap().to_string());
+            let said = orders.inspect(orders.mint().unwrap()).unwrap();
+            assert_eq!((said.time, said.worker, said.sequence), (clock.now(), 7, 4));
+        }
+        minted
+    };
+    let minted = run();
+    assert_eq!(minted, run());
+    assert_eq!(
+        &minted[..6],
+        [
+            "2124805152568274944",
+            "2124805152568274945",
+            "2124805152568274946",
+            "2124805152568274947",
+            "1",
+            "INV202611230001"
+        ]
+    );
+}
+
+#[test]
+fn a_clock_that_steps_back_is_held_through_and_one_that_is_far_off_stops() {
+    let (floe, clock) = Floe::fixed(7, AT).unwrap();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let first = orders.mint().unwrap();
+    clock.step_to(AT.plus(-60_000));
+    let second = orders.mint().unwrap();
+    assert!(first < second && orders.inspect(second).unwrap().time >= AT);
+    clock.step_to(AT.plus(-86_400_000));
+    let error = orders.mint().unwrap_err();
+    assert!(matches!(error, MintError::Stopped(Stopped { reason: StopReason::Clock, .. })), "{error}");
+    clock.step_to(AT);
+    assert!(second < orders.mint().unwrap());
+}
+
+/// A name whose IDs never tell a time that has not come.
+fn never_ahead(floe: &Floe) -> Generator {
+    let definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
+    let options = NameOptions { max_ahead: Duration::ZERO, ..NameOptions::default() };
+    floe.define(&Name::new("orders").unwrap(), &definition, &options).unwrap().get().cloned().unwrap()
+}
+
+#[test]
+fn a_call_that_no_time_can_help_gives_up() {
+    let clock = FixedClock::at(AT);
+    let builder = Floe::builder().max_wait(Duration::from_millis(20)).worker(WorkerChoice::Fixed(7));
+    let floe = builder.clock(&clock).open(Memory::default()).unwrap();
+    let orders = never_ahead(&floe);
+    assert_eq!(orders.mint_many(4_096).unwrap().count(), 4_096);
+    assert!(matches!(orders.mint(), Err(MintError::Busy { .. })));
+    assert!(matches!(block_on(orders.mint_async()), Err(MintError::Busy { .. })));
+    clock.advance(Duration::from_millis(1));
+    assert_eq!(orders.inspect(orders.mint().unwrap()).unwrap().sequence, 0);
+}
+
+/// Who waits is woken by the clock, and not by the time of the day.
+#[test]
+fn a_call_goes_on_when_the_clock_is_moved() {
+    let clock = FixedClock::at(AT);
+    let builder = Floe::builder().max_wait(Duration::from_secs(600)).worker(WorkerChoice::Fixed(7));
+    let floe = builder.clock(&clock).open(Memory::default()).unwrap();
+    let orders = never_ahead(&floe);
+    orders.mint_many(4_096).unwrap();
+    let waiting = [orders.clone(), orders];
+    std::thread::scope(|scope| {
+        let [thread, future] = &waiting;
+        let thread = scope.spawn(|| thread.mint().unwrap());
+        let future = scope.spawn(|| block_on(future.mint_async()).unwrap());
+        clock.advance(Duration::from_secs(40));
+        assert_ne!(thread.join().unwrap(), future.join().unwrap());
+    });
+}

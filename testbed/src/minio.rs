@@ -1,0 +1,102 @@
+//! MinIO, a server of S3's protocol.
+
+use std::fs;
+use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, LazyLock};
+
+use rustix::process::Signal;
+
+use crate::{Home, Server, output};
+
+/// The name and the secret of the one user.
+const USER: &str = "floe";
+const SECRET: &str = "a-secret-of-eight-and-more";
+
+/// A MinIO with the bucket `ids`.
+pub struct Minio(Server);
+
+impl Minio {
+    /// A server with these variables of its environment beside its defaults, `NAME=value` each.
+    pub fn start(settings: &[&str]) -> Self {
+        let home = Home::new("minio");
+        let settings: Arc<[String]> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let start = move |home: &Home, port: u16| {
+            let mut command = home.command(&program());
+            command.args(["server", "data", "--quiet", "--address", &format!("127.0.0.1:{port}")]);
+            command.args(["--console-address", "127.0.0.1:0"]);
+            command.env("MINIO_ROOT_USER", USER).env("MINIO_ROOT_PASSWORD", SECRET);
+            // It asks nobody whether there is a newer one.
+            command.env("MINIO_UPDATE", "off").env("HOME", home.path());
+            command.envs(settings.iter().filter_map(|setting| setting.split_once('=')));
+            command
+        };
+        let ready = |port: u16| {
+            let mut asked = Command::new("curl");
+            let url = format!("http://127.0.0.1:{port}/minio/health/cluster");
+            asked.args(["-sf", "-m", "5", "-o", "/dev/null", &url]).status().unwrap().success()
+        };
+        let server = Self(Server::new(home, Signal::TERM, start, ready));
+        server.curl("PUT", "");
+        server
+    }
+
+    /// What the server answers to a request for a path in the bucket, as an operator would ask.
+    #[track_caller]
+    pub fn curl(&self, method: &str, path: &str) -> String {
+        let mut curl = Command::new("curl");
+        curl.args([
+            "-sSf",
+            "-m",
+            "20",
+            "--aws-sigv4",
+            "aws:amz:us-east-1:s3",
+            "-u",
+            &format!("{USER}:{SECRET}"),
+        ]);
+        output(curl.args(["-X", method, &format!("http://127.0.0.1:{}/ids{path}", self.port())]))
+    }
+
+    /// The URL of the bucket's folder `floe` for floe, at a port (its own, or a proxy's), with these options too.
+    pub fn url_at(port: u16, options: &str) -> String {
+        static FILE: LazyLock<PathBuf> = LazyLock::new(|| secret("minio", SECRET));
+        let secret = FILE.display();
+        format!(
+            "s3://ids/floe?endpoint=http://127.0.0.1:{port}&key_id={USER}&password_file={secret}&{options}"
+        )
+    }
+}
+
+impl Deref for Minio {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.0
+    }
+}
+
+fn program() -> PathBuf {
+    let path = stores().join("bin/minio");
+    assert!(
+        path.is_file(),
+        "these tests need {}: ./scripts/stores builds it, and scripts/test --skip-stores leaves them out",
+        path.display()
+    );
+    path
+}
+
+/// Where `scripts/stores` puts what it installs.
+pub(crate) fn stores() -> PathBuf {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("target");
+    std::env::var_os("CARGO_TARGET_DIR").map_or(target, PathBuf::from).join("stores")
+}
+
+/// A file with a secret, which nobody else can read.
+pub(crate) fn secret(whose: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("floe-{whose}-secret-{}", std::process::id()));
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    path
+}
