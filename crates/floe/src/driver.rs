@@ -14,7 +14,7 @@ use crate::clock::{Clock, Stamp};
 use crate::error::{MintError, Stopped};
 use crate::ledger::{Ledger, LedgerError, MAX_MARK, Reply, Reserve};
 use crate::name::Name;
-use crate::node::{Call, Node, Op};
+use crate::node::{Call, Node, Op, take_reservations};
 use crate::shared_cursor::SharedCursor;
 use crate::signal::Signal;
 use crate::status::{Calls, LedgerCalls};
@@ -446,7 +446,7 @@ impl Driver {
         {
             let mut node = self.shared.node();
             // What no thread has taken up yet is not reserved any more.
-            let unasked = self.shared.take_calls();
+            let unasked = take_reservations(&mut lock(&self.shared.work).calls);
             unasked.iter().for_each(|call| node.handle_over(call.id));
             node.close(&self.shared.clock);
         }
@@ -486,13 +486,12 @@ impl Drop for Driver {
 mod tests {
     use super::*;
     use crate::clock::{ClockPolicy, system};
-    use crate::ledger::Memory;
-    use crate::node::{CounterQueue, NodeSettings};
+    use crate::ledger::{Key, Memory, Token};
+    use crate::node::{CounterQueue, NodeSettings, Purpose};
 
-    #[test]
-    fn closing_waits_for_no_call_that_nobody_has_taken_up() {
-        let name = Name::new("count").unwrap();
-        let mut node = Node::new(NodeSettings {
+    /// A floe's driver whose one thread is this one.
+    fn driver(ledger: &Memory, thread: fn(&Shared)) -> Driver {
+        let node = Node::new(NodeSettings {
             window_ms: 1_000,
             keep: false,
             check_clock: true,
@@ -502,17 +501,46 @@ mod tests {
             at_hand: Box::new(|_| Vec::new()),
             entropy: Box::new(|| [1; 16]),
         });
-        node.add_tally(CounterQueue::new(name.clone(), None));
         let clock = system::clock(ClockPolicy::default());
-        let shared = Shared::new(clock, Arc::new(Memory::default()), node, Arc::default(), 1_000, 1_000);
-        let driver = Driver::new(&Arc::new(shared));
-        // A thread that takes up nothing.
-        lock(&driver.threads).push(thread::spawn(|| {}));
+        let shared = Shared::new(clock, Arc::new(ledger.clone()), node, Arc::default(), 1_000, 1_000);
+        let shared = Arc::new(shared);
+        let driver = Driver::new(&shared);
+        lock(&driver.threads).push(thread::spawn(move || thread(&shared)));
+        driver
+    }
+
+    #[test]
+    fn closing_waits_for_no_call_that_nobody_has_taken_up() {
+        let driver = driver(&Memory::default(), |_| {});
+        let name = Name::new("count").unwrap();
+        driver.shared.node().add_tally(CounterQueue::new(name.clone(), None));
         let ticket = Ticket::new(1);
         driver.shared.enqueue(&name, &ticket).unwrap();
         assert!(driver.shared.has_calls());
         driver.close();
         assert!(driver.shared.node().is_drained(), "no answer to it will come");
         assert_eq!(ticket.answered(), Some(Err(MintError::Stopped(Stopped::closed()))));
+    }
+
+    #[test]
+    fn closing_puts_to_the_ledger_what_a_name_gave_back_and_nobody_has_taken_up() {
+        let ledger = Memory::default();
+        let (key, token) = (Key::name(&Name::new("orders").unwrap()), Token::random().unwrap());
+        let (count, max_mark) = (2_000, 0);
+        let reserve =
+            Reserve { key: key.clone(), floor: 0, count, max_mark, token, create: true, note: None };
+        ledger.reserve(&reserve).unwrap();
+        let driver = driver(&ledger, |shared| {
+            while shared.node().stopped().is_none() {
+                thread::yield_now();
+            }
+            shared.talk();
+        });
+        let give_back = Op::GiveBack { key, token, from: 1 };
+        driver.shared.node().desk().ask(Purpose::GiveBack, give_back);
+        driver.shared.look_around();
+        assert!(driver.shared.has_calls());
+        driver.close();
+        assert_eq!(ledger.list("n/", "", 2).unwrap()[0].mark, 1);
     }
 }

@@ -437,11 +437,7 @@ impl Node {
     /// Closes every generator, then asks the ledger to take back what can no longer be minted (I1). Reservations that
     /// have not been asked for yet are not asked for any more.
     pub(crate) fn close(&mut self, clock: &Clock) {
-        // What a name gave back when it was unloaded is still to be said.
-        let (given_back, unasked): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.desk.calls)
-            .into_iter()
-            .partition(|call| matches!(call.op, Op::GiveBack { .. }));
-        self.desk.calls = given_back;
+        let unasked = take_reservations(&mut self.desk.calls);
         unasked.iter().for_each(|call| self.handle_over(call.id));
         if self.stopped.is_none() {
             // Looked at now: in a copy of a process the tails are the original's to mint.
@@ -467,6 +463,14 @@ impl Node {
         self.refills.values().for_each(|refill| refill.stop(stopped));
         self.tallies.values_mut().for_each(|tally| tally.stop(stopped));
     }
+}
+
+/// Takes out what is not to be asked any more once a floe closes. What a name gave back when it was unloaded stays.
+pub(crate) fn take_reservations(calls: &mut VecDeque<Call>) -> VecDeque<Call> {
+    let (given_back, unasked) =
+        std::mem::take(calls).into_iter().partition(|call| matches!(call.op, Op::GiveBack { .. }));
+    *calls = given_back;
+    unasked
 }
 
 /// The words for a ledger whose mark lies below what it has handed out before (I1).
