@@ -39,6 +39,8 @@ struct Records {
     kept: Arc<Mutex<BTreeMap<String, (Version, String)>>>,
     /// Versions are digests of the content, as an object store's are.
     digests: bool,
+    /// Whether a conflict tells what is there, as a database's does.
+    tells: bool,
     writes: Arc<Mutex<u64>>,
 }
 
@@ -70,8 +72,13 @@ impl Store for Records {
     fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
         let version = self.version(text);
         Ok(self.locked(|kept| {
-            if kept.get(key).map(|(version, _)| version) != expected {
-                return Put::Conflict;
+            let found = kept.get(key);
+            if found.map(|(version, _)| version) != expected {
+                let entry = |(version, text): &(Version, String)| Entry {
+                    version: version.clone(),
+                    text: text.clone(),
+                };
+                return if self.tells { Put::Found(found.map(entry)) } else { Put::Conflict };
             }
             kept.insert(key.to_owned(), (version.clone(), text.to_owned()));
             Put::Done(version)
@@ -193,7 +200,8 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let store = Records { digests: random.chance(500), ..Records::default() };
+        let (digests, tells) = (random.chance(500), random.chance(500));
+        let store = Records { digests, tells, ..Records::default() };
         let name = floe::Name::new("orders").ok();
         let keys = [Key::slot(10, 1), Key::slot(10, 2)].into_iter().chain(name.as_ref().map(Key::name));
         // Half of the histories lose no record, so that no record may be missing in them.

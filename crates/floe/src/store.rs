@@ -38,6 +38,8 @@
 //!    a store that was emptied, and in which a realm of the same name was made anew, is another ledger, and not a second
 //!    life of this one.
 
+use std::ops::Range;
+
 use crate::ledger::LedgerError;
 use crate::time::UnixMillis;
 
@@ -123,6 +125,11 @@ pub trait Store: Send + Sync {
     /// As [`Store`] says.
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError>;
 
+    /// The counters of a store that can add without a write to stable storage for each addition.
+    fn counting(&self) -> Option<&dyn Counting> {
+        None
+    }
+
     /// The store's own clock, where it has one that is not this machine's.
     ///
     /// # Errors
@@ -138,6 +145,53 @@ pub trait Store: Send + Sync {
     fn is_shared(&self) -> bool {
         true
     }
+}
+
+/// Numbers of a range that a counter's record says was reserved, handed out without a write to stable storage for each.
+///
+/// Beside a record the store keeps a second one that a crash may take away: from where on the range that was reserved last is
+/// unused, and where it ends, which is the record's mark. Additions to it are atomic, and in the order in which the callers ask.
+/// What is lost with it is never handed out: the next range begins at the record's mark.
+pub trait Counting: Send + Sync {
+    /// Takes `count` numbers, at `floor` or above it, of what is left of the range under `key`, in one atomic step: where it is
+    /// used no further than to `max_mark`, and has so many left.
+    ///
+    /// # Errors
+    /// As [`Store`] says.
+    fn take(&self, key: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError>;
+
+    /// As [`Store::put`], and in the same atomic step the range that is left is made longer by `new` where it ends at the
+    /// beginning of that; otherwise `new` takes its place.
+    ///
+    /// # Errors
+    /// As [`Store`] says.
+    fn put_ahead(
+        &self,
+        key: &str,
+        text: &str,
+        expected: Option<&Version>,
+        new: Range<u64>,
+    ) -> Result<Put, LedgerError>;
+
+    /// Uses up what is left below `at_least`.
+    ///
+    /// # Errors
+    /// As [`Store`] says.
+    fn skip(&self, key: &str, at_least: u64) -> Result<(), LedgerError>;
+}
+
+/// The answer to [`Counting::take`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Taken {
+    /// The numbers up to `end`, excluded, and how far the range was used before.
+    Numbers {
+        /// Up to where it was used before.
+        previous: u64,
+        /// Up to where it is used now.
+        end: u64,
+    },
+    /// None. This is what is left, where anything was reserved ahead.
+    Left(Option<Range<u64>>),
 }
 
 /// What is kept under a key.

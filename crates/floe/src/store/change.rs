@@ -1,10 +1,11 @@
 //! The policy: one call on one record, as a machine that asks and is told.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use super::content::{self, Body, Content, Header};
 use super::{Entry, Place, Put, Version};
-use crate::ledger::{Key, LedgerError, Mark, Reply, Reserve, Token};
+use crate::ledger::{Key, LedgerError, MAX_MARK, Mark, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::name::Name;
 
@@ -14,6 +15,10 @@ type Steps<T> = Box<dyn Fn(Option<&Body>) -> Step<T> + Send>;
 
 /// Draws the number of a write.
 type Draw = Box<dyn FnMut() -> Result<Token, LedgerError> + Send>;
+
+/// How many times a call tries at once again where the store tells what others have written: of so many callers that write
+/// the same record one wins each time, so a few hundred tries are enough for each.
+const AT_ONCE: u32 = 256;
 
 /// How long a call waits at most before it tries again where others have written meanwhile, at first and at last.
 const FIRST_WAIT: Duration = Duration::from_millis(8);
@@ -133,6 +138,45 @@ impl Change<Reply> {
             let (reply, mark) = Mark::reserve(found.and_then(|body| body.mark.as_ref()), &request)?;
             let definition = found.and_then(|body| body.definition.clone());
             Ok((reply, mark.map(|mark| Body { definition, mark: Some(mark) })))
+        })
+    }
+}
+
+/// How many times the numbers of one count are reserved ahead: one count in so many waits for a flush, and a crash of the
+/// store skips so much at most. `PostgreSQL`'s own sequences write down 32 numbers at a time.
+const AHEAD: u64 = 32;
+
+impl Change<Reply> {
+    /// Reserves ahead for a count of which [`Counting::take`](super::Counting::take) found too little `left`, or nothing that is of
+    /// use. The reply is what is new of the range; an empty one where others have reserved since.
+    pub fn reserve_ahead(place: Place, seen: Seen, request: &Reserve, left: Option<Range<u64>>) -> Self {
+        let (key, request) = (request.key.clone(), request.clone());
+        Self::new(place, seen, key, move |found| {
+            let Some((body, old)) = found.and_then(|body| Some((body, body.mark.as_ref()?))) else {
+                return Err(LedgerError::Missing(request.key.clone()));
+            };
+            let used = match &left {
+                Some(left) if left.end != old.mark => {
+                    return Ok((
+                        Reply::Got { start: old.mark, end: old.mark, previous_mark: old.mark },
+                        None,
+                    ));
+                }
+                Some(left) => left.start,
+                None => old.mark,
+            };
+            let base = Mark { mark: used, token: None, ..Mark::default() };
+            let (reply, new) = Mark::reserve(Some(&base), &request)?;
+            let (Reply::Got { end, .. }, Some(new)) = (&reply, new) else { return Ok((reply, None)) };
+            // Not past what the caller may have of this key (the end of its day): others would be refused for no reason.
+            let most = request.max_mark.saturating_add(request.count).min(MAX_MARK);
+            let wanted = end.saturating_add(request.count.saturating_mul(AHEAD)).min(most).max(*end);
+            let start = old.mark.max(request.floor);
+            if wanted <= start {
+                return Ok((Reply::Got { start, end: start, previous_mark: old.mark }, None));
+            }
+            let new = Mark { previous: old.mark, start, mark: wanted, note: old.note.clone(), ..new };
+            Ok((Reply::Got { start, end: wanted, previous_mark: old.mark }, Some(body.with(new))))
         })
     }
 }
@@ -349,12 +393,11 @@ impl<T: Clone> Change<T> {
             Put::Conflict | Put::Found(_) => {
                 mutate!(ConflictIgnored => { return Ok(Next::Done(Ok(answer))); });
                 self.conflicts += 1;
-                // The first one says no more than that what was seen is old.
-                if self.conflicts == 1 {
-                    return match put {
-                        Put::Found(entry) => self.looked(entry),
-                        _ => Ok(self.look()),
-                    };
+                match put {
+                    Put::Found(entry) if self.conflicts <= AT_ONCE => return self.looked(entry),
+                    // The first one says no more than that what was seen is old.
+                    _ if self.conflicts == 1 => return Ok(self.look()),
+                    _ => {}
                 }
                 let longest = FIRST_WAIT.saturating_mul(1 << self.conflicts.min(8)).min(LONGEST_WAIT);
                 let [.., share] = *content.written.as_bytes();

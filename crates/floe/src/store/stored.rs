@@ -1,13 +1,14 @@
 //! A ledger on any store.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::content::Content;
-use super::{Change, Heard, Next, Place, Seen, Store};
-use crate::ledger::{Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
+use super::content::{Body, Content};
+use super::{Change, Counting, Heard, Next, Place, Put, Seen, Store, Taken, Version};
+use crate::ledger::{Elsewhere, Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
 use crate::name::Name;
 use crate::time::UnixMillis;
 
@@ -16,6 +17,9 @@ const MAX_CONTENTION: Duration = Duration::from_secs(5);
 
 /// How many records are remembered, of which nobody asks for one just now.
 const REMEMBERED: usize = 4_096;
+
+/// How many times a count reserves ahead at most, where others take each time what it has reserved.
+const MOST_TRIES: u32 = 100;
 
 /// How many records one call of a list asks for.
 const PAGE: usize = 5_000;
@@ -60,6 +64,15 @@ impl<S: Store> Stored<S> {
         key: &Key,
         change: impl FnOnce(Place, Seen) -> Change<T>,
     ) -> Result<T, LedgerError> {
+        self.change_by(key, change, |key, text, expected| self.store.put(key, text, expected))
+    }
+
+    fn change_by<T: Clone>(
+        &self,
+        key: &Key,
+        change: impl FnOnce(Place, Seen) -> Change<T>,
+        put: impl Fn(&str, &str, Option<&Version>) -> Result<Put, LedgerError>,
+    ) -> Result<T, LedgerError> {
         let turn = self.turn(key);
         let mut seen = lock(&turn);
         let mut change = change(self.place.clone(), std::mem::take(&mut *seen));
@@ -69,7 +82,7 @@ impl<S: Store> Stored<S> {
             heard = match change.next(heard) {
                 Next::Get(key) => self.store.get(&key).map_or_else(Heard::Failed, Heard::Entry),
                 Next::Put { key, text, expected } => {
-                    self.store.put(&key, &text, expected.as_ref()).map_or_else(Heard::Failed, Heard::Put)
+                    put(&key, &text, expected.as_ref()).map_or_else(Heard::Failed, Heard::Put)
                 }
                 Next::Wait(_) if waited > MAX_CONTENTION => Heard::Failed(LedgerError::Unavailable(format!(
                     "others wrote the record of {} at {} again and again for {MAX_CONTENTION:?}: try again, reserve more \
@@ -88,6 +101,23 @@ impl<S: Store> Stored<S> {
         };
         *seen = change.into_seen();
         outcome
+    }
+
+    /// A range more for a counter that has too little left of its last one; what is new of it.
+    fn reserve_ahead(
+        &self,
+        counting: &dyn Counting,
+        request: &Reserve,
+        left: Option<Range<u64>>,
+    ) -> Result<Reply, LedgerError> {
+        let record = self.place.mark(&request.key);
+        let put = |key: &str, text: &str, expected: Option<&Version>| match Content::read(text) {
+            Ok(Content { body: Body { mark: Some(Mark { start, mark, .. }), .. }, .. }) if key == record => {
+                counting.put_ahead(key, text, expected, start..mark)
+            }
+            _ => self.store.put(key, text, expected),
+        };
+        self.change_by(&request.key, |place, seen| Change::reserve_ahead(place, seen, request, left), put)
     }
 
     /// The records below `base` whose key begins with `prefix`, as far as `read` has something to say of them.
@@ -130,6 +160,33 @@ impl<S: Store> Ledger for Stored<S> {
         self.change(&request.key, |place, seen| Change::reserve(place, seen, request))
     }
 
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        let Some(counting) = self.store.counting() else { return self.reserve(request) };
+        let record = self.place.mark(&request.key);
+        let mut before = None;
+        for _ in 0..MOST_TRIES {
+            let left = match counting.take(&record, request.floor, request.count, request.max_mark)? {
+                Taken::Numbers { previous, end } => {
+                    let start = end.saturating_sub(request.count);
+                    return Ok(Reply::Got { start, end, previous_mark: previous });
+                }
+                Taken::Left(left) => left,
+            };
+            // The second time it is the same, nobody has made it longer: something else has moved the mark.
+            let is_of_use = before.as_ref() != Some(&left);
+            before = Some(left.clone());
+            let left = left.filter(|_| is_of_use);
+            if let refused @ Reply::Refused { .. } = self.reserve_ahead(counting, request, left)? {
+                return Ok(refused);
+            }
+        }
+        Err(LedgerError::Unavailable(format!(
+            "others took the numbers of {} at {} {MOST_TRIES} times before this call could: try again, or reserve more at once",
+            request.key.subject(),
+            self.store.describe()
+        )))
+    }
+
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
         self.change(key, |place, seen| Change::give_back(place, seen, key, token, from))
     }
@@ -150,7 +207,11 @@ impl<S: Store> Ledger for Stored<S> {
     }
 
     fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
-        self.change(key, |place, seen| Change::raise(place, seen, key, at_least))
+        let before = self.change(key, |place, seen| Change::raise(place, seen, key, at_least))?;
+        if let Some(counting) = self.store.counting() {
+            counting.skip(&self.place.mark(key), at_least)?;
+        }
+        Ok(before)
     }
 
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use proptest::prelude::*;
 
 use super::content::{self, Body, Content, Fault};
-use super::{Entry, Place, Put, Store, Stored, Version};
+use super::{Change, Counting, Entry, Heard, Next, Place, Put, Seen, Store, Stored, Taken, Version};
 use crate::ledger::conformance::{Realm, check_eaten};
 use crate::ledger::{Key, Ledger, LedgerError, MAX_MARK, Mark, Reply, Reserve, Token};
 use crate::name::Name;
@@ -20,6 +21,8 @@ struct Map {
     calls: Arc<AtomicUsize>,
     /// Whether a conflict tells what is there.
     tells: bool,
+    /// What was reserved ahead for counters, by key: used up to where, and its end. `None`: nothing ever is.
+    ahead: Option<Arc<Mutex<BTreeMap<String, (u64, u64)>>>>,
 }
 
 impl Map {
@@ -67,8 +70,56 @@ impl Store for Map {
         Ok(below.map(|(key, (_, text))| (key.clone(), text.clone())).collect())
     }
 
+    fn counting(&self) -> Option<&dyn Counting> {
+        self.ahead.as_ref().map(|_| self as &dyn Counting)
+    }
+
     fn describe(&self) -> String {
         "a map".to_owned()
+    }
+}
+
+impl Map {
+    fn ahead(&self) -> MutexGuard<'_, BTreeMap<String, (u64, u64)>> {
+        self.ahead.as_ref().unwrap().lock().unwrap()
+    }
+}
+
+impl Counting for Map {
+    fn take(&self, key: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let mut ahead = self.ahead();
+        let Some((used, until)) = ahead.get_mut(key) else { return Ok(Taken::Left(None)) };
+        let previous = *used;
+        let end = previous.max(floor).saturating_add(count);
+        if previous > max_mark || end > *until {
+            return Ok(Taken::Left(Some(previous..*until)));
+        }
+        *used = end;
+        Ok(Taken::Numbers { previous, end })
+    }
+
+    fn put_ahead(
+        &self,
+        key: &str,
+        text: &str,
+        expected: Option<&Version>,
+        new: Range<u64>,
+    ) -> Result<Put, LedgerError> {
+        let mut ahead = self.ahead();
+        let put = self.put(key, text, expected)?;
+        if matches!(put, Put::Done(_)) {
+            let used = ahead.get(key).filter(|left| left.1 == new.start).map_or(new.start, |left| left.0);
+            ahead.insert(key.to_owned(), (used, new.end));
+        }
+        Ok(put)
+    }
+
+    fn skip(&self, key: &str, at_least: u64) -> Result<(), LedgerError> {
+        if let Some((used, until)) = self.ahead().get_mut(key) {
+            *used = (*used).max(at_least).min(*until);
+        }
+        Ok(())
     }
 }
 
@@ -87,6 +138,16 @@ mod conforms {
     mod that_tells_no_more_than_a_conflict {
         use super::*;
         static STORE: LazyLock<Map> = LazyLock::new(Map::default);
+        fn fresh() -> Realm {
+            realm_of(&STORE)
+        }
+        crate::ledger_conformance!(fresh);
+    }
+
+    mod that_counts_in_a_range_that_was_reserved_ahead {
+        use super::*;
+        static STORE: LazyLock<Map> =
+            LazyLock::new(|| Map { ahead: Some(std::sync::Arc::default()), ..Map::default() });
         fn fresh() -> Realm {
             realm_of(&STORE)
         }
@@ -113,6 +174,96 @@ fn got(ledger: &impl Ledger, request: &Reserve) -> (u64, u64) {
         Reply::Got { start, end, .. } => (start, end),
         refused @ Reply::Refused { .. } => panic!("{refused:?}"),
     }
+}
+
+/// A crash takes away what was reserved ahead, at any time, also while another call is about to reserve more.
+#[test]
+fn counts_go_on_above_all_their_numbers_after_a_crash() {
+    let store = Map { ahead: Some(Arc::default()), ..Map::default() };
+    let (ledgers, name) = ([store.ledger("shop"), store.ledger("shop")], Name::new("visits").unwrap());
+    ledgers[0].bind(&name, "a counter", true).unwrap();
+    let (mut last, mut crashes) = (0, 0);
+    for call in 0..2_000_u64 {
+        let request = Reserve { create: false, ..ask(&Key::name(&name), 1 + call % 7) };
+        let Ok(Reply::Got { start, end, previous_mark }) = ledgers[call as usize % 2].count(&request) else {
+            panic!("refused")
+        };
+        assert!(
+            start >= last && end == start + 1 + call % 7 && previous_mark <= start,
+            "{start} below {last}"
+        );
+        // Where nothing was lost, nothing is skipped.
+        assert!(start == last || crashes > 0, "{start} after {last}");
+        (last, crashes) = (end, 0);
+        if Token::random().unwrap().as_bytes()[0] < 8 {
+            store.ahead().clear();
+            crashes = 1;
+        }
+    }
+    store.ahead().clear();
+    let count = || ledgers[0].count(&Reserve { create: false, ..ask(&Key::name(&name), 1) }).unwrap();
+    count();
+    store.calls();
+    (0..32).for_each(|_| drop(count()));
+    assert_eq!(store.calls(), 32, "none of them writes a record");
+    count();
+    assert_eq!(store.calls(), 3, "it finds nothing left, reserves, and takes");
+}
+
+/// A crash would skip what too many have reserved at once.
+#[test]
+fn who_finds_that_another_has_reserved_ahead_looks_for_what_is_left_again() {
+    let store = Map { ahead: Some(Arc::default()), ..Map::default() };
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    let request = Reserve { create: false, ..ask(&Key::name(&name), 5) };
+    ledger.count(&request).unwrap();
+    let before = store.text("mark/shop/n/visits");
+    assert!(before.contains("mark 165 start 0 "), "{before}");
+    // It found too little, and comes to reserve when another has.
+    let place = Place::make(&store, "shop").unwrap();
+    let mut change = Change::reserve_ahead(place, Seen::default(), &request, Some(3..4));
+    let mut heard = Heard::Nothing;
+    let reply = loop {
+        heard = match change.next(heard) {
+            Next::Get(key) => Heard::Entry(store.get(&key).unwrap()),
+            Next::Done(outcome) => break outcome,
+            other => panic!("{other:?}"),
+        };
+    };
+    assert_eq!(reply, Ok(Reply::Got { start: 165, end: 165, previous_mark: 165 }));
+    assert_eq!(store.text("mark/shop/n/visits"), before);
+}
+
+/// Four processes count at once, while crashes take away what is left; their ranges are disjoint, and begin above all that was
+/// handed out before the call.
+#[test]
+fn counts_that_come_at_once_stay_in_order_through_crashes() {
+    let store = Map { ahead: Some(Arc::default()), ..Map::default() };
+    let name = Name::new("visits").unwrap();
+    store.ledger("shop").bind(&name, "a counter", true).unwrap();
+    let highest = AtomicU64::new(0);
+    let caller = || {
+        let ledger = store.ledger("shop");
+        let count = |call: u64| {
+            let before = highest.load(Ordering::SeqCst);
+            let request = Reserve { create: false, ..ask(&Key::name(&name), 1 + call % 3) };
+            let Ok(Reply::Got { start, end, .. }) = ledger.count(&request) else { panic!("refused") };
+            assert!(start >= before, "{start} after {before}");
+            highest.fetch_max(end, Ordering::SeqCst);
+            if call.is_multiple_of(50) {
+                store.ahead().clear();
+            }
+            (start, end)
+        };
+        (0..1_000).map(count).collect::<Vec<_>>()
+    };
+    let mut ranges: Vec<_> = std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..4).map(|_| scope.spawn(caller)).collect();
+        callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
+    });
+    ranges.sort_unstable();
+    assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0), "two callers have a number");
 }
 
 #[test]
