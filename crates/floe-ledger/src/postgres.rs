@@ -1,44 +1,46 @@
 //! The ledger in a PostgreSQL database, shared by as many machines as reach it.
 //!
 //! # What it promises
-//! When `reserve` returns `Got`, the range is committed and its WAL is flushed (`synchronous_commit`, which floe sets
-//! for its own sessions), so kill -9, a crash and a loss of power leave it there. A reserve is one statement and one
-//! round trip; the argument why it is linearizable stands beside it, in `statements.rs`. A refused reserve writes
-//! nothing. Realms share the tables and nothing else.
+//! A record is a row, and each write of it is conditional on the text that was read. When `reserve` returns `Got`, the range is
+//! committed and its WAL is flushed, so kill -9, a crash and a loss of power leave it there. A reserve on a record that this
+//! process wrote last is one statement and one round trip; the argument why the statements are linearizable stands beside
+//! them, in `statements.rs`, and the argument above them is that of [`floe::store`]. A refused reserve writes nothing.
 //!
 //! # On what that depends
 //! - **`fsync` and `full_page_writes` are on**, and floe's tables are logged. Anything else is refused when a
 //!   connection is made, unless the URL says `unsafe=allow`.
-//! - **`synchronous_commit` is on.** `off`, `local` and `remote_write` are turned to `on` for floe's sessions, and
-//!   [`Ledger::describe`] says so.
+//! - **`synchronous_commit`** is set to `on` by each statement that writes, for its own transaction.
 //! - **One primary.** A server in recovery is refused. After a failover to a replica that lacks the last commits,
 //!   those ranges are handed out again, and no check can see it beforehand: use synchronous replication
 //!   (`synchronous_standby_names`), or raise every mark after such a failover before anything is minted. Nobody may
 //!   cancel a commit that waits for its standby: PostgreSQL then reports success.
-//! - **Sessions stay themselves.** A pooler in between has to pool sessions, not transactions.
 //!
 //! # How it behaves
 //! Whoever calls drives the connections, at most four; calls may come from any thread, an async runtime's included.
-//! Each call, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
-//! otherwise) and then says [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on which anything went wrong is closed, and
+//! Each statement, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
+//! otherwise), and the call then says [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on which anything went wrong is closed, and
 //! so are the idle ones beside it; new ones are made at growing, jittered distances of at most half a second.
 //! A process that forks opens its ledger again in the child.
 //!
 //! [`LedgerError::Unavailable`]: floe::ledger::LedgerError::Unavailable
 
-use std::sync::Arc;
+use std::ops::Range;
 
-use floe::ledger::Ledger;
+use floe::UnixMillis;
+use floe::ledger::{Ledger, LedgerError, MAX_MARK};
+use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use tokio_postgres::Error;
 
 use self::connect::Database;
+use self::queries::column;
+pub use self::queries::{Queries, QueryError, Row};
+use self::statements::{Statements, TIME};
 use self::url::Settings;
 use crate::remote::{self, Remote};
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod connect;
-mod counting;
-mod marks;
+mod queries;
 mod schema;
 mod statements;
 #[cfg_attr(not(feature = "tls"), path = "postgres/no_tls.rs")]
@@ -48,15 +50,19 @@ mod url;
 
 type Trouble = remote::Trouble<Error>;
 
-/// A ledger in a PostgreSQL database. Threads may share it; each process opens its own.
+/// A PostgreSQL database that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
 pub struct Postgres {
-    remote: Remote<Database>,
-    realm: Arc<str>,
+    queries: Box<dyn Queries>,
+    statements: Statements,
+    /// The database without credentials, for errors.
+    shown: String,
+    /// The same, with what was remarked when it was opened.
+    described: String,
 }
 
 impl Postgres {
     /// The ledger behind a URL `postgres://user:password@host:port/database?option=value`, its tables made where they
-    /// are missing, for the key space `realm`.
+    /// are missing, for the key space of those who name none.
     ///
     /// Options of floe: `schema` (`floe` unless told), `max_wait=5s`, `unsafe=allow`, `sslmode`
     /// (`disable`, `prefer`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. Options of libpq that are
@@ -68,7 +74,7 @@ impl Postgres {
     /// # Errors
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer;
     /// `Unfit` where it is not fit to keep marks, or its tables are not floe's.
-    pub fn open(url: &str) -> Result<Self, OpenError> {
+    pub fn open(url: &str) -> Result<Stored<Self>, OpenError> {
         Self::open_in(url, DEFAULT_REALM)
     }
 
@@ -76,18 +82,161 @@ impl Postgres {
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
-    pub fn open_in(url: &str, realm: &str) -> Result<Self, OpenError> {
+    pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
         Self::enter(url, &Opening::of(realm))
     }
 
-    fn enter(url: &str, opening: &Opening) -> Result<Self, OpenError> {
-        let realm = opening.realm();
-        realm_name(realm)?;
+    /// The ledger in a `schema` of a database that the program is connected to already: the same one that
+    /// [`open`](Self::open) opens by a URL. It blocks.
+    ///
+    /// Each call of the ledger is one statement, or a few, each in a transaction of its own. It waits as long as `queries`
+    /// does: give those a time limit, so that a call that is not answered becomes one that is asked again.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn over(
+        queries: impl Queries + 'static,
+        schema: &str,
+        opening: &Opening,
+    ) -> Result<Stored<Self>, OpenError> {
+        realm_name(opening.realm())?;
+        let schema = url::schema_name(schema.to_owned())?;
+        let ask = |sql: &str| {
+            queries
+                .query(sql, &[])
+                .map_err(|error| trouble::at_open(&error, "the program's PostgreSQL database"))
+        };
+        let name = ask("SELECT current_database()::text")?;
+        let name = name.first().and_then(|row| column(row, 0)).unwrap_or_default();
+        let shown = match schema.as_str() {
+            "floe" => format!("postgres:///{name}"),
+            schema => format!("postgres:///{name}?schema={schema}"),
+        };
+        schema::check_server(&ask(schema::SETTINGS)?, &shown, false)?;
+        Self::on(Box::new(queries), schema, shown.clone(), shown, false, opening)
+    }
+
+    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
+        realm_name(opening.realm())?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let tls = tls::tls(&settings)?;
-        let realm: Arc<str> = realm.into();
-        let database = Database { settings, tls, realm: Arc::clone(&realm) };
-        Ok(Self { remote: Remote::open("floe-postgres", database, opening)?, realm })
+        let (schema, shown) = (settings.schema.clone(), settings.shown.clone());
+        let (tls, allow_unsafe) = (tls::tls(&settings)?, settings.allow_unsafe);
+        let remote = Remote::open("floe-postgres", Database { settings, tls }, opening)?;
+        let described = remote.describe();
+        Self::on(Box::new(remote), schema, shown, described, allow_unsafe, opening)
+    }
+
+    fn on(
+        queries: Box<dyn Queries>,
+        schema: String,
+        shown: String,
+        described: String,
+        allow_unsafe: bool,
+        opening: &Opening,
+    ) -> Result<Stored<Self>, OpenError> {
+        let remarks = schema::enter(&*queries, &schema, &shown, allow_unsafe, opening)?;
+        let described = remarks.iter().fold(described, |described, remark| format!("{described} ({remark})"));
+        let postgres = Self { queries, statements: Statements::in_schema(&schema), shown, described };
+        let place = remote::stored::enter(&postgres, opening)?;
+        Ok(Stored::new(postgres, place))
+    }
+
+    fn ask(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, LedgerError> {
+        self.queries.query(sql, values).map_err(|error| trouble::at_work(&error, &self.shown))
+    }
+
+    /// What a statement says that compares and swaps.
+    fn swap(&self, sql: &str, values: &[&str]) -> Result<Put, LedgerError> {
+        let [key, text, expected @ ..] = values else { return Ok(Put::Conflict) };
+        let rows = self.ask(sql, values)?;
+        Ok(match rows.first().map(|row| (column(row, 0), column(row, 1))) {
+            Some((Some(_), _)) => Put::Done(Version::new(text)),
+            Some((None, Some(found))) if expected.first() != Some(&found) => Put::Found(Some(entry(found))),
+            // The snapshot is older than what was found when the row was locked.
+            _ => Put::Found(self.get(key)?),
+        })
+    }
+
+    fn no_number(&self) -> LedgerError {
+        LedgerError::Unfit(format!(
+            "{} answered a count with no number: look what stands between floe and PostgreSQL",
+            self.shown
+        ))
+    }
+}
+
+/// The version of a record is its text.
+fn entry(text: &str) -> Entry {
+    Entry { version: Version::new(text), text: text.to_owned() }
+}
+
+impl Store for Postgres {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        let rows = self.ask(&self.statements.get, &[key])?;
+        match rows.first().map(|row| (column(row, 0), column(row, 1))) {
+            Some((record, Some("false"))) => Ok(record.map(entry)),
+            _ => Err(schema::is_in_recovery(&self.shown)),
+        }
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        match expected {
+            None => self.swap(&self.statements.create, &[key, text]),
+            Some(expected) => self.swap(&self.statements.put, &[key, text, expected.as_str()]),
+        }
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        let rows = self.ask(&self.statements.list, &[prefix, after, &limit.to_string()])?;
+        let pair = |row: &Row| Some((column(row, 0)?.to_owned(), column(row, 1)?.to_owned()));
+        Ok(rows.iter().filter_map(pair).collect())
+    }
+
+    fn counting(&self) -> Option<&dyn Counting> {
+        Some(self)
+    }
+
+    fn time(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        let rows = self.ask(TIME, &[])?;
+        Ok(rows.first().and_then(|row| column(row, 0)?.parse().ok()).map(UnixMillis::new))
+    }
+
+    fn describe(&self) -> String {
+        self.described.clone()
+    }
+}
+
+impl Counting for Postgres {
+    fn take(&self, key: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
+        let Some(highest) = MAX_MARK.checked_sub(count).filter(|highest| floor <= *highest) else {
+            return Ok(Taken::Left(None));
+        };
+        let [floor, count, highest] = [floor, count, highest.min(max_mark)].map(|number| number.to_string());
+        let rows = self.ask(&self.statements.take, &[key, &floor, &count, &highest])?;
+        let Some(row) = rows.first() else { return Ok(Taken::Left(None)) };
+        let number = |index| column(row, index)?.parse().ok();
+        match (column(row, 0), number(1), number(2)) {
+            (Some("taken"), Some(previous), Some(end)) => Ok(Taken::Numbers { previous, end }),
+            (Some("left"), Some(used), Some(until)) => Ok(Taken::Left(Some(used..until))),
+            _ => Err(self.no_number()),
+        }
+    }
+
+    fn put_ahead(
+        &self,
+        key: &str,
+        text: &str,
+        expected: Option<&Version>,
+        new: Range<u64>,
+    ) -> Result<Put, LedgerError> {
+        // A count makes no record.
+        let Some(expected) = expected else { return Ok(Put::Conflict) };
+        let (start, end) = (new.start.to_string(), new.end.to_string());
+        self.swap(&self.statements.put_ahead, &[key, text, expected.as_str(), &start, &end])
+    }
+
+    fn skip(&self, key: &str, at_least: u64) -> Result<(), LedgerError> {
+        self.ask(&self.statements.skip, &[key, &at_least.to_string()]).map(drop)
     }
 }
 

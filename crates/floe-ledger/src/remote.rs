@@ -32,7 +32,7 @@ mod pool;
 )]
 pub(crate) mod realm;
 pub(crate) mod ssl_mode;
-#[cfg(feature = "object-store")]
+#[cfg(any(feature = "object-store", feature = "postgres-no-tls"))]
 pub(crate) mod stored;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -84,6 +84,14 @@ pub(crate) struct Wanted<'a> {
     opening: &'a Opening,
 }
 
+impl<'a> Wanted<'a> {
+    /// What a ledger wants that keeps its realm in its records.
+    #[cfg(any(feature = "object-store", feature = "postgres-no-tls"))]
+    pub(crate) fn at_open(opening: &'a Opening) -> Self {
+        Self { known: None, opening }
+    }
+}
+
 impl Wanted<'_> {
     /// Whether tables and a realm that are missing are made.
     ///
@@ -130,7 +138,8 @@ pub(crate) struct Bounds {
 /// A connection and what was found on its way.
 pub(crate) struct Connected<L> {
     pub(crate) link: L,
-    pub(crate) realm_id: String,
+    /// None where the records say it themselves.
+    pub(crate) realm_id: Option<String>,
     /// What was found otherwise than one would expect, and let be.
     pub(crate) remarks: Vec<String>,
 }
@@ -206,6 +215,15 @@ impl<C: Connect> Remote<C> {
         }
     }
 
+    /// As [`call`](Self::call), with what went wrong as it is.
+    #[cfg(feature = "postgres-no-tls")]
+    pub(crate) fn ask<T: Send + 'static>(
+        &self,
+        work: impl for<'a> FnOnce(&'a mut C::Link) -> Work<'a, T, C::Error> + Send + 'static,
+    ) -> Result<T, Trouble<C::Error>> {
+        self.ask_in_turn(std::future::ready(()), |link, ()| work(link))
+    }
+
     /// Runs `work` on a connection, and waits for it no longer than the bound.
     pub(crate) fn call<T: Send + 'static>(
         &self,
@@ -221,7 +239,15 @@ impl<C: Connect> Remote<C> {
         turn: impl Future<Output = G> + Send + 'static,
         work: impl for<'a> FnOnce(&'a mut C::Link, &'a mut G) -> Work<'a, T, C::Error> + Send + 'static,
     ) -> Result<T, LedgerError> {
-        let outcome = self.wait(async move {
+        self.ask_in_turn(turn, work).map_err(|trouble| self.words(trouble))
+    }
+
+    fn ask_in_turn<T: Send + 'static, G: Send + 'static>(
+        &self,
+        turn: impl Future<Output = G> + Send + 'static,
+        work: impl for<'a> FnOnce(&'a mut C::Link, &'a mut G) -> Work<'a, T, C::Error> + Send + 'static,
+    ) -> Result<T, Trouble<C::Error>> {
+        self.wait(async move {
             let mut turn = turn.await;
             let mut lease = self.pool.lease().await?;
             let outcome = work(lease.link()?, &mut turn).await;
@@ -229,8 +255,7 @@ impl<C: Connect> Remote<C> {
                 lease.keep();
             }
             outcome
-        });
-        outcome.map_err(|trouble| self.words(trouble))
+        })
     }
 
     /// The realm's id. It is there from the first connection on.
@@ -244,7 +269,7 @@ impl<C: Connect> Remote<C> {
         format!("{}{found}", self.pool.connect.shown())
     }
 
-    fn words(&self, trouble: Trouble<C::Error>) -> LedgerError {
+    pub(crate) fn words(&self, trouble: Trouble<C::Error>) -> LedgerError {
         let connect = &self.pool.connect;
         trouble.words(connect.shown(), |error| connect.at_work(error))
     }

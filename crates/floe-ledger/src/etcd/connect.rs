@@ -62,7 +62,7 @@ impl Cluster {
         }
         let realm_id = self.enter_realm(&mut link, wanted).await?;
         link.enter(&realm_id);
-        Ok(Connected { link, realm_id, remarks })
+        Ok(Connected { link, realm_id: Some(realm_id), remarks })
     }
 
     /// Makes the realm where it is missing, and returns its id. Where it is `known`, nothing may be missing.

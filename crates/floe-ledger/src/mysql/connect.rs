@@ -71,7 +71,7 @@ impl Connect for Database {
         let mut remarks = Vec::new();
         schema::check_server(&mut link, &self.settings, &mut remarks).await?;
         let realm_id = schema::enter(&mut link, &self.settings, &self.realm, wanted, &mut remarks).await?;
-        Ok(Connected { link, realm_id, remarks })
+        Ok(Connected { link, realm_id: Some(realm_id), remarks })
     }
 
     fn is_closed(link: &Link) -> bool {

@@ -1,31 +1,29 @@
-//! A connection with its prepared statements.
+//! Connections of floe's own, each with its prepared statements.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 
+use floe::ledger::LedgerError;
 use tokio::task::JoinHandle;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Row, Statement};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Error, Statement};
 
-use super::statements::Call;
+use super::queries::{Queries, QueryError, Row};
 use super::tls::Tls;
 use super::url::Settings;
 use super::{Trouble, schema, trouble};
 use crate::OpenError;
-use crate::remote::{Bounds, Connect, Connected, Wanted};
-use floe::ledger::LedgerError;
+use crate::remote::{Bounds, Connect, Connected, Remote, Wanted};
 
 /// How a database is reached.
 pub(super) struct Database {
     pub(super) settings: Settings,
     pub(super) tls: Tls,
-    pub(super) realm: Arc<str>,
 }
 
 /// One connection, with its prepared statements and the task that reads and writes its socket.
 pub(super) struct Link {
     client: Client,
-    schema: String,
-    statements: [Option<Statement>; Call::COUNT],
+    prepared: HashMap<String, Statement>,
     task: JoinHandle<()>,
 }
 
@@ -41,23 +39,25 @@ impl Connect for Database {
         self.settings.bounds
     }
 
-    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
+    async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let connected = self.settings.config.connect(Tls::clone(&self.tls)).await;
         let (client, connection) = connected.map_err(Trouble::Store)?;
         let task = tokio::spawn(async move {
             // The error reaches the caller by its client.
             drop(connection.await);
         });
-        let schema = self.settings.schema.clone();
-        let mut link = Link { client, schema, statements: [const { None }; Call::COUNT], task };
-        let mut remarks = Vec::new();
-        schema::check_server(&link.client, &self.settings, &mut remarks).await?;
-        let realm_id = schema::enter(&link.client, &self.settings, &self.realm, wanted, &mut remarks).await?;
-        if wanted.may_change() {
-            // From here on a reserve is one round trip.
-            link.prepare(Call::Reserve).await?;
-        }
-        Ok(Connected { link, realm_id, remarks })
+        let mut link = Link { client, prepared: HashMap::new(), task };
+        let found = link.query(schema::SETTINGS, &[]).await?;
+        let remarks = schema::check_server(&found, &self.settings.shown, self.settings.allow_unsafe)?;
+        // The bound of a call is the client's; this one ends what an abandoned call left waiting for a lock. It does not
+        // end a commit that waits for its standby: PostgreSQL has stopped that clock by then.
+        let session = format!(
+            "SET statement_timeout = {}; SET default_transaction_read_only = off; \
+             SET default_transaction_isolation = 'read committed'; SET search_path = pg_catalog",
+            self.settings.bounds.max_wait.as_millis()
+        );
+        link.client.batch_execute(&session).await.map_err(Trouble::Store)?;
+        Ok(Connected { link, realm_id: None, remarks })
     }
 
     fn is_closed(link: &Link) -> bool {
@@ -70,42 +70,45 @@ impl Connect for Database {
     }
 
     fn at_work(&self, error: Error) -> LedgerError {
-        trouble::at_work(&error, self.shown())
+        trouble::at_work(&trouble::of(&error), self.shown())
     }
 
     fn at_open(&self, error: Error) -> OpenError {
-        trouble::at_open(&error, self.shown())
+        trouble::at_open(&trouble::of(&error), self.shown())
     }
 }
 
-type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
-
 impl Link {
-    pub(super) async fn query(&mut self, call: Call, params: Params<'_>) -> Result<Vec<Row>, Trouble> {
-        let statement = self.prepare(call).await?;
-        self.client.query(&statement, params).await.map_err(Trouble::Store)
+    async fn query(&mut self, sql: &str, values: &[String]) -> Result<Vec<Row>, Trouble> {
+        let statement = match self.prepared.get(sql) {
+            Some(statement) => statement.clone(),
+            None => {
+                let types = vec![Type::TEXT; values.len()];
+                let statement = self.client.prepare_typed(sql, &types).await.map_err(Trouble::Store)?;
+                // What has no values is asked once.
+                if !values.is_empty() {
+                    self.prepared.insert(sql.to_owned(), statement.clone());
+                }
+                statement
+            }
+        };
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+        let rows = self.client.query(&statement, &values).await.map_err(Trouble::Store)?;
+        let texts = |row: &tokio_postgres::Row| {
+            (0..row.len()).map(|index| row.try_get(index)).collect::<Result<Row, _>>()
+        };
+        rows.iter().map(|row| texts(row).map_err(Trouble::Store)).collect()
     }
+}
 
-    pub(super) async fn execute(&mut self, call: Call, params: Params<'_>) -> Result<u64, Trouble> {
-        let statement = self.prepare(call).await?;
-        self.client.execute(&statement, params).await.map_err(Trouble::Store)
-    }
-
-    /// Begins or ends a transaction. One that was begun and not ended is undone with its connection, which is kept only
-    /// where everything went well.
-    pub(super) async fn transaction(&mut self, word: &'static str) -> Result<(), Trouble> {
-        self.client.batch_execute(word).await.map_err(Trouble::Store)
-    }
-
-    async fn prepare(&mut self, call: Call) -> Result<Statement, Trouble> {
-        if let Some(Some(statement)) = self.statements.get(call as usize) {
-            return Ok(statement.clone());
-        }
-        let (sql, types) = call.sql(&self.schema);
-        let statement = self.client.prepare_typed(&sql, types).await.map_err(Trouble::Store)?;
-        if let Some(place) = self.statements.get_mut(call as usize) {
-            *place = Some(statement.clone());
-        }
-        Ok(statement)
+impl Queries for Remote<Database> {
+    fn query(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, QueryError> {
+        let (sql, values) =
+            (sql.to_owned(), values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>());
+        let outcome = self.ask(move |link| Box::pin(async move { link.query(&sql, &values).await }));
+        outcome.map_err(|trouble| match trouble {
+            Trouble::Store(error) => trouble::of(&error),
+            other => QueryError { code: None, text: self.words(other).to_string(), is_whole: true },
+        })
     }
 }

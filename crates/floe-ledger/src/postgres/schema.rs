@@ -1,216 +1,150 @@
-//! What is looked at on every new connection: the server's settings, the tables, the realm.
+//! What is looked at before a ledger is used: the server's settings, and the tables.
 
 use floe::ledger::LedgerError;
-use tokio_postgres::{Client, Row};
 
-use super::Trouble;
+use super::queries::{Queries, Row, column};
 use super::statements::in_schema;
-use super::url::Settings;
-use crate::DEFAULT_REALM;
+use super::trouble;
 use crate::remote::options::let_be;
 use crate::remote::{Wanted, realm as words};
+use crate::{OpenError, Opening};
 
-/// The version of the tables. A migration is a step from each older version, in one transaction.
-const VERSION: i32 = 2;
+/// The version of the tables. Version 3 compares and swaps records; the ones before it had a column for each number.
+const VERSION: i64 = 3;
 
 /// The tables, for the schema `floe`; `docs/ledgers.md` repeats them for those who make them by hand.
 const TABLES: &str = include_str!("tables.sql");
 
-/// The step from version 1, which did not remember which slots were made. Nobody makes one while it is taken.
-const FROM_1: &str = include_str!("from_1.sql");
+/// The step from the versions before, once the tables are there. It leaves the former tables where they are, and has
+/// `PostgreSQL` tell who writes to them that a newer floe has taken over.
+const FROM_2: &str = include_str!("from_2.sql");
 
 /// What floe is tested on from here up; older ones lack `starts_with` (11) or are out of support for years.
-const OLDEST: i32 = 120_000;
+const OLDEST: i64 = 120_000;
 
 /// `floe` in ASCII: whoever makes the tables holds this lock, so that two first starts do not collide.
 const LOCK: i64 = 0x666c_6f65;
 
-const SETTINGS: &str = "
-SELECT current_setting('server_version_num')::int, current_setting('server_version'),
-       pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'),
-       current_setting('synchronous_commit'), current_setting('server_encoding')
+pub(super) const SETTINGS: &str = "
+SELECT current_setting('server_version_num'), current_setting('server_version'), pg_is_in_recovery()::text,
+       current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding')
 ";
 
-/// The schema, whether it is there, whether its table `version` is, and which of floe's tables are not logged.
+/// The schema; whether it is there, whether its table `version` is, and which of floe's tables are not logged.
 const FIND: &str = "
-SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1),
-       coalesce(bool_or(c.relname = 'version'), false),
+SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)::text,
+       coalesce(bool_or(c.relname = 'version'), false)::text,
        string_agg(c.relname::text, ', ') FILTER (WHERE c.relpersistence <> 'p')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname IN ('version', 'realm', 'mark', 'made', 'definition')
+WHERE n.nspname = $1 AND c.relname IN ('version', 'record')
 ";
 
-/// Refuses a server that is not fit to keep marks, sets the session up, and remarks on what was found otherwise than
-/// one would expect.
-pub(super) async fn check_server(
-    client: &Client,
-    settings: &Settings,
-    remarks: &mut Vec<String>,
-) -> Result<(), Trouble> {
-    let row = client.query_one(SETTINGS, &[]).await.map_err(Trouble::Store)?;
-    let shown = &settings.shown;
-    if get::<i32>(&row, 0)? < OLDEST {
-        return Err(unfit(format!(
+/// A replica, or a server that has not come up yet.
+pub(super) fn is_in_recovery(shown: &str) -> LedgerError {
+    LedgerError::Unavailable(format!(
+        "{shown} is in recovery: it is a replica, or has not come up yet. Name the primary (with several hosts in the URL, \
+         target_session_attrs=read-write finds it)"
+    ))
+}
+
+/// Refuses a server that is not fit to keep marks, by what [`SETTINGS`] found, and remarks on what was found otherwise than one
+/// would expect.
+pub(super) fn check_server(
+    found: &[Row],
+    shown: &str,
+    allow_unsafe: bool,
+) -> Result<Vec<String>, LedgerError> {
+    let found = |index| found.first().and_then(|row| column(row, index)).unwrap_or_default();
+    if found(0).parse().is_ok_and(|version: i64| version < OLDEST) {
+        return Err(LedgerError::Unfit(format!(
             "{shown} is PostgreSQL {}, and floe needs 12 or newer: update the server",
-            get::<&str>(&row, 1)?
+            found(1)
         )));
     }
-    if get(&row, 2)? {
-        return Err(LedgerError::Unavailable(format!(
-            "{shown} is in recovery: it is a replica, or has not come up yet. Name the primary (with several hosts in \
-             the URL, target_session_attrs=read-write finds it)"
-        ))
-        .into());
+    if found(2) != "false" {
+        return Err(is_in_recovery(shown));
     }
     let why = [
         ("fsync", "a crash of the system or a loss of power takes back ranges that were handed out"),
         ("full_page_writes", "a crash in mid-write can leave a page that is neither old nor new"),
     ];
-    for (column, (setting, what)) in (3..).zip(why) {
-        if get::<&str>(&row, column)? != "on" {
+    let mut remarks = Vec::new();
+    for (index, (setting, what)) in (3..).zip(why) {
+        if found(index) != "on" {
             let finding = [&format!("has {setting} = off"), what, &format!("turn {setting} on")];
-            let_be(settings.allow_unsafe, shown, remarks, finding)?;
+            let_be(allow_unsafe, shown, &mut remarks, finding)?;
         }
     }
-    if get::<&str>(&row, 6)? != "UTF8" {
-        return Err(unfit(format!(
+    if found(5) != "UTF8" {
+        return Err(LedgerError::Unfit(format!(
             "{shown} has the encoding {}, in which names cannot be kept exactly: make the database with ENCODING 'UTF8'",
-            get::<&str>(&row, 6)?
+            found(5)
         )));
     }
-    let found = get::<&str>(&row, 5)?;
-    let commit = if found == "remote_apply" { found } else { "on" };
-    if commit != found {
-        remarks.push(format!("synchronous_commit was {found}, and is {commit} for floe"));
-    }
-    // The bound of a call is the client's; this one ends what an abandoned call left waiting for a lock. It does not
-    // end a commit that waits for its standby: PostgreSQL has stopped that clock by then.
-    let session = format!(
-        "SET synchronous_commit = {commit}; SET statement_timeout = {}; SET default_transaction_read_only = off; \
-         SET default_transaction_isolation = 'read committed'; SET search_path = pg_catalog",
-        settings.bounds.max_wait.as_millis()
-    );
-    client.batch_execute(&session).await.map_err(Trouble::Store)?;
-    let row = client
-        .query_one("SELECT current_setting('synchronous_commit')", &[])
-        .await
-        .map_err(Trouble::Store)?;
-    if get::<&str>(&row, 0)? != commit {
-        return Err(unfit(format!(
-            "{shown} does not let floe set synchronous_commit = {commit}, without which a crash takes back ranges: set it \
-             for the server or for this user"
-        )));
-    }
-    Ok(())
+    Ok(remarks)
 }
 
-/// Makes the tables and the realm where they are missing, and returns the realm's id. Where it is `known`, neither
-/// may be missing.
-pub(super) async fn enter(
-    client: &Client,
-    settings: &Settings,
-    realm: &str,
-    wanted: Wanted<'_>,
-    remarks: &mut Vec<String>,
-) -> Result<String, Trouble> {
-    let (schema, shown) = (&settings.schema, &settings.shown);
-    let row = client.query_one(FIND, &[schema]).await.map_err(Trouble::Store)?;
-    if let Some(unlogged) = get::<Option<&str>>(&row, 2)? {
+/// Makes the tables where they are missing, and brings those of an older floe up to date; what was remarked on the way.
+pub(super) fn enter(
+    queries: &dyn Queries,
+    schema: &str,
+    shown: &str,
+    allow_unsafe: bool,
+    opening: &Opening,
+) -> Result<Vec<String>, OpenError> {
+    let wanted = Wanted::at_open(opening);
+    let mut remarks = Vec::new();
+    let ask = |sql: &str, values: &[&str]| {
+        queries.query(sql, values).map_err(|error| trouble::at_open(&error, shown))
+    };
+    let tables = ask(FIND, &[schema])?;
+    let found = |index| tables.first().and_then(|row| column(row, index));
+    if let Some(unlogged) = found(2) {
         let what = "PostgreSQL empties them after a crash";
         let way = "ALTER TABLE … SET LOGGED";
         let finding = [&format!("has unlogged tables ({unlogged})"), what, way];
-        let_be(settings.allow_unsafe, shown, remarks, finding)?;
+        let_be(allow_unsafe, shown, &mut remarks, finding)?;
     }
-    if !get(&row, 1)? {
+    if found(1) != Some("true") {
         if !wanted.may_make(shown, &format!("the table {schema}.version"))? {
-            return Err(wanted.is_not_there(realm, &[], shown).into());
+            return Err(wanted.is_not_there(opening.realm(), &[], shown).into());
         }
-        make_tables(client, settings, get(&row, 0)?).await?;
+        // To ask for a schema that is there still takes the right to make one.
+        let is_there = found(0) == Some("true");
+        let make_schema =
+            if is_there { String::new() } else { format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\";\n") };
+        ask(&in_turn(&format!("{make_schema}{}", in_schema(TABLES, schema))), &[])?;
     }
-    let mut version = find_version(client, schema).await?;
-    if version == Some(1) && wanted.may_change() {
-        in_turn(client, &in_schema(FROM_1, schema)).await?;
-        version = find_version(client, schema).await?;
-    }
-    match version {
-        Some(VERSION) => {}
-        // Good enough to look at.
-        Some(1) if !wanted.may_change() => {}
-        Some(newer) if newer > VERSION => {
-            return Err(words::is_newer(shown, newer.into(), VERSION.into()).into());
+    let version = || -> Result<Option<i64>, OpenError> {
+        let rows = ask(&in_schema("SELECT version::text FROM floe.version", schema), &[])?;
+        Ok(rows.first().and_then(|row| column(row, 0)?.parse().ok()))
+    };
+    let mut found = version()?;
+    if let Some(older @ 1..VERSION) = found {
+        if !wanted.may_change() {
+            return Err(LedgerError::Unfit(format!(
+                "the tables at {shown} are those of an older floe (version {older}), and this command changes nothing: `floe serve` or \
+                 `floe mint` brings them up to date; until then look with the older floe"
+            ))
+            .into());
         }
-        _ => {
-            return Err(unfit(format!(
-                "the table {schema}.version at {shown} holds no version that a floe has written: give floe a schema of \
-                 its own (schema=NAME in the URL)"
-            )));
-        }
+        let step = in_schema(&format!("{TABLES}{FROM_2}"), schema);
+        let is_older = in_schema("EXISTS (SELECT FROM floe.version WHERE version < 3)", schema);
+        ask(&in_turn(&format!("IF {is_older} THEN\n{step}END IF;\n")), &[])?;
+        found = version()?;
     }
-    enter_realm(client, settings, realm, wanted).await
-}
-
-async fn make_tables(client: &Client, settings: &Settings, schema_exists: bool) -> Result<(), Trouble> {
-    let schema = &settings.schema;
-    // To ask for a schema that is there still takes the right to make one.
-    let make_schema =
-        if schema_exists { String::new() } else { format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\";") };
-    let tables = in_schema(TABLES, schema);
-    in_turn(client, &format!("{make_schema} {tables}")).await
-}
-
-/// One transaction, and nobody else's at a time.
-async fn in_turn(client: &Client, sql: &str) -> Result<(), Trouble> {
-    let sql = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK}); {sql} COMMIT;");
-    client.batch_execute(&sql).await.map_err(Trouble::Store)
-}
-
-async fn find_version(client: &Client, schema: &str) -> Result<Option<i32>, Trouble> {
-    let sql = in_schema("SELECT version FROM floe.version", schema);
-    let version = client.query_opt(&sql, &[]).await.map_err(Trouble::Store)?;
-    version.map(|row| get(&row, 0)).transpose()
-}
-
-async fn enter_realm(
-    client: &Client,
-    settings: &Settings,
-    realm: &str,
-    wanted: Wanted<'_>,
-) -> Result<String, Trouble> {
-    let (schema, shown) = (&settings.schema, &settings.shown);
-    let find = in_schema("SELECT id FROM floe.realm WHERE realm = $1", schema);
-    let stored = client.query_opt(&find, &[&realm]).await.map_err(Trouble::Store)?;
-    if let Some(row) = stored {
-        if wanted.asks_for_others() {
-            words::is_the_only_one(realm, &others(client, settings, realm).await?, shown)?;
-        }
-        return get(&row, 0);
+    match found {
+        Some(VERSION) => Ok(remarks),
+        Some(newer) if newer > VERSION => Err(words::is_newer(shown, newer, VERSION).into()),
+        _ => Err(LedgerError::Unfit(format!(
+            "the table {schema}.version at {shown} holds no version that a floe has written: give floe a schema of its own \
+             (schema=NAME in the URL)"
+        ))
+        .into()),
     }
-    let may_make = wanted.may_make(shown, &format!("the realm {realm}"))?;
-    if realm == DEFAULT_REALM || !may_make {
-        // Another process may make the same one meanwhile: that is not another realm.
-        let others = others(client, settings, realm).await?;
-        if !may_make {
-            return Err(wanted.is_not_there(realm, &others, shown).into());
-        }
-        words::may_be_made(realm, &others, shown)?;
-    }
-    let id = words::fresh_id()?;
-    let make = in_schema("INSERT INTO floe.realm (realm, id) VALUES ($1, $2) ON CONFLICT DO NOTHING", schema);
-    client.execute(&make, &[&realm, &id]).await.map_err(Trouble::Store)?;
-    let row = client.query_one(&find, &[&realm]).await.map_err(Trouble::Store)?;
-    get(&row, 0)
 }
 
-async fn others(client: &Client, settings: &Settings, realm: &str) -> Result<Vec<String>, Trouble> {
-    let others = "SELECT realm FROM floe.realm WHERE realm <> $1 ORDER BY 1 LIMIT 20";
-    let rows = client.query(&in_schema(others, &settings.schema), &[&realm]).await.map_err(Trouble::Store)?;
-    rows.iter().map(|row| get(row, 0)).collect()
-}
-
-fn unfit(text: String) -> Trouble {
-    LedgerError::Unfit(text).into()
-}
-
-fn get<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, index: usize) -> Result<T, Trouble> {
-    row.try_get(index).map_err(Trouble::Store)
+/// One transaction, and nobody else's at a time, in one statement.
+fn in_turn(sql: &str) -> String {
+    format!("DO $floe$ BEGIN\nPERFORM pg_advisory_xact_lock({LOCK});\n{sql}END $floe$")
 }

@@ -6,35 +6,43 @@ use floe::ledger::LedgerError;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
+use super::queries::QueryError;
 use crate::OpenError;
 use crate::remote::realm::RAISE;
 
+/// What the client of floe's own connections says.
+pub(super) fn of(error: &Error) -> QueryError {
+    QueryError::new(error.code().map(SqlState::code), cause(error))
+}
+
 /// While the ledger is opened, a wrong name, password or database is what the user asked for.
-pub(super) fn at_open(error: &Error, shown: &str) -> OpenError {
-    match error.code() {
-        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => LedgerError::Unfit(sentence(shown, error)).into(),
-        Some(code) if !is_access(code) => at_work(error, shown).into(),
+pub(super) fn at_open(error: &QueryError, shown: &str) -> OpenError {
+    match error.code.as_deref().map(SqlState::from_code) {
+        Some(SqlState::INSUFFICIENT_PRIVILEGE) => LedgerError::Unfit(sentence(shown, error)).into(),
+        Some(code) if !is_access(&code) => at_work(error, shown).into(),
         _ => match way_out(error) {
-            Some(way_out) => OpenError::Asked(format!("{shown}: {}; {way_out}", cause(error))),
+            Some(way_out) => OpenError::Asked(format!("{shown}: {error}; {way_out}")),
             None => at_work(error, shown).into(),
         },
     }
 }
 
 /// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
-pub(super) fn at_work(error: &Error, shown: &str) -> LedgerError {
-    match error.code() {
-        Some(code) if is_missing(code) => LedgerError::Unfit(format!(
-            "{shown} lacks tables of floe ({}): restore them from a backup, then {RAISE}",
-            cause(error)
+pub(super) fn at_work(error: &QueryError, shown: &str) -> LedgerError {
+    match error.code.as_deref().map(SqlState::from_code) {
+        Some(code) if is_missing(&code) => LedgerError::Unfit(format!(
+            "{shown} lacks tables of floe ({error}): restore them from a backup, then {RAISE}"
         )),
         _ => LedgerError::Unavailable(sentence(shown, error)),
     }
 }
 
-fn sentence(shown: &str, error: &Error) -> String {
+fn sentence(shown: &str, error: &QueryError) -> String {
+    if error.is_whole {
+        return error.text.clone();
+    }
     let way_out = way_out(error).unwrap_or("look whether the server runs and what its log says");
-    format!("{shown}: {}; {way_out}", cause(error))
+    format!("{shown}: {error}; {way_out}")
 }
 
 /// The wrong password, user or database.
@@ -52,14 +60,15 @@ fn is_missing(code: &SqlState) -> bool {
 }
 
 /// What to do about the errors that have one answer.
-fn way_out(error: &Error) -> Option<&'static str> {
-    let Some(code) = error.code() else {
+fn way_out(error: &QueryError) -> Option<&'static str> {
+    let Some(code) = error.code.as_deref() else {
         // The client's own refusals carry no code: "invalid configuration: password missing".
-        return cause(error)
+        return error
+            .text
             .contains("password missing")
             .then_some("write it in the URL, in PGPASSWORD or in a passfile");
     };
-    Some(match *code {
+    Some(match SqlState::from_code(code) {
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
             "look at the user and the password (in the URL, PGPASSWORD or the passfile), and at pg_hba.conf"
         }
@@ -77,7 +86,7 @@ fn way_out(error: &Error) -> Option<&'static str> {
 /// The error and what is beneath it, without what PostgreSQL's own text would repeat.
 fn cause(error: &Error) -> String {
     if let Some(db) = error.as_db_error() {
-        return format!("{} ({})", db.message(), db.code().code());
+        return db.message().to_owned();
     }
     let mut text = error.to_string();
     let mut source = error.source();

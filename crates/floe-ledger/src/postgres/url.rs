@@ -233,7 +233,7 @@ fn shown(config: &Config, schema: &str) -> String {
 }
 
 /// A name that needs no quotes, so that it is the same in floe and in psql.
-fn schema_name(name: String) -> Result<String, OpenError> {
+pub(super) fn schema_name(name: String) -> Result<String, OpenError> {
     let first = name.bytes().next().is_some_and(|first| first.is_ascii_lowercase() || first == b'_');
     let rest = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     if first && rest && name.len() <= 63 && !name.starts_with("pg_") {

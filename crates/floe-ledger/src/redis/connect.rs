@@ -120,7 +120,7 @@ impl Connect for Server {
         let found = checks::check_server(&mut link, &self.settings, &mut remarks).await?;
         let realm_id = realm::enter(&mut link, &self.settings.shown, found, wanted).await?;
         link.realm_id.clone_from(&realm_id);
-        Ok(Connected { link, realm_id, remarks })
+        Ok(Connected { link, realm_id: Some(realm_id), remarks })
     }
 
     fn is_closed(link: &Link) -> bool {

@@ -118,9 +118,11 @@ impl<C: Connect> Pool<C> {
         let wanted = Wanted { known: self.realm_id(), opening: &self.opening };
         let connected = timeout(bound, self.connect.connect(wanted)).await;
         let connected = connected.unwrap_or(Err(Trouble::Timeout(bound)))?;
-        self.opening.check_id(&connected.realm_id, self.connect.shown())?;
-        if self.realm_id.get_or_init(|| connected.realm_id.clone()) != &connected.realm_id {
-            return Err(realm::is_another(self.connect.shown()).into());
+        if let Some(realm_id) = &connected.realm_id {
+            self.opening.check_id(realm_id, self.connect.shown())?;
+            if self.realm_id.get_or_init(|| realm_id.clone()) != realm_id {
+                return Err(realm::is_another(self.connect.shown()).into());
+            }
         }
         Ok(connected)
     }
@@ -187,7 +189,7 @@ mod tests {
 
         async fn connect(&self, _: Wanted<'_>) -> Result<Connected<u64>, Trouble<()>> {
             let link = self.0.fetch_add(1, Ordering::SeqCst);
-            Ok(Connected { link, realm_id: "realm".to_owned(), remarks: Vec::new() })
+            Ok(Connected { link, realm_id: Some("realm".to_owned()), remarks: Vec::new() })
         }
 
         fn is_closed(_: &u64) -> bool {

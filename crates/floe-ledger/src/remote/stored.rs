@@ -19,7 +19,7 @@ pub(crate) fn enter(store: &impl Store, opening: &Opening) -> Result<Place, Open
         let found = Place::realms(store, NAMED + 1)?;
         Ok(found.into_iter().filter(|realm| realm != name).collect())
     };
-    let wanted = Wanted { known: None, opening };
+    let wanted = Wanted::at_open(opening);
     if let Some(place) = Place::find(store, name)? {
         if wanted.asks_for_others() {
             realm::is_the_only_one(name, &others()?, &shown)?;

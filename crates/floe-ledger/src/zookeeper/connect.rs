@@ -142,7 +142,7 @@ impl Connect for Ensemble {
         }
         let (realm_id, layout) = enter::enter(&mut line, &self.settings.path, &self.realm, wanted).await?;
         let link = Link { line, birth, realm: Arc::clone(&self.realm), layout };
-        Ok(Connected { link, realm_id, remarks: Vec::new() })
+        Ok(Connected { link, realm_id: Some(realm_id), remarks: Vec::new() })
     }
 
     fn is_closed(link: &Link) -> bool {

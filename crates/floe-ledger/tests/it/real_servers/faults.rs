@@ -148,8 +148,9 @@ pub(crate) fn a_name_of_another_realm_is_found_with_its_mark<S: Deref<Target = S
     let realm = |realm: &str| floe_ledger::open_in(&(rig.url)(rig.server.port(), ""), realm).unwrap();
     let [orders, flakes, nobody] = ["orders", "flakes", "nobody"].map(|name| Name::new(name).unwrap());
     let shop = floe_ledger::open_in(&(rig.url)(proxy.port(), ""), "shop").unwrap();
-    // etcd speaks unasked, and its trips are counted where its own are. A bucket is asked for each realm.
-    let is_counted = !["etcd:", "s3:", "az:"].iter().any(|scheme| shop.describe().starts_with(scheme));
+    // etcd speaks unasked, and its trips are counted where its own are. A store that compares and swaps is asked for each realm.
+    let is_counted =
+        !["etcd:", "postgres:", "s3:", "az:"].iter().any(|scheme| shop.describe().starts_with(scheme));
     let within = |trips: u64, name: &Name| {
         let before = proxy.round_trips();
         let found = shop.in_other_realms(name).unwrap();

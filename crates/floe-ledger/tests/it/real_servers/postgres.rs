@@ -2,6 +2,7 @@
 
 mod checks;
 mod conformance;
+mod over;
 mod tls;
 mod trouble;
 

@@ -1,20 +1,75 @@
 //! What PostgreSQL alone may do to a ledger.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::{Key, LedgerError, Reply, Reserve, conformance};
-use floe_testbed::Postgres;
+use floe::ledger::{Key, LedgerError, Reply, Reserve, Token, conformance};
+use floe_testbed::{Postgres, Proxy};
 
 use super::{open, rig, schema};
-use crate::real_servers::faults::{self, at_last, disjoint, timed};
+use crate::real_servers::faults::{Rig, at_last, disjoint, timed};
 use crate::{ask, got, says};
 
+/// The trips of each call, of which docs/ledgers.md tells.
 #[test]
 fn a_reserve_is_one_round_trip() {
-    faults::a_reserve_is_one_round_trip(&rig());
+    let Rig { server, url } = rig();
+    let proxy = Proxy::before(server.port());
+    let (ledger, other) = (open(&url(proxy.port(), "")), open(&url(server.port(), "")));
+    let costs = |call: &dyn Fn()| {
+        let before = proxy.round_trips();
+        call();
+        proxy.round_trips() - before
+    };
+    let slot = Key::slot(10, 7);
+    let wanted = || Reserve { key: slot.clone(), ..ask(5) };
+    let first = wanted();
+    // What a new statement is prepared with is a trip, too.
+    let once = costs(&|| assert_eq!(got(&*ledger, &first), (0, 5)));
+    assert!((6..=6 + 3).contains(&once), "{once} trips for a slot that was never there");
+    assert_eq!(costs(&|| assert_eq!(got(&*ledger, &first), (0, 5))), 1, "the same token again");
+    costs(&|| assert_eq!(got(&*ledger, &wanted()), (5, 10)));
+    let many = || (1..=100).for_each(|range| assert_eq!(got(&*ledger, &wanted()).1, 10 + 5 * range));
+    assert_eq!(costs(&many), 100);
+    let probe = || {
+        let refused = ledger.reserve(&Reserve { max_mark: 4, ..wanted() });
+        assert_eq!(refused, Ok(Reply::Refused { mark: 510, note: None }));
+    };
+    assert_eq!(costs(&probe), 1);
+    got(&*other, &wanted());
+    assert_eq!(
+        costs(&|| assert_eq!(got(&*ledger, &wanted()), (515, 520))),
+        2,
+        "where another came in between"
+    );
+
+    ledger.bind(&Name::new("visits").unwrap(), "a counter", true).unwrap();
+    let visits = Reserve { key: Key::name(&Name::new("visits").unwrap()), create: false, ..ask(1) };
+    let count = || {
+        let request = Reserve { token: ask(1).token, ..visits.clone() };
+        assert!(matches!(ledger.count(&request), Ok(Reply::Got { .. })));
+    };
+    (0..40).for_each(|_| count());
+    // One call in 33 reserves ahead, and that is two trips more.
+    assert_eq!(costs(&|| (0..330).for_each(|_| count())), 350);
+}
+
+/// Whatever a session says of commits, the ones that reserve wait for their flush.
+#[test]
+fn a_session_that_waits_for_no_flush_loses_nothing() {
+    let server = Postgres::start(&["synchronous_commit=off", "wal_writer_delay=10s"]);
+    let ledger = open(&server.url());
+    let flushed = || server.psql("SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()");
+    for end in 1..=20 {
+        assert_eq!(got(&*ledger, &ask(1)), (end - 1, end));
+        assert_eq!(flushed(), "t", "after range {end}");
+    }
+    server.psql("CREATE TABLE of_others (a int); INSERT INTO of_others VALUES (1)");
+    assert_eq!(server.psql("INSERT INTO of_others VALUES (2) RETURNING 1"), "1");
+    assert_eq!(flushed(), "f", "the server does let others wait");
 }
 
 /// What was reserved ahead for a counter is gone with a crash, and its numbers with it; none comes again, and each
@@ -87,7 +142,7 @@ fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_bound() {
     let ledger = open(&format!("{}?schema={schema}&max_wait=500ms", server.url()));
     got(&*ledger, &ask(5));
     thread::scope(|scope| {
-        let sql = format!("BEGIN; SELECT 1 FROM {schema}.mark FOR UPDATE; SELECT pg_sleep(2.5); COMMIT");
+        let sql = format!("BEGIN; SELECT 1 FROM {schema}.record FOR UPDATE; SELECT pg_sleep(2.5); COMMIT");
         let holder = scope.spawn(move || server.psql(&sql));
         while server.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "0" {}
         let (outcome, took) = timed(|| ledger.reserve(&ask(1)));
@@ -107,15 +162,17 @@ fn a_realm_that_is_another_one_stops_the_ledger() {
     let server = Postgres::start(&[]);
     let ledger = open(&server.url());
     got(&*ledger, &ask(5));
+    let other = Key::slot(10, 8);
     for (sql, part) in [
-        ("UPDATE floe.realm SET id = 'another'", "is not the one that it was"),
-        ("DELETE FROM floe.realm", "the realm test"),
-        ("DROP SCHEMA floe CASCADE", "floe.version"),
+        ("UPDATE floe.record SET record = replace(record, 'realm ', 'realm 0')", "is another than it was"),
+        ("DELETE FROM floe.record", "is gone"),
+        ("DROP SCHEMA floe CASCADE", "floe.record"),
     ] {
         server.psql(sql);
         server.stop();
         server.run();
-        let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("after {sql}") };
+        let outcome = ledger.reserve(&Reserve { key: other.clone(), ..ask(1) });
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("after {sql}: {outcome:?}") };
         says(&text, &[part, "restore"]);
     }
 }
@@ -125,10 +182,10 @@ fn a_table_that_is_dropped_under_a_running_ledger_stops_it() {
     let schema = schema();
     let ledger = open(&format!("{}?schema={schema}", Postgres::shared().url()));
     got(&*ledger, &ask(5));
-    Postgres::shared().psql(&format!("DROP TABLE {schema}.mark"));
+    Postgres::shared().psql(&format!("DROP TABLE {schema}.record"));
     let outcome = ledger.reserve(&ask(1));
     let Err(LedgerError::Unfit(text)) = outcome else { panic!("{outcome:?}") };
-    says(&text, &["mark", "restore", "marks raise"]);
+    says(&text, &["record", "restore", "marks raise"]);
 }
 
 #[test]
@@ -136,10 +193,11 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     let server = Postgres::start(&[]);
     let ledger = open(&server.url());
     thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
+        for worker in 0..16 {
+            let (key, ledger) = (Key::slot(10, worker), &ledger);
+            scope.spawn(move || {
                 for _ in 0..20 {
-                    got(&*ledger, &ask(1));
+                    got(&**ledger, &Reserve { key: key.clone(), ..ask(1) });
                 }
             });
         }
@@ -154,34 +212,67 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
 fn a_slot_that_somebody_deletes_stays_missing() {
     let (server, schema) = (Postgres::shared(), schema());
     let url = format!("{}?schema={schema}", server.url());
-    let eat = |key: &Key| drop(server.psql(&format!("DELETE FROM {schema}.mark WHERE key = '{key}'")));
+    let eat =
+        |key: &Key| drop(server.psql(&format!("DELETE FROM {schema}.record WHERE key = 'mark/test/{key}'")));
     conformance::check_eaten(&|| open(&url), &eat);
     // The way out of docs/ledgers.md.
-    server.psql(&format!("DELETE FROM {schema}.made WHERE key = 's/10/7'"));
+    server.psql(&format!("DELETE FROM {schema}.record WHERE key = 'made/test/s/10/7'"));
     assert_eq!(got(&*open(&url), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
 }
 
+/// `version_2.sql` is what the floe wrote that had a column for each number, dumped with `pg_dump`.
 #[test]
-fn tables_of_the_first_version_are_migrated_with_their_slots() {
+fn tables_of_the_second_version_are_taken_over_under_a_floe_that_runs_on() {
     let (server, schema) = (Postgres::shared(), schema());
     let url = format!("{}?schema={schema}", server.url());
-    let (slot, ledger) = (Key::slot(10, 7), open(&url));
-    ledger.bind(&Name::new("orders").unwrap(), "definition", true).unwrap();
-    got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) });
-    drop(ledger);
-    server.psql(&format!("DROP TABLE {schema}.made; UPDATE {schema}.version SET version = 1"));
+    let former = include_str!("version_2.sql").replace("SCHEMA floe", &format!("SCHEMA {schema}"));
+    server.psql(&former.replace("floe.", &format!("{schema}.")));
+    // Who only looks changes nothing.
+    says(&floe_ledger::open_existing(&url, "test").err().unwrap(), &["older floe (version 2)", "floe serve"]);
     thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(|| drop(open(&url))))));
-    assert_eq!(server.psql(&format!("SELECT version FROM {schema}.version")), "2");
-    assert_eq!(server.psql(&format!("SELECT key FROM {schema}.made")), "s/10/7");
+
     let ledger = open(&url);
-    assert_eq!(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) }), (5, 10));
-    server.psql(&format!("DELETE FROM {schema}.mark WHERE key = '{slot}'"));
-    let again = ledger.reserve(&Reserve { key: slot.clone(), ..ask(5) });
-    assert_eq!(again, Err(LedgerError::Missing(slot)));
-    // One that an older floe has made beside a newer one is remembered from its next reservation on.
-    let other = Key::slot(10, 8);
-    got(&*ledger, &Reserve { key: other.clone(), ..ask(5) });
-    server.psql(&format!("DELETE FROM {schema}.made WHERE key = '{other}'"));
-    got(&*ledger, &Reserve { key: other.clone(), ..ask(5) });
-    assert_eq!(server.psql(&format!("SELECT count(*) FROM {schema}.made WHERE key = '{other}'")), "1");
+    assert_eq!(ledger.realm_id().unwrap(), "7a1512e18cf6f760a63cdaef68c62477");
+    assert_eq!(
+        floe_ledger::open_in(&url, "other").unwrap().realm_id().unwrap(),
+        "fe7ba566b020e5d04f67e165cdd3d6ff"
+    );
+    let key = |name: &str| Key::name(&Name::new(name).unwrap());
+    let of = |key: &Key| Reserve { key: key.clone(), create: false, ..ask(1) };
+    let names = ledger.names("", 10).unwrap();
+    let names: Vec<_> = names.iter().map(|(name, definition)| format!("{name}: {definition}")).collect();
+    assert_eq!(names.len(), 5, "{names:?}");
+    assert_eq!(names[0], "codes: counter form base62");
+    says(&names[2], &["flakes: snowflake time:41", "epoch=2010-11-04T01:42:54.657Z"]);
+    let list = ledger.list("", "", 10).unwrap();
+    let list: Vec<_> = list.iter().map(|record| format!("{} {}", record.key, record.mark)).collect();
+    let marks =
+        ["n/codes 33", "n/days 22847851625185346", "n/orders 3", "n/visits 165", "s/10/693 1795462660755"];
+    assert_eq!(list, marks);
+    assert_eq!(ledger.list("n/orders", "", 1).unwrap()[0].note.as_deref(), Some("a\\b\nc"));
+    // The ranges go on, of counters as far as they were used.
+    assert_eq!(got(&*ledger, &of(&key("orders"))), (3, 4));
+    assert_eq!(ledger.count(&of(&key("visits"))), Ok(Reply::Got { start: 5, end: 6, previous_mark: 5 }));
+    // A call that was not answered before is answered now, with the range that it had.
+    let token =
+        Token::from_bytes(*b"\x4f\x6f\x0f\xc1\x07\x95\xb1\xaf\x82\xd9\xc4\x7d\xbc\x5f\xe0\x18").unwrap();
+    assert_eq!(got(&*ledger, &Reserve { token, ..of(&key("visits")) }), (0, 165));
+    // What was eaten stays eaten.
+    for eaten in [key("eaten"), Key::slot(10, 1000)] {
+        let outcome = ledger.reserve(&Reserve { create: true, ..of(&eaten) });
+        assert_eq!(outcome, Err(LedgerError::Missing(eaten)));
+    }
+    // A realm whose own row was gone is not begun anew.
+    says(&floe_ledger::open_in(&url, "lost").err().unwrap(), &["records of the realm lost", "is gone"]);
+    // The former floe, which has its statements prepared, is told; it tries again, and its windows stay its own.
+    let told = Command::new(Postgres::tool("psql"))
+        .args(["-X", "-h", "127.0.0.1", "-U", "postgres", "-p", &server.port().to_string(), "-c"])
+        .arg(format!("UPDATE {schema}.mark SET mark = mark + 1 WHERE key = 'n/orders'"))
+        .output()
+        .unwrap();
+    assert!(!told.status.success());
+    says(
+        &String::from_utf8(told.stderr).unwrap(),
+        &["a newer floe keeps this ledger now: run the newer floe"],
+    );
 }

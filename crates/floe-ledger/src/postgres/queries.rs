@@ -1,0 +1,42 @@
+//! Who runs the statements: connections of floe's own, or the program's.
+
+use std::fmt::Display;
+
+/// A PostgreSQL database, over whatever connections a program has to it: see [`Postgres::over`](super::Postgres::over).
+///
+/// A call blocks, and may come from any thread. It needs no setting of the session, and no two of them the same
+/// connection: a pooler may stand in between.
+pub trait Queries: Send + Sync {
+    /// Runs one statement, in a transaction of its own, and returns its rows. The parameters `$1`, `$2`, … are texts, and so
+    /// are all columns.
+    ///
+    /// # Errors
+    /// [`QueryError`]: the database's own, or that there was no answer in time. Whether the statement took effect may be unknown.
+    fn query(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, QueryError>;
+}
+
+/// A row: the text of each column, `None` where it is NULL.
+pub type Row = Vec<Option<String>>;
+
+/// Why a statement was not answered.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{text}{}", code.as_ref().map_or(String::new(), |code| format!(" ({code})")))]
+pub struct QueryError {
+    pub(super) code: Option<String>,
+    pub(super) text: String,
+    /// Whether the text says what to do about it already.
+    pub(super) is_whole: bool,
+}
+
+impl QueryError {
+    /// What went wrong, with PostgreSQL's code for it (`42P01`, its SQLSTATE) where it is PostgreSQL that says so. By the code floe
+    /// tells a table that is gone from a server that is.
+    pub fn new(code: Option<&str>, text: impl Display) -> Self {
+        Self { code: code.map(str::to_owned), text: text.to_string(), is_whole: false }
+    }
+}
+
+/// A column of a row.
+pub(super) fn column(row: &Row, index: usize) -> Option<&str> {
+    row.get(index)?.as_deref()
+}

@@ -1,0 +1,111 @@
+//! The ledger over connections of the program's own: a pool of sqlx, as docs/library.md shows it.
+
+use floe::ledger::conformance::{self, Realm};
+use floe::ledger::{Ledger, LedgerError};
+use floe_ledger::Opening;
+use floe_ledger::postgres::{Postgres as Store, Queries, QueryError, Row};
+use floe_testbed::Postgres;
+use tokio::runtime::{Handle, Runtime};
+
+use super::{open, schema};
+use crate::{ask, got, orders, says};
+
+/// Under the names that the crate `sqlx` has for them.
+mod sqlx {
+    pub(super) use sqlx_core_0_9::Error;
+    pub(super) use sqlx_core_0_9::query::query;
+    pub(super) use sqlx_core_0_9::row::Row;
+    pub(super) use sqlx_core_0_9::sql_str::AssertSqlSafe;
+    pub(super) use sqlx_postgres_0_9::{PgPool, PgPoolOptions};
+}
+
+// From here to its end docs/library.md has it word for word.
+struct Pool(sqlx::PgPool, Handle);
+
+impl Queries for Pool {
+    fn query(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, QueryError> {
+        let mut query = sqlx::query(sqlx::AssertSqlSafe(sql.to_owned()));
+        for value in values {
+            query = query.bind(value.to_string());
+        }
+        let rows = self.1.block_on(query.fetch_all(&self.0)).map_err(failed)?;
+        let texts = |row: &_| (0..sqlx::Row::len(row)).map(|index| sqlx::Row::try_get(row, index)).collect();
+        rows.iter().map(texts).collect::<Result<_, _>>().map_err(failed)
+    }
+}
+
+fn failed(error: sqlx::Error) -> QueryError {
+    let code = error.as_database_error().and_then(|error| error.code());
+    QueryError::new(code.as_deref(), &error)
+}
+// The end.
+
+#[test]
+fn the_documentation_has_it() {
+    let this = include_str!("over.rs");
+    let snippet = this.split("word for word.\n").nth(1).unwrap().split("// The end.").next().unwrap();
+    assert!(include_str!("../../../../../../docs/library.md").contains(snippet), "{snippet}");
+}
+
+/// A runtime for the pools of all tests, which lives as long as they do.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: std::sync::LazyLock<Runtime> = std::sync::LazyLock::new(|| Runtime::new().unwrap());
+    &RUNTIME
+}
+
+fn pool(url: &str) -> Pool {
+    let connect = sqlx::PgPoolOptions::new().max_connections(4).connect(url);
+    Pool(runtime().block_on(connect).unwrap(), runtime().handle().clone())
+}
+
+#[test]
+fn it_is_the_ledger_of_the_url_and_conforms() {
+    let url = Postgres::shared().url();
+    conformance::run(&|| {
+        let (pool, realm) = (pool(&url), schema());
+        let pool = std::sync::Arc::new(pool);
+        Realm::new(move || {
+            let pool = Pool(pool.0.clone(), pool.1.clone());
+            Box::new(Store::over(pool, "floe", &Opening::of(&realm)).unwrap())
+        })
+    });
+    let schema = schema();
+    let over = Store::over(pool(&url), &schema, &Opening::of("test")).unwrap();
+    assert_eq!(over.describe(), format!("postgres:///postgres?schema={schema}"));
+    let by_url = open(&format!("{url}?schema={schema}"));
+    assert_eq!(got(&over, &ask(5)), (0, 5));
+    assert_eq!(got(&*by_url, &ask(5)), (5, 10));
+    assert_eq!(got(&over, &ask(5)), (10, 15));
+    assert_eq!(over.realm_id(), by_url.realm_id());
+    assert_eq!(by_url.list("", "", 10).unwrap()[0].key, orders().to_string());
+}
+
+#[test]
+fn what_is_wrong_with_the_database_is_told() {
+    let server = Postgres::start(&["fsync=off"]);
+    let Err(unfit) = Store::over(pool(&server.url()), "floe", &Opening::of("test")) else {
+        panic!("it lost writes")
+    };
+    says(&unfit, &["postgres:///postgres has fsync = off", "turn fsync on"]);
+    let server = Postgres::start(&["synchronous_commit=off", "wal_writer_delay=10s"]);
+    let Err(asked) = Store::over(pool(&server.url()), "Floe", &Opening::of("test")) else {
+        panic!("a wrong schema")
+    };
+    says(&asked, &["schema", "a-z"]);
+    let ledger = Store::over(pool(&server.url()), "floe", &Opening::of("test")).unwrap();
+    let flushed = || server.psql("SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()");
+    for end in 1..=20 {
+        assert_eq!(got(&ledger, &ask(1)), (end - 1, end));
+        assert_eq!(
+            flushed(),
+            "t",
+            "a session of the program waits for no flush, and the ledger does: range {end}"
+        );
+    }
+    server.psql("DROP TABLE floe.record");
+    let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("its records are gone") };
+    says(&text, &["lacks tables of floe", "record", "42P01", "marks raise"]);
+    server.stop();
+    let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(1)) else { panic!("its server is gone") };
+    says(&text, &["postgres:///postgres: "]);
+}
