@@ -21,9 +21,12 @@ struct Map {
     calls: Arc<AtomicUsize>,
     /// Whether a conflict tells what is there.
     tells: bool,
-    /// What was reserved ahead for counters, by key: used up to where, and its end. `None`: nothing ever is.
-    ahead: Option<Arc<Mutex<BTreeMap<String, (u64, u64)>>>>,
+    /// What was reserved ahead for counters. `None`: nothing ever is.
+    ahead: Option<Arc<Mutex<Ahead>>>,
 }
+
+/// By key: up to where it is used, and its end.
+type Ahead = BTreeMap<String, (u64, u64)>;
 
 impl Map {
     fn ledger(&self, realm: &str) -> Stored<Self> {
@@ -80,7 +83,7 @@ impl Store for Map {
 }
 
 impl Map {
-    fn ahead(&self) -> MutexGuard<'_, BTreeMap<String, (u64, u64)>> {
+    fn ahead(&self) -> MutexGuard<'_, Ahead> {
         self.ahead.as_ref().unwrap().lock().unwrap()
     }
 }
@@ -182,22 +185,19 @@ fn counts_go_on_above_all_their_numbers_after_a_crash() {
     let store = Map { ahead: Some(Arc::default()), ..Map::default() };
     let (ledgers, name) = ([store.ledger("shop"), store.ledger("shop")], Name::new("visits").unwrap());
     ledgers[0].bind(&name, "a counter", true).unwrap();
-    let (mut last, mut crashes) = (0, 0);
-    for call in 0..2_000_u64 {
+    let (mut last, mut is_lost) = (0, false);
+    for (call, ledger) in (0..2_000_u64).zip(ledgers.iter().cycle()) {
         let request = Reserve { create: false, ..ask(&Key::name(&name), 1 + call % 7) };
-        let Ok(Reply::Got { start, end, previous_mark }) = ledgers[call as usize % 2].count(&request) else {
-            panic!("refused")
-        };
+        let Ok(Reply::Got { start, end, previous_mark }) = ledger.count(&request) else { panic!("refused") };
         assert!(
             start >= last && end == start + 1 + call % 7 && previous_mark <= start,
             "{start} below {last}"
         );
         // Where nothing was lost, nothing is skipped.
-        assert!(start == last || crashes > 0, "{start} after {last}");
-        (last, crashes) = (end, 0);
-        if Token::random().unwrap().as_bytes()[0] < 8 {
+        assert!(start == last || is_lost, "{start} after {last}");
+        (last, is_lost) = (end, Token::random().unwrap().as_bytes()[0] < 8);
+        if is_lost {
             store.ahead().clear();
-            crashes = 1;
         }
     }
     store.ahead().clear();
