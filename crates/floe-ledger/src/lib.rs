@@ -36,6 +36,9 @@ use floe::ledger::{Ledger, LedgerError};
 pub mod cache;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+#[cfg(all(fuzzing, feature = "mysql", feature = "zookeeper"))]
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(feature = "mysql")]
 pub mod mysql;
 #[cfg(feature = "object-store")]

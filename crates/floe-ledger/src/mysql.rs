@@ -83,6 +83,17 @@ impl Mysql {
     }
 }
 
+/// What a server says, to a ledger that logs in or has logged in.
+#[cfg(fuzzing)]
+pub(crate) fn fuzzed(bytes: &[u8], is_logged_in: bool) {
+    let settings = Settings::parse("mysql://floe:secret@db/ids?sslmode=disable", &|_| None);
+    let database = settings.and_then(|settings| Database::new(settings, "shop".into()));
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    if let (Ok(database), Ok(runtime)) = (database, runtime) {
+        runtime.block_on(database.fuzzed(bytes, is_logged_in));
+    }
+}
+
 /// Opens a URL.
 pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
     Ok(Box::new(Mysql::enter(url, opening)?))

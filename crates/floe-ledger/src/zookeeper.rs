@@ -85,6 +85,24 @@ impl Zookeeper {
     }
 }
 
+/// What a server says.
+#[cfg(fuzzing)]
+pub(crate) fn fuzzed(bytes: &[u8]) {
+    let mut rest = bytes;
+    while let Ok(Some((content, after))) = jute::next_frame(rest) {
+        assert!(after.len() < rest.len() && content.len() < rest.len());
+        rest = after;
+        let _timeout = jute::session_timeout_ms(content);
+        let Ok(reply) = jute::Reply::parse(content) else { continue };
+        let _read =
+            (reply.written(), reply.data(), reply.children(), reply.is_open_to_all(), reply.outcome());
+    }
+    let _realm = layout::parse_realm(bytes);
+    if let Some(record) = layout::parse_record(bytes) {
+        assert_eq!(layout::parse_record(layout::record_text(&record).as_bytes()), Some(record));
+    }
+}
+
 /// Opens what follows the scheme in a URL.
 pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
     Ok(Box::new(Zookeeper::enter(url, opening)?))

@@ -42,6 +42,13 @@ impl Socket for Box<dyn Socket> {
     }
 }
 
+#[cfg(fuzzing)]
+impl Socket for tokio::io::Join<io::Cursor<Vec<u8>>, tokio::io::Sink> {
+    fn is_silent(&self) -> bool {
+        true
+    }
+}
+
 /// Packets on a socket.
 pub(super) struct Channel {
     socket: BufReader<Box<dyn Socket>>,
@@ -52,6 +59,13 @@ pub(super) struct Channel {
 
 impl Channel {
     pub(super) fn new(socket: TcpStream) -> Self {
+        Self { socket: BufReader::new(Box::new(socket)), next: 0, is_encrypted: false }
+    }
+
+    /// A server that says `bytes`, whatever it is told.
+    #[cfg(fuzzing)]
+    pub(super) fn played(bytes: Vec<u8>) -> Self {
+        let socket = tokio::io::join(io::Cursor::new(bytes), tokio::io::sink());
         Self { socket: BufReader::new(Box::new(socket)), next: 0, is_encrypted: false }
     }
 

@@ -38,6 +38,21 @@ impl Database {
         Ok(Self { settings, encryption, realm })
     }
 
+    #[cfg(fuzzing)]
+    pub(super) async fn fuzzed(&self, bytes: &[u8], is_logged_in: bool) {
+        let channel = Channel::played(bytes.to_vec());
+        let session = match is_logged_in {
+            true => Ok(Session::new(channel)),
+            false => log_in(channel, &self.settings.account, &self.encryption).await,
+        };
+        let Ok(mut session) = session else { return };
+        while let Ok(answers) = session.query("SELECT 1").await {
+            for row in answers.iter().flat_map(|answer| &answer.rows) {
+                let _read = (row.text(0), row.bytes(1), row.number(2));
+            }
+        }
+    }
+
     async fn log_in(&self) -> Result<Session, Error> {
         let Settings { host, port, account, .. } = &self.settings;
         let socket = TcpStream::connect((host.as_str(), *port)).await?;

@@ -78,7 +78,9 @@ fn way_out(error: &QueryError) -> Option<&'static str> {
         }
         SqlState::READ_ONLY_SQL_TRANSACTION => "it takes no writes, as a replica does: name the primary",
         SqlState::TOO_MANY_CONNECTIONS => "a floe takes at most four connections: raise max_connections",
-        SqlState::QUERY_CANCELED => "it takes longer than max_wait: look what it waits for, or raise max_wait in the URL",
+        SqlState::QUERY_CANCELED => {
+            "it takes longer than max_wait: look what it waits for, or raise max_wait in the URL"
+        }
         SqlState::DISK_FULL => "make room on the server's disk",
         _ => return None,
     })

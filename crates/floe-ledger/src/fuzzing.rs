@@ -1,0 +1,11 @@
+//! What servers say to a ledger, as the fuzz targets hand it in: `cargo fuzz` alone builds it.
+
+/// A server of MySQL says `bytes`, to a ledger that logs in or has logged in.
+pub fn mysql(bytes: &[u8], is_logged_in: bool) {
+    crate::mysql::fuzzed(bytes, is_logged_in);
+}
+
+/// A server of ZooKeeper says `bytes`.
+pub fn zookeeper(bytes: &[u8]) {
+    crate::zookeeper::fuzzed(bytes);
+}
