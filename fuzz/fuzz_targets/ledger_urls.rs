@@ -12,7 +12,7 @@ fuzz_target!(|input: (u8, &str)| {
     let schemes = ["mysql", "postgres", "zookeeper"];
     let scheme = schemes[usize::from(choice) % schemes.len()];
     let _outcome = floe_ledger::check_url(&format!("{scheme}://{rest}"));
-    if !rest.contains(['@', '?', '/', '#', '%']) {
+    if !rest.contains(['@', '?', '/', '#', '%']) && !rest.contains("s3cr3t") {
         let url = format!("{scheme}://floe:s3cr3t-{choice}@{rest}/ids");
         if let Err(error) = floe_ledger::check_url(&url) {
             assert!(!error.to_string().contains("s3cr3t"), "{error}");

@@ -32,11 +32,11 @@ SELECT current_setting('server_version_num'), current_setting('server_version'),
 
 /// The schema; whether it is there, whether its table `version` is, and which of floe's tables are not logged.
 const FIND: &str = "
-SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)::text,
+SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1::text)::text,
        coalesce(bool_or(c.relname = 'version'), false)::text,
        string_agg(c.relname::text, ', ') FILTER (WHERE c.relpersistence <> 'p')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname IN ('version', 'record')
+WHERE n.nspname = $1::text AND c.relname IN ('version', 'record')
 ";
 
 /// A replica, or a server that has not come up yet.

@@ -48,7 +48,8 @@ impl Statements {
     }
 }
 
-/// The statements and the tables are written for the schema `floe`. `DURABLY` is set in each that writes.
+/// The statements and the tables are written for the schema `floe`. Where a parameter is no text to the server it is one by
+/// name, since a client may ask the server for the types. `DURABLY` is set in each that writes.
 pub(super) fn in_schema(sql: &str, schema: &str) -> String {
     sql.replace("DURABLY", DURABLY).replace("floe.", &format!("\"{schema}\"."))
 }
@@ -86,7 +87,7 @@ WITH done AS (
     UPDATE floe.record SET record = $2 WHERE key = $1 AND record = $3 RETURNING DURABLY AS durably
 ), ahead AS (
     INSERT INTO floe.counting AS c (key, previous, used, until)
-    SELECT $1, $4::bigint, $4::bigint, $5::bigint FROM done
+    SELECT $1, $4::text::bigint, $4::text::bigint, $5::text::bigint FROM done
     ON CONFLICT (key) DO UPDATE
     SET used = CASE c.until WHEN excluded.used THEN c.used ELSE excluded.used END, until = excluded.until
 )
@@ -97,8 +98,8 @@ UNION ALL SELECT NULL, record FROM floe.record WHERE key = $1 AND NOT EXISTS (SE
 /// key, floor, count, the highest `used` that will do. What was used before and is now; else what is left.
 const TAKE: &str = "
 WITH taken AS (
-    UPDATE floe.counting SET previous = used, used = greatest(used, $2::bigint) + $3::bigint
-    WHERE key = $1 AND used <= $4::bigint AND greatest(used, $2::bigint) <= until - $3::bigint
+    UPDATE floe.counting SET previous = used, used = greatest(used, $2::text::bigint) + $3::text::bigint
+    WHERE key = $1 AND used <= $4::text::bigint AND greatest(used, $2::text::bigint) <= until - $3::text::bigint
     RETURNING previous, used
 )
 SELECT 'taken', previous::text, used::text FROM taken
@@ -107,13 +108,13 @@ UNION ALL SELECT 'left', used::text, until::text FROM floe.counting WHERE key = 
 
 /// key, at least. Of a range that the raised mark has passed nothing is left.
 const SKIP: &str = "
-UPDATE floe.counting SET previous = used, used = least(greatest(used, $2::bigint), until) WHERE key = $1
+UPDATE floe.counting SET previous = used, used = least(greatest(used, $2::text::bigint), until) WHERE key = $1
 ";
 
 /// prefix, after, limit.
 const LIST: &str = "
 SELECT key, record FROM floe.record
-WHERE key >= $1 AND key > $2 AND starts_with(key, $1) ORDER BY key LIMIT $3::bigint
+WHERE key >= $1 AND key > $2 AND starts_with(key, $1) ORDER BY key LIMIT $3::text::bigint
 ";
 
 /// The server's clock.

@@ -34,6 +34,11 @@ pub(crate) fn enter(store: &impl Store, opening: &Opening) -> Result<Place, Open
         realm::may_be_made(name, &others()?, &shown)?;
     }
     if let Some(id) = Place::left_behind(store, name)? {
+        // Another process may have made it, and its first records, since it was looked for.
+        if let Some(place) = Place::find(store, name)? {
+            opening.check_id(place.id(), &shown)?;
+            return Ok(place);
+        }
         return Err(LedgerError::Unfit(format!(
             "{shown} holds records of the realm {name}, and the record of the realm itself (realm/{name}) is gone: put it back, \
              with the lines `floe 1` and `realm {id}`, or restore all from a backup and {}",
@@ -42,4 +47,44 @@ pub(crate) fn enter(store: &impl Store, opening: &Opening) -> Result<Place, Open
         .into());
     }
     Ok(Place::make(store, name)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use floe::store::{Entry, Put, Version};
+
+    use super::*;
+
+    /// A store whose realm another process makes, with its first record, once it has been looked for.
+    #[derive(Default)]
+    struct MadeSince(AtomicBool);
+
+    impl Store for MadeSince {
+        fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+            let is_there = key == "realm/shop" && self.0.swap(true, Ordering::SeqCst);
+            Ok(is_there.then(|| Entry { version: Version::from(1), text: "floe 1\nrealm 0123\n".to_owned() }))
+        }
+
+        fn put(&self, _: &str, _: &str, _: Option<&Version>) -> Result<Put, LedgerError> {
+            Ok(Put::Conflict)
+        }
+
+        fn list(&self, prefix: &str, _: &str, _: usize) -> Result<Vec<(String, String)>, LedgerError> {
+            let record = || (format!("{prefix}s/10/7"), "floe 1\nrealm 0123\n".to_owned());
+            Ok(if prefix.starts_with("mark/") { vec![record()] } else { Vec::new() })
+        }
+
+        fn describe(&self) -> String {
+            "a store".to_owned()
+        }
+    }
+
+    #[test]
+    fn a_realm_that_another_process_makes_meanwhile_is_entered() {
+        assert_eq!(enter(&MadeSince::default(), &Opening::of("shop")).unwrap().id(), "0123");
+        let refused = enter(&MadeSince::default(), &Opening::of("shop").realm_id("4567")).unwrap_err();
+        assert!(refused.to_string().contains("4567"), "{refused}");
+    }
 }

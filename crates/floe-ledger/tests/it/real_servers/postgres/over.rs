@@ -1,11 +1,15 @@
 //! The ledger over connections of the program's own: a pool of sqlx, as docs/library.md shows it.
 
+use std::sync::Mutex;
+
 use floe::ledger::conformance::{self, Realm};
 use floe::ledger::{Ledger, LedgerError};
 use floe_ledger::Opening;
 use floe_ledger::postgres::{Postgres as Store, Queries, QueryError, Row};
 use floe_testbed::Postgres;
 use tokio::runtime::{Handle, Runtime};
+use tokio_postgres::NoTls;
+use tokio_postgres::types::ToSql;
 
 use super::{open, schema};
 use crate::{ask, got, orders, says};
@@ -78,6 +82,40 @@ fn it_is_the_ledger_of_the_url_and_conforms() {
     assert_eq!(got(&over, &ask(5)), (10, 15));
     assert_eq!(over.realm_id(), by_url.realm_id());
     assert_eq!(by_url.list("", "", 10).unwrap()[0].key, orders().to_string());
+}
+
+/// A client that asks the server for the types of parameters, as most do, and has one connection for all.
+struct Client(Mutex<tokio_postgres::Client>);
+
+impl Queries for Client {
+    fn query(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, QueryError> {
+        let client = self.0.lock().unwrap();
+        let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+        let rows = runtime().block_on(client.query(sql, &values)).map_err(refused)?;
+        let texts = |row: &tokio_postgres::Row| (0..row.len()).map(|index| row.try_get(index)).collect();
+        rows.iter().map(texts).collect::<Result<_, _>>().map_err(refused)
+    }
+}
+
+fn refused(error: tokio_postgres::Error) -> QueryError {
+    QueryError::new(error.code().map(|code| code.code()), &error)
+}
+
+#[test]
+fn a_client_that_asks_for_the_types_of_parameters_will_do() {
+    let url = Postgres::shared().url();
+    conformance::run(&|| {
+        let (url, realm) = (url.clone(), schema());
+        Realm::new(move || {
+            let client = runtime().block_on(async {
+                let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+                tokio::spawn(connection);
+                client
+            });
+            let client = Client(Mutex::new(client));
+            Box::new(Store::over(client, "floe", &Opening::of(&realm)).unwrap())
+        })
+    });
 }
 
 #[test]

@@ -10,7 +10,7 @@ use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
 use floe_testbed::Redis;
 
 use super::open;
-use crate::real_servers::faults::{range, timed};
+use crate::real_servers::faults::{at_last, range, timed};
 use crate::{ask, got, orders, says};
 
 /// How often the server was asked to run a script by its hash, and by its text.
@@ -194,8 +194,10 @@ fn somebodys_long_script_is_waited_for_no_longer_than_the_bound() {
         assert!(text.contains("BUSY") || text.contains("gave no answer"), "{text}");
         assert!(took < Duration::from_millis(1600), "{took:?}");
     });
-    let mark = ledger.list("", "", 1).unwrap()[0].mark;
-    assert_eq!(got(&*ledger, &ask(1)), (mark, mark + 1));
+    // A machine that is busy may not answer the first call within the bound.
+    let failures = AtomicUsize::new(0);
+    let mark = at_last(&failures, || ledger.list("", "", 1))[0].mark;
+    assert_eq!(range(&*ledger, &ask(1), &failures), (mark, mark + 1));
 }
 
 #[test]
