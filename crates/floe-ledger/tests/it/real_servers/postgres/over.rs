@@ -1,6 +1,7 @@
 //! The ledger over connections of the program's own: a pool of sqlx, as docs/library.md shows it.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use floe::ledger::conformance::{self, Realm};
 use floe::ledger::{Ledger, LedgerError};
@@ -20,7 +21,7 @@ mod sqlx {
     pub(super) use sqlx_core_0_9::query::query;
     pub(super) use sqlx_core_0_9::row::Row;
     pub(super) use sqlx_core_0_9::sql_str::AssertSqlSafe;
-    pub(super) use sqlx_postgres_0_9::{PgPool, PgPoolOptions};
+    pub(super) use sqlx_postgres_0_9::{PgConnectOptions, PgPool, PgPoolOptions};
 }
 
 // From here to its end docs/library.md has it word for word.
@@ -58,8 +59,9 @@ fn runtime() -> &'static Runtime {
 }
 
 fn pool(url: &str) -> Pool {
-    let connect = sqlx::PgPoolOptions::new().max_connections(4).connect(url);
-    Pool(runtime().block_on(connect).unwrap(), runtime().handle().clone())
+    let limited = url.parse::<sqlx::PgConnectOptions>().unwrap().options([("statement_timeout", "5s")]);
+    let pool = sqlx::PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(5));
+    Pool(runtime().block_on(pool.connect_with(limited)).unwrap(), runtime().handle().clone())
 }
 
 #[test]
@@ -116,6 +118,23 @@ fn a_client_that_asks_for_the_types_of_parameters_will_do() {
             Box::new(Store::over(client, "floe", &Opening::of(&realm)).unwrap())
         })
     });
+}
+
+#[test]
+fn what_somebody_holds_is_waited_for_as_long_as_the_pool_says() {
+    let server = Postgres::start(&[]);
+    let ledger = Store::over(pool(&server.url()), "floe", &Opening::of("test")).unwrap();
+    got(&ledger, &ask(5));
+    std::thread::scope(|scope| {
+        let hold = "BEGIN; LOCK TABLE floe.record; SELECT pg_sleep(7); COMMIT";
+        let holder = scope.spawn(|| server.psql(hold));
+        while server.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "0" {}
+        let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(1)) else { panic!("it is held") };
+        says(&text, &["57014", "max_wait"]);
+        holder.join().unwrap();
+    });
+    // What was cut off took no effect.
+    assert_eq!(got(&ledger, &ask(1)), (5, 6));
 }
 
 #[test]
