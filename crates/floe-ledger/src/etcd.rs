@@ -56,7 +56,7 @@ pub struct Etcd {
 }
 
 impl Etcd {
-    /// The ledger behind a URL `etcd://user:password@host:port,host:port/prefix?option=value`, under the keys that
+    /// Blocks while it opens the ledger behind a URL `etcd://user:password@host:port,host:port/prefix?option=value`, under the keys that
     /// begin with `/prefix/` (`/floe/` unless told), for the key space `realm`.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3` (seconds), `unsafe=allow`, `password_file=FILE`, `sslmode`

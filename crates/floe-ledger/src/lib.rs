@@ -129,7 +129,7 @@ pub async fn open_async(url: &str) -> Result<Box<dyn Ledger>, OpenError> {
     floe::blocking(move || open(&url)).await
 }
 
-/// [`open`] in the key space `realm`: 1 to 128 bytes of printable text without white space, `/` and `*`.
+/// [`open`] in the key space `realm`: 1 to 128 bytes of printable text without white space, `/` and `*`. It blocks, too.
 ///
 /// # Errors
 /// Those of [`open`].
@@ -137,7 +137,7 @@ pub fn open_in(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
     Opening::of(realm).open(url)
 }
 
-/// As [`open`], for those who only look: a file, a realm, and tables, that are not there already are an error, and nothing
+/// As [`open`], which blocks, for those who only look: a file, a realm, and tables, that are not there already are an error, and nothing
 /// is made.
 ///
 /// # Errors

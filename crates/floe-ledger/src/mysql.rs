@@ -51,7 +51,7 @@ pub struct Mysql {
 }
 
 impl Mysql {
-    /// The ledger behind a URL `mysql://user:password@host:port/database?option=value` (or `mariadb://…`), its tables
+    /// Blocks while it opens the ledger behind a URL `mysql://user:password@host:port/database?option=value` (or `mariadb://…`), its tables
     /// made where they are missing, for the key space `realm`.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3s`, `unsafe=allow`, `password_file=FILE`, `sslmode` (`disable`,

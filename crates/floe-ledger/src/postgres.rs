@@ -30,7 +30,7 @@ use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use tokio_postgres::Error;
 
 use self::connect::Database;
-use self::queries::column;
+use self::queries::{DroppedApart, column};
 pub use self::queries::{Queries, QueryError, Row};
 use self::statements::{Statements, TIME};
 use self::url::Settings;
@@ -59,8 +59,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// The ledger behind a URL `postgres://user:password@host:port/database?option=value`, its tables made where they
-    /// are missing, for the key space of those who name none.
+    /// Blocks while it opens the ledger behind a URL `postgres://user:password@host:port/database?option=value`, its tables made
+    /// where they are missing, for the key space of those who name none.
     ///
     /// Options of floe: `schema` (`floe` unless told), `max_wait=5s`, `unsafe=allow`, `sslmode`
     /// (`disable`, `prefer`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. Options of libpq that are
@@ -84,8 +84,8 @@ impl Postgres {
         Self::enter(url, &Opening::of(realm))
     }
 
-    /// The ledger in a `schema` of a database that the program is connected to already: the same one that
-    /// [`open`](Self::open) opens by a URL. It blocks.
+    /// Blocks while it opens the ledger in a `schema` of a database that the program is connected to already: the same ledger that
+    /// [`open`](Self::open) opens by a URL. `queries` are dropped on a thread of their own.
     ///
     /// Each call of the ledger is one statement, or a few, each in a transaction of its own. It waits as long as `queries`
     /// does: give those a time limit, so that a call that is not answered becomes one that is asked again.
@@ -111,7 +111,7 @@ impl Postgres {
             schema => format!("postgres:///{name}?schema={schema}"),
         };
         schema::check_server(&ask(schema::SETTINGS)?, &shown, false)?;
-        Self::on(Box::new(queries), schema, shown.clone(), shown, false, opening)
+        Self::on(Box::new(DroppedApart::new(queries)), schema, shown.clone(), shown, false, opening)
     }
 
     fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {

@@ -57,7 +57,7 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// The ledger behind a URL `redis://user:password@host:port/database?option=value`, or `rediss://…` for TLS, for
+    /// Blocks while it opens the ledger behind a URL `redis://user:password@host:port/database?option=value`, or `rediss://…` for TLS, for
     /// the key space `realm`.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3` (seconds), `unsafe=allow`, `password_file=FILE`, and for

@@ -53,7 +53,7 @@ pub struct Zookeeper {
 }
 
 impl Zookeeper {
-    /// The ledger behind a URL `zookeeper://user:password@host:port,host:port/path?option=value`, for the key space
+    /// Blocks while it opens the ledger behind a URL `zookeeper://user:password@host:port,host:port/path?option=value`, for the key space
     /// `realm`. The path (`/floe` unless told) and the realm are made where they are missing.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3`, `password_file=FILE`, `sslmode` (`disable`, `prefer`, `require`,

@@ -1,6 +1,7 @@
 //! Who runs the statements: connections of floe's own, or the program's.
 
 use std::fmt::Display;
+use std::thread;
 
 /// A PostgreSQL database, over whatever connections a program has to it: see [`Postgres::over`](super::Postgres::over).
 ///
@@ -33,6 +34,37 @@ impl QueryError {
     /// tells a table that is gone from a server that is.
     pub fn new(code: Option<&str>, text: impl Display) -> Self {
         Self { code: code.map(str::to_owned), text: text.to_string(), is_whole: false }
+    }
+}
+
+/// Drops them on a thread of its own: the last floe may be dropped on a thread of an async runtime, where some clients may not
+/// block, as they do when they say goodbye.
+pub(super) struct DroppedApart<Q: Queries + 'static>(Option<Q>);
+
+impl<Q: Queries + 'static> DroppedApart<Q> {
+    pub(super) fn new(queries: Q) -> Self {
+        Self(Some(queries))
+    }
+}
+
+impl<Q: Queries + 'static> Queries for DroppedApart<Q> {
+    fn query(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, QueryError> {
+        match &self.0 {
+            Some(queries) => queries.query(sql, values),
+            None => Err(QueryError::new(None, "it was dropped")),
+        }
+    }
+}
+
+impl<Q: Queries + 'static> Drop for DroppedApart<Q> {
+    fn drop(&mut self) {
+        let queries = self.0.take();
+        if let Ok(thread) =
+            thread::Builder::new().name("floe-postgres".to_owned()).spawn(move || drop(queries))
+        {
+            // A panic in it is the client's own, and was told.
+            let _outcome = thread.join();
+        }
     }
 }
 

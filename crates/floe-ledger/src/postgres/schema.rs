@@ -30,13 +30,15 @@ SELECT current_setting('server_version_num'), current_setting('server_version'),
        current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding')
 ";
 
-/// The schema; whether it is there, whether its table `version` is, and which of floe's tables are not logged.
+/// The schema; whether it is there, whether its table `version` is, which of floe's tables are not logged though they have to be,
+/// and which are there.
 const FIND: &str = "
 SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1::text)::text,
        coalesce(bool_or(c.relname = 'version'), false)::text,
-       string_agg(c.relname::text, ', ') FILTER (WHERE c.relpersistence <> 'p')
+       string_agg(c.relname::text, ', ') FILTER (WHERE c.relname <> 'counting' AND c.relpersistence <> 'p'),
+       string_agg(c.relname::text, ', ')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = $1::text AND c.relname IN ('version', 'record')
+WHERE n.nspname = $1::text AND c.relname IN ('version', 'record', 'counting')
 ";
 
 /// A replica, or a server that has not come up yet.
@@ -108,6 +110,14 @@ pub(super) fn enter(
     if found(1) != Some("true") {
         if !wanted.may_make(shown, &format!("the table {schema}.version"))? {
             return Err(wanted.is_not_there(opening.realm(), &[], shown).into());
+        }
+        // All are made at once: these are somebody else's.
+        if let Some(others) = found(3) {
+            return Err(LedgerError::Unfit(format!(
+                "the schema {schema} at {shown} has tables of these names that are not floe's ({others}): give floe a schema of its own \
+                 (schema=NAME in the URL)"
+            ))
+            .into());
         }
         // To ask for a schema that is there still takes the right to make one.
         let is_there = found(0) == Some("true");

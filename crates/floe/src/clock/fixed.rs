@@ -66,7 +66,8 @@ impl FixedClock {
         });
     }
 
-    /// Steps the wall clock, back or ahead, as an operator or a time server does, while no time passes.
+    /// Steps the wall clock, back or ahead, as an operator or a time server does, while no time passes. As after a real step, IDs
+    /// follow one of more than ten seconds ahead only once it has stood for 30 s; to be at another time, [`advance`](Self::advance).
     pub fn step_to(&self, time: UnixMillis) {
         self.set(|reading| Reading { wall: time, ..reading });
     }

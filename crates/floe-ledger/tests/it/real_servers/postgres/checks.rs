@@ -102,6 +102,15 @@ fn unlogged_tables_are_refused() {
 }
 
 #[test]
+fn a_schema_with_somebody_elses_tables_is_refused_and_left_as_it_is() {
+    let (server, schema) = (Postgres::shared(), schema());
+    server.psql(&format!("CREATE SCHEMA {schema}; CREATE TABLE {schema}.record (x int)"));
+    says(&refused(&format!("{}?schema={schema}", server.url())), &["not floe's (record)", "schema=NAME"]);
+    let tables = format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{schema}'");
+    assert_eq!(server.psql(&tables), "1");
+}
+
+#[test]
 fn an_encoding_that_cannot_hold_every_name_is_refused() {
     let server = Postgres::shared();
     server.psql("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");

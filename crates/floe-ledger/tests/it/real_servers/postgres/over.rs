@@ -86,6 +86,29 @@ fn it_is_the_ledger_of_the_url_and_conforms() {
     assert_eq!(by_url.list("", "", 10).unwrap()[0].key, orders().to_string());
 }
 
+/// A client that blocks when it is dropped, and may not do that on a thread of a runtime.
+struct SaysGoodbye(Pool);
+
+impl Queries for SaysGoodbye {
+    fn query(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, QueryError> {
+        self.0.query(sql, values)
+    }
+}
+
+impl Drop for SaysGoodbye {
+    fn drop(&mut self) {
+        self.0.1.block_on(self.0.0.close());
+    }
+}
+
+#[test]
+fn the_last_floe_may_be_dropped_on_a_runtime_whose_client_blocks_to_say_goodbye() {
+    let server = Postgres::start(&[]);
+    let pool = SaysGoodbye(pool(&server.url()));
+    let ledger = Store::over(pool, "floe", &Opening::of("test")).unwrap();
+    runtime().block_on(async move { drop(ledger) });
+}
+
 /// A client that asks the server for the types of parameters, as most do, and has one connection for all.
 struct Client(Mutex<tokio_postgres::Client>);
 
