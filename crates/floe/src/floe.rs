@@ -525,6 +525,15 @@ impl Floe {
         blocking(move || floe.define(&name, &definition, &taste)).await
     }
 
+    /// [`define_many`](Self::define_many) in a future, on any runtime.
+    pub async fn define_many_async(
+        &self,
+        names: &[(Name, Definition, NameOptions)],
+    ) -> Vec<Result<Handle, DefineError>> {
+        let (floe, names) = (self.clone(), names.to_vec());
+        blocking(move || floe.define_many(&names)).await
+    }
+
     /// Runs a call for a name on a thread where it may block.
     fn apart<T: Send + 'static>(
         &self,

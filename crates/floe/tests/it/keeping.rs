@@ -143,6 +143,13 @@ fn what_asks_the_ledger_has_a_future_that_holds_up_no_thread() {
     let defined = block_on(floe.define_async(&name, &short, &options)).unwrap();
     let short: TextMinter = defined.get().cloned().unwrap();
     assert_eq!(block_on(short.mint_async()).as_deref(), Ok("0000000000001"));
+    ledger.set(Mode::Held);
+    let tenants =
+        ["acme", "globex"].map(|tenant| (Name::new(tenant).unwrap(), Definition::Counter, options.clone()));
+    let mut defined = pin!(floe.define_many_async(&tenants));
+    assert!(poll(defined.as_mut()).is_pending());
+    ledger.set(Mode::Fine);
+    assert!(matches!(block_on(defined).as_slice(), [Ok(acme), Ok(_)] if acme.name().as_str() == "acme"));
     block_on(floe.close_async());
     assert!(orders.mint().is_err());
 }
