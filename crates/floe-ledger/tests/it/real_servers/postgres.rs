@@ -18,6 +18,22 @@ fn schema() -> String {
     format!("test_{}", SCHEMAS.fetch_add(1, Ordering::Relaxed))
 }
 
+/// What lets sessions wait for no flush, and keeps the server from writing and flushing on its own account for as long as a
+/// test takes.
+const WAITS_FOR_NO_FLUSH: [&str; 6] = [
+    "synchronous_commit=off",
+    "wal_writer_delay=10s",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "autovacuum=off",
+    "checkpoint_timeout=1h",
+];
+
+/// Whether all that the server has written is flushed.
+fn is_flushed(server: &Postgres) -> bool {
+    server.psql("SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()") == "t"
+}
+
 fn rig() -> Rig<Postgres> {
     let url = |port, options: &str| format!("postgres://postgres@127.0.0.1:{port}/postgres?{options}");
     Rig { server: Postgres::start(&[]), url }

@@ -1,5 +1,6 @@
 //! The ledger over connections of the program's own: a pool of sqlx, as docs/library.md shows it.
 
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio_postgres::NoTls;
 use tokio_postgres::types::ToSql;
 
-use super::{open, schema};
+use super::{WAITS_FOR_NO_FLUSH, is_flushed, open, schema};
 use crate::{ask, got, orders, says};
 
 /// Under the names that the crate `sqlx` has for them.
@@ -148,14 +149,18 @@ fn what_somebody_holds_is_waited_for_as_long_as_the_pool_says() {
     let server = Postgres::start(&[]);
     let ledger = Store::over(pool(&server.url()), "floe", &Opening::of("test")).unwrap();
     got(&ledger, &ask(5));
-    std::thread::scope(|scope| {
-        let hold = "BEGIN; LOCK TABLE floe.record; SELECT pg_sleep(7); COMMIT";
-        let holder = scope.spawn(|| server.psql(hold));
-        while server.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "0" {}
-        let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(1)) else { panic!("it is held") };
-        says(&text, &["57014", "max_wait"]);
-        holder.join().unwrap();
-    });
+    let mut holder = Command::new(Postgres::tool("psql"))
+        .args(["-X", "-q", "-h", "127.0.0.1", "-U", "postgres", "-p", &server.port().to_string()])
+        .args(["-c", "BEGIN; LOCK TABLE floe.record; SELECT pg_sleep(600)"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let sleeps = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    while server.psql(&format!("SELECT count(*) {sleeps}")) == "0" {}
+    let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(1)) else { panic!("it is held") };
+    says(&text, &["57014", "max_wait"]);
+    server.psql(&format!("SELECT pg_terminate_backend(pid) {sleeps}"));
+    holder.wait().unwrap();
     // What was cut off took no effect.
     assert_eq!(got(&ledger, &ask(1)), (5, 6));
 }
@@ -167,18 +172,16 @@ fn what_is_wrong_with_the_database_is_told() {
         panic!("it lost writes")
     };
     says(&unfit, &["postgres:///postgres has fsync = off", "turn fsync on"]);
-    let server = Postgres::start(&["synchronous_commit=off", "wal_writer_delay=10s"]);
+    let server = Postgres::start(&WAITS_FOR_NO_FLUSH);
     let Err(asked) = Store::over(pool(&server.url()), "Floe", &Opening::of("test")) else {
         panic!("a wrong schema")
     };
     says(&asked, &["schema", "a-z"]);
     let ledger = Store::over(pool(&server.url()), "floe", &Opening::of("test")).unwrap();
-    let flushed = || server.psql("SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()");
     for end in 1..=20 {
         assert_eq!(got(&ledger, &ask(1)), (end - 1, end));
-        assert_eq!(
-            flushed(),
-            "t",
+        assert!(
+            is_flushed(&server),
             "a session of the program waits for no flush, and the ledger does: range {end}"
         );
     }
