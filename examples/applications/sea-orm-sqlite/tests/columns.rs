@@ -71,7 +71,7 @@ async fn ids_are_columns() {
         order::Column::Code.eq(second.code),
         order::Column::Id.is_in([second.id]),
     ] {
-        assert_eq!(orders().filter(filter).all(db).await.unwrap(), [second.clone()]);
+        assert_eq!(orders().filter(filter).all(db).await.unwrap(), std::slice::from_ref(&second));
     }
     let descending = orders().order_by_desc(order::Column::Wide).all(db).await.unwrap();
     assert_eq!(descending, [second.clone(), first.clone()]);
