@@ -137,8 +137,8 @@ pub fn open_in(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
     Opening::of(realm).open(url)
 }
 
-/// As [`open`], which blocks, for those who only look: a file, a realm, and tables, that are not there already are an error, and nothing
-/// is made.
+/// As [`open`], for those who only look; it blocks, too. A file, a realm, and tables, that are not there already are an error,
+/// and nothing is made.
 ///
 /// # Errors
 /// [`OpenError`]; it names the realms that there are.

@@ -106,10 +106,7 @@ impl Postgres {
         };
         let name = ask("SELECT current_database()::text")?;
         let name = name.first().and_then(|row| column(row, 0)).unwrap_or_default();
-        let shown = match schema.as_str() {
-            "floe" => format!("postgres:///{name}"),
-            schema => format!("postgres:///{name}?schema={schema}"),
-        };
+        let shown = url::shown_at("", name, &schema);
         schema::check_server(&ask(schema::SETTINGS)?, &shown, false)?;
         Self::on(Box::new(DroppedApart::new(queries)), schema, shown.clone(), shown, false, opening)
     }

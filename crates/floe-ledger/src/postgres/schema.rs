@@ -139,7 +139,8 @@ pub(super) fn enter(
             .into());
         }
         let step = in_schema(&format!("{TABLES}{FROM_2}"), schema);
-        let is_older = in_schema("EXISTS (SELECT FROM floe.version WHERE version < 3)", schema);
+        let is_older = format!("EXISTS (SELECT FROM floe.version WHERE version < {VERSION})");
+        let is_older = in_schema(&is_older, schema);
         ask(&in_turn(&format!("IF {is_older} THEN\n{step}END IF;\n")), &[])?;
         found = version()?;
     }

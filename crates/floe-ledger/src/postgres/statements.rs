@@ -63,7 +63,7 @@ const GET: &str = "
 SELECT r.record, pg_is_in_recovery()::text FROM (SELECT 1) AS one LEFT JOIN floe.record AS r ON r.key = $1
 ";
 
-/// key, record. The key of what was made; where another record is there, that; else nothing.
+/// key, record. A first column where it was made; where another record is there, that in the second one; else no row.
 const CREATE: &str = "
 WITH done AS (
     INSERT INTO floe.record (key, record) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING DURABLY AS durably

@@ -228,7 +228,12 @@ fn shown(config: &Config, schema: &str) -> String {
         hosts = config.get_hostaddrs().iter().map(ToString::to_string).collect();
     }
     let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
-    let place = format!("postgres://{}/{database}", hosts.join(","));
+    shown_at(&hosts.join(","), database, schema)
+}
+
+/// A database without credentials: `postgres://db:5432/ids`.
+pub(super) fn shown_at(hosts: &str, database: &str, schema: &str) -> String {
+    let place = format!("postgres://{hosts}/{database}");
     if schema == "floe" { place } else { format!("{place}?schema={schema}") }
 }
 

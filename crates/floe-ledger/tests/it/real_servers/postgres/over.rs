@@ -70,7 +70,6 @@ fn it_is_the_ledger_of_the_url_and_conforms() {
     let url = Postgres::shared().url();
     conformance::run(&|| {
         let (pool, realm) = (pool(&url), schema());
-        let pool = std::sync::Arc::new(pool);
         Realm::new(move || {
             let pool = Pool(pool.0.clone(), pool.1.clone());
             Box::new(Store::over(pool, "floe", &Opening::of(&realm)).unwrap())
