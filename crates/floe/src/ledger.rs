@@ -123,8 +123,14 @@ impl Token {
         &self.0
     }
 
-    /// All of them as 32 digits.
-    pub(crate) fn hex(&self) -> String {
+    /// All of them as 32 lower-case hexadecimal digits, as stores keep them for people.
+    ///
+    /// ```
+    /// use floe::ledger::Token;
+    /// let token = Token::from_bytes(*b"sixteen letters.").unwrap();
+    /// assert_eq!(token.hex(), "7369787465656e206c6574746572732e");
+    /// ```
+    pub fn hex(&self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.0))
     }
 }

@@ -11,8 +11,6 @@
 //! Neither a realm nor a name has a `/` in it, so no two of these keys can meet. A note is the rest of the text,
 //! whatever is in it.
 
-use std::fmt::Write;
-
 use floe::Name;
 use floe::ledger::{Key, MAX_MARK, Mark, Token};
 
@@ -110,10 +108,7 @@ pub(super) fn write(mark: &Mark) -> Vec<u8> {
     let mut text = format!("mark={mark} start={start} previous={previous}");
     if let Some(token) = token {
         text.push_str(" token=");
-        for byte in token.as_bytes() {
-            // Writing to a string cannot fail.
-            let _written = write!(text, "{byte:02x}");
-        }
+        text.push_str(&token.hex());
     }
     if let Some(note) = note {
         text.push_str(" note=");

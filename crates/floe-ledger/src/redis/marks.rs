@@ -27,7 +27,7 @@ impl Ledger for Redis {
         self.remote.call(move |link| {
             Box::pin(async move {
                 let record = link.keys.record(&key);
-                let (token, from) = (hex(token), from.to_string());
+                let (token, from) = (token.hex(), from.to_string());
                 let arguments = [token.as_bytes(), from.as_bytes()];
                 let answer = link.run(&scripts::GIVE_BACK, &[&record], &arguments, key.as_str()).await?;
                 match answer.word.as_str() {
@@ -194,7 +194,7 @@ async fn reserve(link: &mut Link, request: &Reserve) -> Result<Reply, Trouble> {
     let ceiling = room.map_or(String::new(), |highest| highest.min(request.max_mark).to_string());
     // Without room neither is looked at.
     let (floor, count) = (request.floor.to_string(), request.count.to_string());
-    let (key, token) = (request.key.as_str(), hex(request.token));
+    let (key, token) = (request.key.as_str(), request.token.hex());
     let make = if request.create { "1" } else { "" };
     let arguments = [key, &floor, &count, &ceiling, &token, make].into_iter().chain(request.note.as_deref());
     let arguments: Vec<&[u8]> = arguments.map(str::as_bytes).collect();
@@ -252,9 +252,4 @@ impl<'a> Pages<'a> {
 
 fn bound(kind: u8, text: &str) -> Vec<u8> {
     [&[kind], text.as_bytes()].concat()
-}
-
-/// A token as text.
-fn hex(token: Token) -> String {
-    token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,7 +12,7 @@ pub(crate) const TOLD_OF: usize = 10;
 
 /// A fresh realm id.
 pub(crate) fn fresh_id() -> Result<String, LedgerError> {
-    Ok(fresh_token()?.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(fresh_token()?.hex())
 }
 
 /// What nothing else is told by.

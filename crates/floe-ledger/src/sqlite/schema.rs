@@ -184,7 +184,7 @@ pub(super) fn random_id() -> Result<String, LedgerError> {
             "the operating system gave no randomness for an id ({error}): try again"
         ))
     })?;
-    Ok(random.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(random.hex())
 }
 
 /// Makes sure that this is a whole ledger of a version that this floe knows, and sets the connection up.
