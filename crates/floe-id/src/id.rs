@@ -50,15 +50,11 @@ pub struct Id(i64);
 pub struct WideId(u128);
 
 /// Why a number or a text is not an ID.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum IdError {
     /// No text at all.
-    #[error("an ID cannot be empty: write it in decimal digits")]
     Empty,
     /// A sign, a space, a letter, a separator: anything but a decimal digit.
-    #[error(
-        "{character:?} at byte {at} is not a decimal digit: an ID is written as digits alone, without sign, space or separator"
-    )]
     Character {
         /// What is not a digit.
         character: char,
@@ -66,13 +62,10 @@ pub enum IdError {
         at: usize,
     },
     /// More digits than any ID has. It is refused before any of them is read.
-    #[error("{0} bytes are no ID: the longest has 39 digits")]
     Length(usize),
     /// A second spelling of a number that has one.
-    #[error("an ID has no leading zeros: write {0}")]
     LeadingZero(String),
     /// The number needs more bits than an ID of this kind has.
-    #[error("{number} does not fit an ID of {bits} bits: the largest is {max}")]
     TooLarge {
         /// The number as it was given.
         number: String,
@@ -82,14 +75,36 @@ pub enum IdError {
         max: u128,
     },
     /// Bytes that are not as many as a [`WideId`] has.
-    #[error("{0} bytes are no ID of 128 bits: it has 16, the highest first")]
     Bytes(usize),
     /// A signed number below 0; where it comes from, an ID once had its sign bit set.
-    #[error("{0} is negative, and an ID is not: look for a cast or a layout that reached the sign bit")]
     Negative(i64),
 }
 
-crate::__debug_by_display!(IdError);
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("an ID cannot be empty: write it in decimal digits"),
+            Self::Character { character, at } => write!(
+                f,
+                "{character:?} at byte {at} is not a decimal digit: an ID is written as digits alone, without sign, space or separator"
+            ),
+            Self::Length(bytes) => write!(f, "{bytes} bytes are no ID: the longest has 39 digits"),
+            Self::LeadingZero(text) => write!(f, "an ID has no leading zeros: write {text}"),
+            Self::TooLarge { number, bits, max } => {
+                write!(f, "{number} does not fit an ID of {bits} bits: the largest is {max}")
+            }
+            Self::Bytes(bytes) => {
+                write!(f, "{bytes} bytes are no ID of 128 bits: it has 16, the highest first")
+            }
+            Self::Negative(number) => write!(
+                f,
+                "{number} is negative, and an ID is not: look for a cast or a layout that reached the sign bit"
+            ),
+        }
+    }
+}
+
+crate::__error!(IdError);
 
 impl Id {
     /// How many bits an `Id` has at most.

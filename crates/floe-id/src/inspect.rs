@@ -14,6 +14,7 @@
 //! # Ok::<(), floe_id::inspect::InspectError>(())
 //! ```
 
+use core::fmt;
 mod kinds;
 mod others;
 mod reading;
@@ -43,17 +44,14 @@ use crate::time::UnixMillis;
 pub const LONGEST: usize = 256;
 
 /// Why a text is no ID of any kind.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InspectError {
     /// No text at all, or nothing but what stands around IDs.
-    #[error("an empty text is no ID")]
     Empty,
     /// More than [`LONGEST`] bytes.
-    #[error("a text of over {LONGEST} bytes is no ID of any kind: the longest, a TypeID, has 90")]
     Length,
     /// A character that no kind has.
-    #[error("{} at byte {at} cannot be in an ID{}", shown(*character), if character.is_ascii() { "" } else { ": all kinds are written in ASCII" })]
     Character {
         /// What is there.
         character: char,
@@ -61,12 +59,8 @@ pub enum InspectError {
         at: usize,
     },
     /// A number that is no ID of any width.
-    #[error(transparent)]
-    Number(#[from] IdError),
+    Number(IdError),
     /// A number to which no preset gives a time that can be.
-    #[error(
-        "no preset gives {id} a date between its epoch and now: it is a number of a segment or a counter, or of a layout of its own{also}"
-    )]
     Undated {
         /// The number.
         id: WideId,
@@ -74,7 +68,6 @@ pub enum InspectError {
         also: String,
     },
     /// No kind reads it.
-    #[error("{text:?} is no ID of any kind that floe knows{}", rule.iter().map(|rule| format!(": {rule}")).collect::<String>())]
     Unknown {
         /// The text, without what stood around it.
         text: String,
@@ -83,7 +76,41 @@ pub enum InspectError {
     },
 }
 
-crate::__debug_by_display!(InspectError);
+impl fmt::Display for InspectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("an empty text is no ID"),
+            Self::Length => write!(
+                f,
+                "a text of over {LONGEST} bytes is no ID of any kind: the longest, a TypeID, has 90"
+            ),
+            Self::Character { character, at } => write!(
+                f,
+                "{} at byte {at} cannot be in an ID{}",
+                shown(*character),
+                if character.is_ascii() { "" } else { ": all kinds are written in ASCII" }
+            ),
+            Self::Number(error) => write!(f, "{error}"),
+            Self::Undated { id, also } => write!(
+                f,
+                "no preset gives {id} a date between its epoch and now: it is a number of a segment or a counter, or of a layout of its own{also}"
+            ),
+            Self::Unknown { text, rule } => write!(
+                f,
+                "{text:?} is no ID of any kind that floe knows{}",
+                rule.iter().map(|rule| format!(": {rule}")).collect::<String>()
+            ),
+        }
+    }
+}
+
+impl From<IdError> for InspectError {
+    fn from(error: IdError) -> Self {
+        Self::Number(error)
+    }
+}
+
+crate::__error!(InspectError);
 
 fn shown(character: char) -> String {
     match character.is_ascii() {

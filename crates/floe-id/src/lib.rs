@@ -77,7 +77,7 @@ extern crate std;
     feature = "sqlx-0_9"
 ))]
 pub mod columns;
-mod debug;
+mod error;
 pub mod form;
 mod id;
 pub mod inspect;

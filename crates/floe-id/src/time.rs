@@ -31,11 +31,10 @@ pub struct UnixMillis(i64);
 pub type Tick = u64;
 
 /// Why a text or another library's time is no [`UnixMillis`], or the other way round.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeError {
     /// A text that is no time.
-    #[error("`{text}` is not a time ({reason}): write it as RFC 3339, such as 2010-11-04T01:42:54.657Z")]
     Text {
         /// The text.
         text: String,
@@ -43,10 +42,8 @@ pub enum TimeError {
         reason: String,
     },
     /// A text that is longer than any time. It is refused before anything of it is read.
-    #[error("{0} bytes are no time: write it as RFC 3339, such as 2010-11-04T01:42:54.657Z")]
     Length(usize),
     /// A time that the other type cannot hold.
-    #[error("{time} is outside the times that a {of} holds")]
     Range {
         /// The time.
         time: String,
@@ -55,7 +52,22 @@ pub enum TimeError {
     },
 }
 
-crate::__debug_by_display!(TimeError);
+impl fmt::Display for TimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text { text, reason } => write!(
+                f,
+                "`{text}` is not a time ({reason}): write it as RFC 3339, such as 2010-11-04T01:42:54.657Z"
+            ),
+            Self::Length(bytes) => {
+                write!(f, "{bytes} bytes are no time: write it as RFC 3339, such as 2010-11-04T01:42:54.657Z")
+            }
+            Self::Range { time, of } => write!(f, "{time} is outside the times that a {of} holds"),
+        }
+    }
+}
+
+crate::__error!(TimeError);
 
 /// What is written behind the number of a time that RFC 3339 has no text for.
 const PLAIN: &str = " ms since 1970";

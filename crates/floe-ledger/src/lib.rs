@@ -28,6 +28,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+use std::fmt;
 use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError};
@@ -87,19 +88,32 @@ pub use zookeeper::Zookeeper;
 pub const DEFAULT_REALM: &str = "default";
 
 /// Why a ledger could not be opened.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The URL, an option in it, or the realm is not right. Nothing was touched.
-    #[error("{0}")]
     Asked(String),
     /// The ledger itself: after [`LedgerError::Unavailable`] it is worth another try, after
     /// [`LedgerError::Unfit`] a person has to look first.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Ledger(LedgerError),
 }
 
-floe::__debug_by_display!(OpenError);
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asked(text) => write!(f, "{text}"),
+            Self::Ledger(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl From<LedgerError> for OpenError {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+floe::__error!(OpenError);
 
 /// Opens the ledger at `url`, in the key space of those who name none ([`DEFAULT_REALM`]). Blocks while it is asked;
 /// [`open_async`] does not.

@@ -5,6 +5,7 @@
 //! what is no part of a fingerprint: the keys of a sealed form, and which of them seals where its texts say so.
 
 use floe_id::kind::NanoIdFormatError;
+use std::fmt;
 
 use crate::Id;
 use crate::form::{Buffer, Form, FormDefinitionError, FormError};
@@ -65,10 +66,9 @@ pub enum Definition {
 }
 
 /// Why a text or a set of values is no definition.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum DefinitionError {
     /// The kind is none that floe knows.
-    #[error("unknown kind {word:?}: floe mints {kinds}")]
     UnknownKind {
         /// What was asked for.
         word: String,
@@ -76,10 +76,8 @@ pub enum DefinitionError {
         kinds: String,
     },
     /// What it names is a form, and no kind.
-    #[error("{0:?} is a form and no kind: give the name a kind of numbers, and form = {0:?}")]
     NoKind(String),
     /// The kind's name is kept for a later version.
-    #[error("the kind {word:?} is reserved, and this version of floe does not mint it yet: it mints {kinds}")]
     ReservedKind {
         /// What was asked for.
         word: String,
@@ -87,20 +85,54 @@ pub enum DefinitionError {
         kinds: String,
     },
     /// The layout cannot be.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
+    Layout(LayoutError),
     /// The form cannot be.
-    #[error(transparent)]
-    Form(#[from] FormDefinitionError),
+    Form(FormDefinitionError),
     /// The alphabet or the length of a NanoID cannot be.
-    #[error(transparent)]
-    NanoId(#[from] NanoIdFormatError),
+    NanoId(NanoIdFormatError),
     /// A value out of its range; the text says which and what it may be.
-    #[error("{0}")]
     Value(String),
 }
 
-floe_id::__debug_by_display!(DefinitionError);
+impl fmt::Display for DefinitionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownKind { word, kinds } => write!(f, "unknown kind {word:?}: floe mints {kinds}"),
+            Self::NoKind(text) => write!(
+                f,
+                "{text:?} is a form and no kind: give the name a kind of numbers, and form = {text:?}"
+            ),
+            Self::ReservedKind { word, kinds } => write!(
+                f,
+                "the kind {word:?} is reserved, and this version of floe does not mint it yet: it mints {kinds}"
+            ),
+            Self::Layout(error) => write!(f, "{error}"),
+            Self::Form(error) => write!(f, "{error}"),
+            Self::NanoId(error) => write!(f, "{error}"),
+            Self::Value(text) => write!(f, "{text}"),
+        }
+    }
+}
+
+impl From<LayoutError> for DefinitionError {
+    fn from(error: LayoutError) -> Self {
+        Self::Layout(error)
+    }
+}
+
+impl From<FormDefinitionError> for DefinitionError {
+    fn from(error: FormDefinitionError) -> Self {
+        Self::Form(error)
+    }
+}
+
+impl From<NanoIdFormatError> for DefinitionError {
+    fn from(error: NanoIdFormatError) -> Self {
+        Self::NanoId(error)
+    }
+}
+
+floe_id::__error!(DefinitionError);
 
 impl Definition {
     /// A segment that begins at 1 and counts by 1.
@@ -303,16 +335,13 @@ impl From<Layout> for Definition {
 }
 
 /// Why a name has no position for a number; see [`Definition::begin_position`].
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum NoPosition {
     /// Its IDs begin with the time, or are random.
-    #[error("the IDs of a {0} name are not counted")]
     Uncounted(Kind),
     /// It ends before the number.
-    #[error("it has no number from {0} on")]
     UsedUp(u64),
     /// It has the number, and its form ends before it.
-    #[error("its form cannot write {number}: {error}")]
     Form {
         /// Its first number that is not below the one that was asked for.
         number: u64,
@@ -321,7 +350,17 @@ pub enum NoPosition {
     },
 }
 
-floe_id::__debug_by_display!(NoPosition);
+impl fmt::Display for NoPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uncounted(kind) => write!(f, "the IDs of a {kind} name are not counted"),
+            Self::UsedUp(number) => write!(f, "it has no number from {number} on"),
+            Self::Form { number, error } => write!(f, "its form cannot write {number}: {error}"),
+        }
+    }
+}
+
+floe_id::__error!(NoPosition);
 
 /// The number at position 0 of a counter.
 const FIRST_OF_A_COUNTER: u64 = 1;

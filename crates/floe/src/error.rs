@@ -1,21 +1,20 @@
 //! Why no ID was minted.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::time::UnixMillis;
 
 /// Why no ID was minted. No ID is lost or repeated by any of them.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MintError {
     /// Everything that may be minted now has been, or too many callers wait. Ask again after `retry`.
-    #[error("busy: ask again in {} ms, or mint less at once", retry.as_millis())]
     Busy {
         /// When it is worth asking again.
         retry: Duration,
     },
     /// The reserved range is used up and the ledger does not answer. floe goes on asking it by itself.
-    #[error("the ledger has been unavailable since {since}: {cause}")]
     Unavailable {
         /// When the ledger was first seen not to answer.
         since: UnixMillis,
@@ -23,13 +22,10 @@ pub enum MintError {
         cause: String,
     },
     /// The bits, the numbers, the day's digits or the worker slots are used up; the text says which and until when.
-    #[error("{0}")]
     Exhausted(String),
     /// Uniqueness would be at stake, or the generator was closed.
-    #[error("{0}")]
     Stopped(Stopped),
     /// So many at once cannot be minted.
-    #[error("cannot mint {asked} at once: ask for 1 to {max}")]
     Count {
         /// How many were asked for.
         asked: u64,
@@ -38,11 +34,26 @@ pub enum MintError {
     },
 }
 
-floe_id::__debug_by_display!(MintError);
+impl fmt::Display for MintError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy { retry } => {
+                write!(f, "busy: ask again in {} ms, or mint less at once", retry.as_millis())
+            }
+            Self::Unavailable { since, cause } => {
+                write!(f, "the ledger has been unavailable since {since}: {cause}")
+            }
+            Self::Exhausted(text) => write!(f, "{text}"),
+            Self::Stopped(stopped) => write!(f, "{stopped}"),
+            Self::Count { asked, max } => write!(f, "cannot mint {asked} at once: ask for 1 to {max}"),
+        }
+    }
+}
+
+floe_id::__error!(MintError);
 
 /// Why a name does not mint: what a program can tell apart, and what its people are told.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{cause}")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stopped {
     /// What stopped it.
     pub reason: StopReason,
@@ -74,6 +85,14 @@ pub enum StopReason {
     /// error of its own.
     Other,
 }
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+impl std::error::Error for Stopped {}
 
 impl Stopped {
     pub(crate) fn closed() -> Self {

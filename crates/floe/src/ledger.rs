@@ -219,21 +219,17 @@ pub struct Elsewhere {
 /// Why a ledger did not do what it was asked.
 ///
 /// Each variant is a different thing to do next; the text names the cause and the way out.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum LedgerError {
     /// Out of reach, busy, full, or no answer: whether the request took effect is unknown. Try again.
-    #[error("{0}")]
     Unavailable(String),
     /// Not the ledger that it was, or not fit to be one (replaced, corrupt, written by a newer floe): uniqueness
     /// is at stake, and every name on it stops.
-    #[error("{0}")]
     Unfit(String),
     /// The record of a name that was bound, or of a slot that was made, is gone: something ate it. The name stops; the
     /// slot is left alone.
-    #[error("{}", missing(.0))]
     Missing(Key),
     /// The range would pass `2^63 - 1`. Nothing was written.
-    #[error("{} is used up: its mark {mark} leaves no room below 2^63", key.subject())]
     Overflow {
         /// Which mark.
         key: Key,
@@ -242,7 +238,20 @@ pub enum LedgerError {
     },
 }
 
-floe_id::__debug_by_display!(LedgerError);
+impl fmt::Display for LedgerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(text) => write!(f, "{text}"),
+            Self::Unfit(text) => write!(f, "{text}"),
+            Self::Missing(key) => write!(f, "{}", missing(key)),
+            Self::Overflow { key, mark } => {
+                write!(f, "{} is used up: its mark {mark} leaves no room below 2^63", key.subject())
+            }
+        }
+    }
+}
+
+floe_id::__error!(LedgerError);
 
 /// A durable, linearizable store of marks.
 ///

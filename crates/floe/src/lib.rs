@@ -102,7 +102,7 @@ pub use definition::{
 pub use error::{MintError, StopReason, Stopped};
 pub use floe::{Builder, Floe, KindRegistry};
 #[doc(hidden)]
-pub use floe_id::__debug_by_display;
+pub use floe_id::__error;
 #[cfg(any(
     feature = "diesel",
     feature = "postgres-types",

@@ -14,22 +14,34 @@ use std::fmt;
 pub struct Name(String);
 
 /// Why a text cannot be a name.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NameError {
     /// No text at all.
-    #[error("a name cannot be empty: give it 1 to {max} bytes", max = Name::MAX_BYTES)]
     Empty,
     /// Too long.
-    #[error("a name has at most {max} bytes, and this one has {0}", max = Name::MAX_BYTES)]
     TooLong(usize),
     /// A character that would not survive a URL, a log line or a pattern.
-    #[error(
-        "the character {0:?} at byte {1} cannot be in a name: use printable ones, without white space, '/' or '*'"
-    )]
     Character(char, usize),
 }
 
-floe_id::__debug_by_display!(NameError);
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => {
+                write!(f, "a name cannot be empty: give it 1 to {max} bytes", max = Name::MAX_BYTES)
+            }
+            Self::TooLong(bytes) => {
+                write!(f, "a name has at most {max} bytes, and this one has {bytes}", max = Name::MAX_BYTES)
+            }
+            Self::Character(character, at) => write!(
+                f,
+                "the character {character:?} at byte {at} cannot be in a name: use printable ones, without white space, '/' or '*'"
+            ),
+        }
+    }
+}
+
+floe_id::__error!(NameError);
 
 impl Name {
     /// The longest name, in bytes of UTF-8.

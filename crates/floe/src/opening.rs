@@ -3,18 +3,15 @@
 use crate::definition::DefinitionError;
 use crate::ledger::{EndError, LedgerError};
 use crate::name::{Name, NameError};
+use std::fmt;
 
 /// Why a name cannot be served.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DefineError {
     /// Not a name.
-    #[error(transparent)]
-    Name(#[from] NameError),
+    Name(NameError),
     /// The name was bound to another definition before, and that never changes.
-    #[error(
-        "the name {name:?} is bound to another definition:\n  in the ledger: {stored}\n  configured:    {configured}\nA definition never changes under a name: configure the one in the ledger, or take a new name"
-    )]
     Mismatch {
         /// The name.
         name: Name,
@@ -24,10 +21,6 @@ pub enum DefineError {
         configured: String,
     },
     /// A key of a sealed form is not the one that was first used under its id, by its check value.
-    #[error(
-        "the key with the id {} of the name {name} is not the one that was first used under that id: its check value is \"{stored}\" in the ledger, and \"{configured}\" here. Two keys under one id would write one text for two numbers: configure the first one, or give the new one an id of its own",
-        key.as_str().rsplit('*').next().unwrap_or_default()
-    )]
     AnotherKey {
         /// The name.
         name: Name,
@@ -39,9 +32,6 @@ pub enum DefineError {
         configured: String,
     },
     /// The name was retired ([`ledger::retire`](crate::ledger::retire)): nothing is minted under it any more, for ever.
-    #[error(
-        "the name {name} was retired at {since}: nothing is minted under it any more, and its mark is kept, so that nothing repeats. Use another name"
-    )]
     Retired {
         /// The name.
         name: Name,
@@ -49,40 +39,86 @@ pub enum DefineError {
         since: String,
     },
     /// The definition cannot be.
-    #[error(transparent)]
-    Definition(#[from] DefinitionError),
+    Definition(DefinitionError),
     /// It cannot be served by this process as it is set up; the text says why.
-    #[error("{0}")]
     Invalid(String),
     /// The ledger did not answer.
-    #[error("the ledger is unavailable: {0}")]
     Unavailable(String),
     /// The ledger is not fit, or floe was closed.
-    #[error("{0}")]
     Stopped(String),
 }
 
-floe_id::__debug_by_display!(DefineError);
+impl fmt::Display for DefineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(error) => write!(f, "{error}"),
+            Self::Mismatch { name, stored, configured } => write!(
+                f,
+                "the name {name:?} is bound to another definition:\n  in the ledger: {stored}\n  configured:    {configured}\nA definition never changes under a name: configure the one in the ledger, or take a new name"
+            ),
+            Self::AnotherKey { name, key, stored, configured } => write!(
+                f,
+                "the key with the id {} of the name {name} is not the one that was first used under that id: its check value is \"{stored}\" in the ledger, and \"{configured}\" here. Two keys under one id would write one text for two numbers: configure the first one, or give the new one an id of its own",
+                key.as_str().rsplit('*').next().unwrap_or_default()
+            ),
+            Self::Retired { name, since } => write!(
+                f,
+                "the name {name} was retired at {since}: nothing is minted under it any more, and its mark is kept, so that nothing repeats. Use another name"
+            ),
+            Self::Definition(error) => write!(f, "{error}"),
+            Self::Invalid(text) => write!(f, "{text}"),
+            Self::Unavailable(text) => write!(f, "the ledger is unavailable: {text}"),
+            Self::Stopped(text) => write!(f, "{text}"),
+        }
+    }
+}
+
+impl From<NameError> for DefineError {
+    fn from(error: NameError) -> Self {
+        Self::Name(error)
+    }
+}
+
+impl From<DefinitionError> for DefineError {
+    fn from(error: DefinitionError) -> Self {
+        Self::Definition(error)
+    }
+}
+
+floe_id::__error!(DefineError);
 
 /// Why floe could not be opened.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The ledger did not answer, or is not fit.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Ledger(LedgerError),
     /// A setting that cannot be; the text says which and what it may be.
-    #[error("{0}")]
     Setting(String),
     /// This machine's clock and the ledger's do not agree; the text says by how much, and the way out.
-    #[error("{0}")]
     Clock(String),
     /// The operating system gave no thread or no randomness.
-    #[error("{0}")]
     System(String),
 }
 
-floe_id::__debug_by_display!(OpenError);
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ledger(error) => write!(f, "{error}"),
+            Self::Setting(text) => write!(f, "{text}"),
+            Self::Clock(text) => write!(f, "{text}"),
+            Self::System(text) => write!(f, "{text}"),
+        }
+    }
+}
+
+impl From<LedgerError> for OpenError {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+floe_id::__error!(OpenError);
 
 impl From<EndError> for DefineError {
     fn from(error: EndError) -> Self {

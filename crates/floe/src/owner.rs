@@ -33,9 +33,14 @@ pub struct Owner {
 }
 
 /// The text is no owner note of this version.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not an owner note")]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OwnerError;
+
+impl fmt::Display for OwnerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not an owner note")
+    }
+}
 
 impl Owner {
     /// This process.
@@ -96,7 +101,7 @@ impl Owner {
     }
 }
 
-floe_id::__debug_by_display!(OwnerError);
+floe_id::__error!(OwnerError);
 
 /// The namespace of a machine's own process ids, which has the same number on all of them (Linux, include/linux/proc_ns.h).
 const ALL_PIDS: &str = "pid:[4026531836]";

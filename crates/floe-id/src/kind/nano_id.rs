@@ -144,14 +144,12 @@ pub struct NanoIdFormat {
 }
 
 /// Why an alphabet and a length are no format.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NanoIdFormatError {
     /// One character, or none.
-    #[error("an alphabet of {0} characters makes no IDs: it needs at least 2")]
     Few(usize),
     /// Not ASCII, or a space or control character.
-    #[error("{character:?} at byte {at} of the alphabet is not ASCII that can be seen")]
     Character {
         /// What is there.
         character: char,
@@ -159,14 +157,27 @@ pub enum NanoIdFormatError {
         at: usize,
     },
     /// It would be as likely as two others together.
-    #[error("{0:?} is in the alphabet twice")]
     Twice(char),
     /// No characters, or too many.
-    #[error("a NanoID cannot have {0} characters: 1 to 63")]
     Length(usize),
 }
 
-crate::__debug_by_display!(NanoIdFormatError);
+impl fmt::Display for NanoIdFormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Few(characters) => {
+                write!(f, "an alphabet of {characters} characters makes no IDs: it needs at least 2")
+            }
+            Self::Character { character, at } => {
+                write!(f, "{character:?} at byte {at} of the alphabet is not ASCII that can be seen")
+            }
+            Self::Twice(character) => write!(f, "{character:?} is in the alphabet twice"),
+            Self::Length(characters) => write!(f, "a NanoID cannot have {characters} characters: 1 to 63"),
+        }
+    }
+}
+
+crate::__error!(NanoIdFormatError);
 
 impl NanoIdFormat {
     /// IDs of `length` characters (1 to 63) of `alphabet`, which has at least 2 different ones of ASCII.

@@ -2,12 +2,13 @@
 //!
 //! A text is looked at no further than its kind's length, and none is kept: 10 MB are refused as fast as 40 bytes.
 
+use core::fmt;
+
 /// Why a text or bytes are not an ID of a kind.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
     /// No text at all.
-    #[error("an empty text is no {kind}: {rule}")]
     Empty {
         /// What was asked for.
         kind: &'static str,
@@ -15,7 +16,6 @@ pub enum ReadError {
         rule: &'static str,
     },
     /// A character that has no place there, or none in this kind's texts.
-    #[error("{character:?} at byte {at} cannot be there in a {kind}: {rule}")]
     Character {
         /// What was asked for.
         kind: &'static str,
@@ -27,7 +27,6 @@ pub enum ReadError {
         at: usize,
     },
     /// Too few or too many characters, or bytes.
-    #[error("{found} bytes are no {kind}: {rule}")]
     Length {
         /// What was asked for.
         kind: &'static str,
@@ -37,7 +36,6 @@ pub enum ReadError {
         found: usize,
     },
     /// A text of the right length that stands for a number of more bits than the kind has.
-    #[error("the text is past the largest {kind}, {largest}")]
     TooLarge {
         /// What was asked for.
         kind: &'static str,
@@ -46,7 +44,20 @@ pub enum ReadError {
     },
 }
 
-crate::__debug_by_display!(ReadError);
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty { kind, rule } => write!(f, "an empty text is no {kind}: {rule}"),
+            Self::Character { kind, rule, character, at } => {
+                write!(f, "{character:?} at byte {at} cannot be there in a {kind}: {rule}")
+            }
+            Self::Length { kind, rule, found } => write!(f, "{found} bytes are no {kind}: {rule}"),
+            Self::TooLarge { kind, largest } => write!(f, "the text is past the largest {kind}, {largest}"),
+        }
+    }
+}
+
+crate::__error!(ReadError);
 
 /// What texts of a kind look like.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,7 @@
 use super::Uuid;
 use crate::id::{Id, WideId};
 use crate::layout::Layout;
+use core::fmt;
 
 /// The bits that a UUID has beside its version and its variant.
 const BITS: u32 = 122;
@@ -14,18 +15,30 @@ const MIDDLE: u64 = (1 << MIDDLE_BITS) - 1;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
 /// Why an ID and a UUID of version 8 are not each other's.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UuidV8Error {
     /// An ID of more bits than there is room for.
-    #[error("{0} needs more than the 122 bits that a UUID of version 8 has beside its version and variant")]
     TooLarge(WideId),
     /// A UUID that holds no ID, since it is of another version, or has another variant than RFC 9562's.
-    #[error("{0} is not of version 8 and RFC 9562's variant, and so holds no ID")]
     Version(Uuid),
 }
 
-crate::__debug_by_display!(UuidV8Error);
+impl fmt::Display for UuidV8Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge(number) => write!(
+                f,
+                "{number} needs more than the 122 bits that a UUID of version 8 has beside its version and variant"
+            ),
+            Self::Version(uuid) => {
+                write!(f, "{uuid} is not of version 8 and RFC 9562's variant, and so holds no ID")
+            }
+        }
+    }
+}
+
+crate::__error!(UuidV8Error);
 
 /// `id` has at most 122 bits.
 #[expect(clippy::cast_possible_truncation, reason = "each part is masked, and the highest has 48 bits")]

@@ -7,6 +7,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
+use core::fmt;
 
 use super::parse::TickText;
 use super::presets::PRESETS;
@@ -16,19 +17,15 @@ use super::{Field, Layout, Width};
 use crate::time::{Tick, UnixMillis};
 
 /// Why a layout cannot be, or a value does not fit one.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutError {
     /// A word of the text form that is no field and no setting, or that comes twice or out of place.
-    #[error(
-        "`{word}` is out of place in a layout: write its fields first, high to low, each as name:bits, then tick=…, epoch=…, and `wide` for up to 128 bits; or a preset, and behind it tick=… and epoch=… where they are not its own"
-    )]
     Word {
         /// The word.
         word: String,
     },
     /// The text form lacks a setting.
-    #[error("the layout `{text}` does not say all: add for example {what}, or name a preset")]
     Unsaid {
         /// An example of what is missing.
         what: &'static str,
@@ -36,10 +33,6 @@ pub enum LayoutError {
         text: String,
     },
     /// A name of a preset that there is not.
-    #[error(
-        "there is no preset `{name}`{}: write one of {known}, or fields such as `time:41 worker:10 sequence:12`",
-        nearest.map(|nearest| format!(" (`{nearest}` is near)")).unwrap_or_default()
-    )]
     UnknownPreset {
         /// The name.
         name: String,
@@ -49,16 +42,11 @@ pub enum LayoutError {
         known: String,
     },
     /// A name of a field that breaks the rule for names.
-    #[error(
-        "`{field}` cannot name a field: take 1 to {max} characters of a-z, 0-9 and _, a letter first",
-        max = Field::MAX_NAME_BYTES
-    )]
     FieldName {
         /// The name.
         field: String,
     },
     /// A number of bits that is none, or 0, or over 128.
-    #[error("the field `{field}` cannot have `{bits}` bits: write a whole number from 1 to {MAX_FIELD_BITS}")]
     FieldBits {
         /// The field.
         field: String,
@@ -66,7 +54,6 @@ pub enum LayoutError {
         bits: String,
     },
     /// Two fields of one name.
-    #[error("the layout `{spec}` has two fields `{field}`: rename or remove one")]
     FieldTwice {
         /// The name.
         field: String,
@@ -74,13 +61,11 @@ pub enum LayoutError {
         spec: String,
     },
     /// More fields than a layout has.
-    #[error("a layout has at most {max} fields, and this one has {count}: join some node fields", max = Layout::MAX_FIELDS)]
     TooManyFields {
         /// How many there are.
         count: usize,
     },
     /// No field `time` or no field `sequence`.
-    #[error("the layout `{spec}` has no field `{field}`: add one, for example `{field}:{example}`")]
     FieldMissing {
         /// `time` or `sequence`.
         field: &'static str,
@@ -90,29 +75,21 @@ pub enum LayoutError {
         spec: String,
     },
     /// A tick outside 1 ms to one day.
-    #[error("a tick cannot last {millis} ms: take 1 to {max}", max = Layout::MAX_TICK_MILLIS)]
     Tick {
         /// The tick.
         millis: u64,
     },
     /// A text that is no tick.
-    #[error(
-        "`{text}` is not a tick: write whole milliseconds or seconds up to a day, such as 1ms, 10ms or 1s"
-    )]
     TickText {
         /// The text.
         text: String,
     },
     /// An epoch before 1970 or in the year 9999 and later.
-    #[error(
-        "the epoch {epoch} lies outside the years 1970 to 9998: take the day on which the first ID is minted, or earlier"
-    )]
     Epoch {
         /// The epoch.
         epoch: UnixMillis,
     },
     /// A text that is no epoch.
-    #[error("`{text}` is not an epoch ({reason}): write it as RFC 3339, such as 2010-11-04T01:42:54.657Z")]
     EpochText {
         /// The text.
         text: String,
@@ -120,13 +97,8 @@ pub enum LayoutError {
         reason: String,
     },
     /// More bits than the width has. The text proposes the nearest layouts that fit.
-    #[error("{0}")]
     TooWide(Box<TooWide>),
     /// Too many bits for the time and the sequence together.
-    #[error(
-        "the time and sequence fields of `{spec}` have {bits} bits together, and at most {max} can be counted through: give one of them fewer",
-        max = Layout::MAX_POSITION_BITS
-    )]
     PositionBits {
         /// The fields of the layout.
         spec: String,
@@ -134,18 +106,11 @@ pub enum LayoutError {
         bits: u32,
     },
     /// Too many bits for the worker id.
-    #[error(
-        "a worker id has at most {max} bits, and here it has {bits}: give the node fields fewer",
-        max = Layout::MAX_WORKER_BITS
-    )]
     WorkerBits {
         /// The bits of the node fields together.
         bits: u32,
     },
     /// Time bits that reach past the last instant there is.
-    #[error(
-        "{bits} bits of {tick} ticks from {epoch} outlast every clock (292 million years): give the time field fewer bits"
-    )]
     Lifetime {
         /// The bits of the time field.
         bits: u32,
@@ -155,15 +120,11 @@ pub enum LayoutError {
         epoch: UnixMillis,
     },
     /// A name of a time zone that there is not.
-    #[error("there is no time zone `{zone}`: write an IANA name such as UTC or Asia/Shanghai")]
     Zone {
         /// The name.
         zone: String,
     },
     /// An epoch that is still to come.
-    #[error(
-        "the layout's epoch {epoch} is later than now ({now}): IDs cannot be minted before it; take an earlier epoch, or correct the clock"
-    )]
     EpochAhead {
         /// The epoch.
         epoch: UnixMillis,
@@ -171,9 +132,6 @@ pub enum LayoutError {
         now: UnixMillis,
     },
     /// A time that lies before the epoch.
-    #[error(
-        "{time} lies before the layout's epoch {epoch}: correct the clock, or take a layout with an earlier epoch"
-    )]
     BeforeEpoch {
         /// The epoch.
         epoch: UnixMillis,
@@ -181,9 +139,6 @@ pub enum LayoutError {
         time: UnixMillis,
     },
     /// A time for which the time field has no bits.
-    #[error(
-        "{time} lies past the layout's horizon {horizon}, where its time bits run out: correct the clock, or move to a new name with a later epoch, more time bits or a coarser tick"
-    )]
     PastHorizon {
         /// The first instant that no longer fits.
         horizon: UnixMillis,
@@ -191,7 +146,6 @@ pub enum LayoutError {
         time: UnixMillis,
     },
     /// A tick for which the time field has no bits.
-    #[error("the tick {tick} does not fit: it is 0..={max} in `{layout}`")]
     TickOutOfRange {
         /// The tick.
         tick: Tick,
@@ -201,7 +155,6 @@ pub enum LayoutError {
         layout: String,
     },
     /// A sequence number for which the sequence field has no bits.
-    #[error("the sequence number {sequence} does not fit: it is 0..={max} in `{layout}`")]
     SequenceOutOfRange {
         /// The sequence number.
         sequence: u64,
@@ -211,7 +164,6 @@ pub enum LayoutError {
         layout: String,
     },
     /// A worker id for which the node fields have no bits.
-    #[error("the worker id {worker} does not fit: it is 0..={max} in {of}")]
     WorkerOutOfRange {
         /// The worker id.
         worker: u64,
@@ -221,7 +173,6 @@ pub enum LayoutError {
         of: String,
     },
     /// A range of worker ids that holds none.
-    #[error("no worker id lies in {first}..={last}: write the smaller one first")]
     NoWorkers {
         /// The first of the range.
         first: u64,
@@ -229,7 +180,6 @@ pub enum LayoutError {
         last: u64,
     },
     /// A value for which a node field has no bits.
-    #[error("the value {value} does not fit the field `{field}`: it is 0..={max} in `{layout}`")]
     FieldOutOfRange {
         /// The field.
         field: String,
@@ -241,7 +191,6 @@ pub enum LayoutError {
         layout: String,
     },
     /// A value for a node field that the layout does not have.
-    #[error("there is no node field `{field}` in `{layout}`: {}", node_fields(known))]
     UnknownField {
         /// The field.
         field: String,
@@ -251,7 +200,6 @@ pub enum LayoutError {
         layout: String,
     },
     /// The values for a worker id are not exactly one for each node field.
-    #[error("the node field `{field}` {problem}: give every node field of `{layout}` exactly one value")]
     NodeFields {
         /// The field.
         field: String,
@@ -261,9 +209,6 @@ pub enum LayoutError {
         layout: String,
     },
     /// An ID with more bits than the layout.
-    #[error(
-        "{id} is not an ID of `{layout}`: it has bits set above the lowest {bits}, which is all that the layout has"
-    )]
     ForeignBits {
         /// The ID.
         id: u128,
@@ -273,24 +218,137 @@ pub enum LayoutError {
         layout: String,
     },
     /// The IDs of a span of time do not follow one another.
-    #[error(
-        "the highest field of `{layout}` is not the time, so IDs of one time lie among those of others: no range of IDs is a span of time"
-    )]
     Unordered {
         /// The layout.
         layout: String,
     },
     /// A wide layout where IDs of 63 bits were asked for.
-    #[error(
-        "the IDs of `{layout}` need more than 63 bits: ask for wide IDs, or take a layout that is not wide"
-    )]
     NeedsWide {
         /// The layout.
         layout: String,
     },
 }
 
-crate::__debug_by_display!(LayoutError);
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word { word } => write!(
+                f,
+                "`{word}` is out of place in a layout: write its fields first, high to low, each as name:bits, then tick=…, epoch=…, and `wide` for up to 128 bits; or a preset, and behind it tick=… and epoch=… where they are not its own"
+            ),
+            Self::Unsaid { what, text } => {
+                write!(f, "the layout `{text}` does not say all: add for example {what}, or name a preset")
+            }
+            Self::UnknownPreset { name, nearest, known } => write!(
+                f,
+                "there is no preset `{name}`{}: write one of {known}, or fields such as `time:41 worker:10 sequence:12`",
+                nearest.map(|nearest| format!(" (`{nearest}` is near)")).unwrap_or_default()
+            ),
+            Self::FieldName { field } => write!(
+                f,
+                "`{field}` cannot name a field: take 1 to {max} characters of a-z, 0-9 and _, a letter first",
+                max = Field::MAX_NAME_BYTES
+            ),
+            Self::FieldBits { field, bits } => write!(
+                f,
+                "the field `{field}` cannot have `{bits}` bits: write a whole number from 1 to {MAX_FIELD_BITS}"
+            ),
+            Self::FieldTwice { field, spec } => {
+                write!(f, "the layout `{spec}` has two fields `{field}`: rename or remove one")
+            }
+            Self::TooManyFields { count } => write!(
+                f,
+                "a layout has at most {max} fields, and this one has {count}: join some node fields",
+                max = Layout::MAX_FIELDS
+            ),
+            Self::FieldMissing { field, example, spec } => write!(
+                f,
+                "the layout `{spec}` has no field `{field}`: add one, for example `{field}:{example}`"
+            ),
+            Self::Tick { millis } => {
+                write!(f, "a tick cannot last {millis} ms: take 1 to {max}", max = Layout::MAX_TICK_MILLIS)
+            }
+            Self::TickText { text } => write!(
+                f,
+                "`{text}` is not a tick: write whole milliseconds or seconds up to a day, such as 1ms, 10ms or 1s"
+            ),
+            Self::Epoch { epoch } => write!(
+                f,
+                "the epoch {epoch} lies outside the years 1970 to 9998: take the day on which the first ID is minted, or earlier"
+            ),
+            Self::EpochText { text, reason } => write!(
+                f,
+                "`{text}` is not an epoch ({reason}): write it as RFC 3339, such as 2010-11-04T01:42:54.657Z"
+            ),
+            Self::TooWide(proposal) => write!(f, "{proposal}"),
+            Self::PositionBits { spec, bits } => write!(
+                f,
+                "the time and sequence fields of `{spec}` have {bits} bits together, and at most {max} can be counted through: give one of them fewer",
+                max = Layout::MAX_POSITION_BITS
+            ),
+            Self::WorkerBits { bits } => write!(
+                f,
+                "a worker id has at most {max} bits, and here it has {bits}: give the node fields fewer",
+                max = Layout::MAX_WORKER_BITS
+            ),
+            Self::Lifetime { bits, tick, epoch } => write!(
+                f,
+                "{bits} bits of {tick} ticks from {epoch} outlast every clock (292 million years): give the time field fewer bits"
+            ),
+            Self::Zone { zone } => {
+                write!(f, "there is no time zone `{zone}`: write an IANA name such as UTC or Asia/Shanghai")
+            }
+            Self::EpochAhead { epoch, now } => write!(
+                f,
+                "the layout's epoch {epoch} is later than now ({now}): IDs cannot be minted before it; take an earlier epoch, or correct the clock"
+            ),
+            Self::BeforeEpoch { epoch, time } => write!(
+                f,
+                "{time} lies before the layout's epoch {epoch}: correct the clock, or take a layout with an earlier epoch"
+            ),
+            Self::PastHorizon { horizon, time } => write!(
+                f,
+                "{time} lies past the layout's horizon {horizon}, where its time bits run out: correct the clock, or move to a new name with a later epoch, more time bits or a coarser tick"
+            ),
+            Self::TickOutOfRange { tick, max, layout } => {
+                write!(f, "the tick {tick} does not fit: it is 0..={max} in `{layout}`")
+            }
+            Self::SequenceOutOfRange { sequence, max, layout } => {
+                write!(f, "the sequence number {sequence} does not fit: it is 0..={max} in `{layout}`")
+            }
+            Self::WorkerOutOfRange { worker, max, of } => {
+                write!(f, "the worker id {worker} does not fit: it is 0..={max} in {of}")
+            }
+            Self::NoWorkers { first, last } => {
+                write!(f, "no worker id lies in {first}..={last}: write the smaller one first")
+            }
+            Self::FieldOutOfRange { field, value, max, layout } => {
+                write!(f, "the value {value} does not fit the field `{field}`: it is 0..={max} in `{layout}`")
+            }
+            Self::UnknownField { field, known, layout } => {
+                write!(f, "there is no node field `{field}` in `{layout}`: {}", node_fields(known))
+            }
+            Self::NodeFields { field, problem, layout } => write!(
+                f,
+                "the node field `{field}` {problem}: give every node field of `{layout}` exactly one value"
+            ),
+            Self::ForeignBits { id, bits, layout } => write!(
+                f,
+                "{id} is not an ID of `{layout}`: it has bits set above the lowest {bits}, which is all that the layout has"
+            ),
+            Self::Unordered { layout } => write!(
+                f,
+                "the highest field of `{layout}` is not the time, so IDs of one time lie among those of others: no range of IDs is a span of time"
+            ),
+            Self::NeedsWide { layout } => write!(
+                f,
+                "the IDs of `{layout}` need more than 63 bits: ask for wide IDs, or take a layout that is not wide"
+            ),
+        }
+    }
+}
+
+crate::__error!(LayoutError);
 
 impl LayoutError {
     /// The error that says what `flaw` is in this layout.

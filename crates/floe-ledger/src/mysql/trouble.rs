@@ -1,5 +1,6 @@
 //! What goes wrong on a connection, and from there to the ledger's errors, each with its cause and the way out.
 
+use std::fmt;
 use std::io;
 
 use floe::ledger::LedgerError;
@@ -9,25 +10,45 @@ use crate::OpenError;
 use crate::remote::realm::{self as words, RAISE};
 
 /// What goes wrong on a connection.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub(super) enum Error {
     /// The server said so, with a number. Its texts name users and tables, never passwords.
-    #[error("{message} ({code})")]
-    Server { code: u16, message: String },
-    #[error("{0}")]
-    Socket(#[from] io::Error),
-    #[error("no TLS with it: {0}")]
+    Server {
+        code: u16,
+        message: String,
+    },
+    Socket(io::Error),
     Tls(io::Error),
-    #[error("the server takes no TLS")]
     NoTls,
-    #[error("the server asks for the password itself, which is sent under TLS alone")]
     PasswordInTheClear,
-    #[error("the user logs in by `{0}`, which floe does not know")]
     UnknownWay(String),
-    #[error("it does not speak as MySQL does: {0}")]
     Protocol(&'static str),
-    #[error("a packet is longer than any of floe's")]
     TooLong,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server { code, message } => write!(f, "{message} ({code})"),
+            Self::Socket(error) => write!(f, "{error}"),
+            Self::Tls(error) => write!(f, "no TLS with it: {error}"),
+            Self::NoTls => f.write_str("the server takes no TLS"),
+            Self::PasswordInTheClear => {
+                f.write_str("the server asks for the password itself, which is sent under TLS alone")
+            }
+            Self::UnknownWay(text) => write!(f, "the user logs in by `{text}`, which floe does not know"),
+            Self::Protocol(text) => write!(f, "it does not speak as MySQL does: {text}"),
+            Self::TooLong => f.write_str("a packet is longer than any of floe's"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Socket(error)
+    }
 }
 
 /// A deadlock, or on a cluster another node's transaction that came first. The transaction was rolled back as a whole.

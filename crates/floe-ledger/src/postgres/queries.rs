@@ -1,6 +1,6 @@
 //! Who runs the statements: connections of floe's own, or the program's.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::thread;
 
 /// A PostgreSQL database, over whatever connections a program has to it: see [`Postgres::over`](super::Postgres::over).
@@ -20,14 +20,25 @@ pub trait Queries: Send + Sync {
 pub type Row = Vec<Option<String>>;
 
 /// Why a statement was not answered.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{text}{}", code.as_ref().map_or(String::new(), |code| format!(" ({code})")))]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueryError {
     pub(super) code: Option<String>,
     pub(super) text: String,
     /// Whether the text says what to do about it already.
     pub(super) is_whole: bool,
 }
+
+impl Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        match &self.code {
+            Some(code) => write!(f, " ({code})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for QueryError {}
 
 impl QueryError {
     /// What went wrong, with PostgreSQL's code for it (`42P01`, its SQLSTATE) where it is PostgreSQL that says so. By the code floe

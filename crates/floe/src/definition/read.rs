@@ -2,20 +2,19 @@
 
 use floe_id::inspect::{InspectError, LONGEST, Reading, number};
 use floe_id::kind::ReadError;
+use std::fmt;
 
 use super::{Definition, counter, dated, segment};
 use crate::form::FormError;
 use crate::{Id, IdError, LayoutError, WideId};
 
 /// Why a text is no ID of a definition.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadIdError {
     /// It is longer than any ID.
-    #[error(transparent)]
     Length(InspectError),
     /// It is no number, or one of too many bits.
-    #[error("{text:?} is not an ID: {error}")]
     Number {
         /// The text.
         text: String,
@@ -23,10 +22,8 @@ pub enum ReadIdError {
         error: IdError,
     },
     /// The layout cannot have composed the number.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
+    Layout(LayoutError),
     /// It is no ID of such a name; the text says why.
-    #[error("{text:?} is not an ID of `{definition}`: {why}")]
     Foreign {
         /// The text.
         text: String,
@@ -36,7 +33,6 @@ pub enum ReadIdError {
         why: String,
     },
     /// The form does not write it.
-    #[error("{text:?} is no ID in the form \"{form}\": {error}")]
     Form {
         /// The text.
         text: String,
@@ -46,14 +42,44 @@ pub enum ReadIdError {
         error: FormError,
     },
     /// It is no text of the kind.
-    #[error(transparent)]
-    Kind(#[from] ReadError),
+    Kind(ReadError),
     /// Only the program that registered the kind knows what is in its IDs.
-    #[error("what is in an ID of the kind {0} is known to whoever registered it")]
     Registered(String),
 }
 
-floe_id::__debug_by_display!(ReadIdError);
+impl fmt::Display for ReadIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(error) => write!(f, "{error}"),
+            Self::Number { text, error } => write!(f, "{text:?} is not an ID: {error}"),
+            Self::Layout(error) => write!(f, "{error}"),
+            Self::Foreign { text, definition, why } => {
+                write!(f, "{text:?} is not an ID of `{definition}`: {why}")
+            }
+            Self::Form { text, form, error } => {
+                write!(f, "{text:?} is no ID in the form \"{form}\": {error}")
+            }
+            Self::Kind(error) => write!(f, "{error}"),
+            Self::Registered(kind) => {
+                write!(f, "what is in an ID of the kind {kind} is known to whoever registered it")
+            }
+        }
+    }
+}
+
+impl From<LayoutError> for ReadIdError {
+    fn from(error: LayoutError) -> Self {
+        Self::Layout(error)
+    }
+}
+
+impl From<ReadError> for ReadIdError {
+    fn from(error: ReadError) -> Self {
+        Self::Kind(error)
+    }
+}
+
+floe_id::__error!(ReadIdError);
 
 impl Definition {
     /// What an ID of such a name says, and how anyone computes the same.

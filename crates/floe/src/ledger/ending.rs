@@ -1,6 +1,7 @@
 //! How a name ends: it is retired, or it has a last day. Its mark stays either way, so nothing under it can repeat.
 
 use jiff::civil::Date;
+use std::fmt;
 
 use super::{Ledger, LedgerError};
 use crate::name::{NOTE, Name, NameError};
@@ -10,18 +11,37 @@ const RETIRED: &str = "retired at=";
 const UNTIL: &str = "until=";
 
 /// Why a name's end could not be noted.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndError {
     /// The name is too long for a note about it.
-    #[error(transparent)]
-    Name(#[from] NameError),
+    Name(NameError),
     /// The ledger did not note it.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Ledger(LedgerError),
 }
 
-floe_id::__debug_by_display!(EndError);
+impl fmt::Display for EndError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(error) => write!(f, "{error}"),
+            Self::Ledger(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl From<NameError> for EndError {
+    fn from(error: NameError) -> Self {
+        Self::Name(error)
+    }
+}
+
+impl From<LedgerError> for EndError {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+floe_id::__error!(EndError);
 
 /// Closes a name for ever: no floe on this ledger serves it again, and its definition and its mark stay. A process that
 /// serves it now goes on until it asks ([`retired`], [`all_retired`]), as `floe serve` does every few seconds. Returns when
