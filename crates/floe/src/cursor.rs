@@ -57,16 +57,16 @@ pub(crate) enum Draw {
 
 /// See the module.
 pub(crate) struct Cursor {
-    next: SharedCursor<AtomicU64>,
-    version: SharedCursor<AtomicU64>,
+    next: CacheLine<AtomicU64>,
+    version: AtomicU64,
     copies: [Copy; 2],
     writer: Mutex<Writer>,
 }
 
-/// A cache line of its own (two on machines that fetch them in pairs), so that readers of one word do not wait for
-/// writers of another.
+/// A cache line of its own (two on machines that fetch them in pairs): each draw writes it, and whoever reads the words beside it
+/// need not wait for that.
 #[repr(align(128))]
-struct SharedCursor<T>(T);
+struct CacheLine<T>(T);
 
 #[derive(Default)]
 struct Copy {
@@ -90,8 +90,8 @@ impl Cursor {
     /// A cursor that owns nothing. Nothing below `floor` is ever drawn.
     pub(crate) fn new(floor: u64) -> Self {
         Self {
-            next: SharedCursor(AtomicU64::new(CLOSED)),
-            version: SharedCursor(AtomicU64::new(0)),
+            next: CacheLine(AtomicU64::new(CLOSED)),
+            version: AtomicU64::new(0),
             copies: [Copy::default(), Copy::default()],
             writer: Mutex::new(Writer { owned: Owned::default(), floor, open: false, version: 0 }),
         }
@@ -147,13 +147,13 @@ impl Cursor {
         limit: u64,
         wish: impl Fn(u64) -> u64,
     ) -> Option<Draw> {
-        let version = self.version.0.load(Ordering::Acquire);
+        let version = self.version.load(Ordering::Acquire);
         let owned = &self.copies[usize::from(version % 2 == 1)];
         let ranges = [owned.current.each_ref().map(load), owned.spare.each_ref().map(load)];
         let (tag, owned_era) = (load(&owned.tag), load(&owned.era));
         let next = self.next.0.load(Ordering::Acquire);
         fence(Ordering::Acquire);
-        if load(&self.version.0) != version {
+        if load(&self.version) != version {
             return None;
         }
         let ended = mutate!(mutate!(owned_era != era, EraIgnored => false), DrawnInAnOldEra => false);
@@ -186,7 +186,7 @@ impl Cursor {
     /// The version of the owned ranges; a draw from before it changed is stale.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
-        self.version.0.load(Ordering::Relaxed)
+        self.version.load(Ordering::Relaxed)
     }
 
     /// The next position, or `None` while closed.
@@ -258,7 +258,7 @@ impl Cursor {
         store(&copy.tag, owned.tag);
         store(&copy.era, owned.era);
         writer.version = version + 1;
-        self.version.0.store(writer.version, Ordering::Release);
+        self.version.store(writer.version, Ordering::Release);
         writer.owned = owned.clone();
     }
 }
