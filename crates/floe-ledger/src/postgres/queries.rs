@@ -46,6 +46,14 @@ impl QueryError {
     pub fn new(code: Option<&str>, text: impl Display) -> Self {
         Self { code: code.map(str::to_owned), text: text.to_string(), is_whole: false }
     }
+
+    /// What has no code does not come from the database, but from the client that the program brought.
+    fn of_the_program(mut self) -> Self {
+        if self.code.is_none() {
+            self.text.push_str(" (the program's own client says so: look at its settings, too)");
+        }
+        self
+    }
 }
 
 /// Drops them on a thread of its own: the last floe may be dropped on a thread of an async runtime, where some clients may not
@@ -61,7 +69,7 @@ impl<Q: Queries + 'static> DroppedApart<Q> {
 impl<Q: Queries + 'static> Queries for DroppedApart<Q> {
     fn query(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, QueryError> {
         match &self.0 {
-            Some(queries) => queries.query(sql, values),
+            Some(queries) => queries.query(sql, values).map_err(QueryError::of_the_program),
             None => Err(QueryError::new(None, "it was dropped")),
         }
     }

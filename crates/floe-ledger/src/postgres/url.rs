@@ -11,7 +11,7 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::OpenError;
 use crate::remote::Bounds;
-use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT, is_open_to_others, takes};
+use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT, is_open_to_others};
 use crate::remote::ssl_mode::{self, Use, Verify};
 
 /// When a silent connection is probed. libpq leaves that to the system, which takes two hours.
@@ -244,5 +244,7 @@ pub(super) fn schema_name(name: String) -> Result<String, OpenError> {
     if first && rest && name.len() <= 63 && !name.starts_with("pg_") {
         return Ok(name);
     }
-    Err(takes("schema", &name, "a-z, 0-9 and _, at most 63, not beginning with a digit or pg_"))
+    Err(OpenError::Asked(format!(
+        "{name:?} cannot be floe's schema: take a-z, 0-9 and _, at most 63, not beginning with a digit or pg_"
+    )))
 }

@@ -175,7 +175,7 @@ fn what_is_wrong_with_the_database_is_told() {
     let Err(asked) = Store::over(pool(&server.url()), "Floe", &Opening::of("test")) else {
         panic!("a wrong schema")
     };
-    says(&asked, &["schema", "a-z"]);
+    says(&asked, &["\"Floe\" cannot be floe's schema", "a-z"]);
     let ledger = Store::over(pool(&server.url()), "floe", &Opening::of("test")).unwrap();
     for end in 1..=20 {
         assert_eq!(got(&ledger, &ask(1)), (end - 1, end));
@@ -189,5 +189,5 @@ fn what_is_wrong_with_the_database_is_told() {
     says(&text, &["lacks tables of floe", "record", "42P01", "marks raise"]);
     server.stop();
     let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(1)) else { panic!("its server is gone") };
-    says(&text, &["postgres:///postgres: "]);
+    says(&text, &["postgres:///postgres: ", "the program's own client says so"]);
 }
