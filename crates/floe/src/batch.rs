@@ -54,7 +54,7 @@ impl Batch<Id> {
     clippy::expect_used,
     reason = "ranges end below the largest ID; minting on past it would repeat IDs"
 )]
-fn number(number: u64) -> Id {
+pub(crate) fn number(number: u64) -> Id {
     Id::try_from(number).expect("a reserved number has at most 63 bits")
 }
 

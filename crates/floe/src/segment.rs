@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::Id;
-use crate::batch::Batch;
+use crate::batch::{Batch, number};
 use crate::cursor::{Draw, Drawn};
 use crate::driver::Link;
 use crate::error::MintError;
@@ -44,6 +44,23 @@ impl Segment {
     /// # Errors
     /// [`MintError`].
     pub fn mint(&self) -> Result<Id, MintError> {
+        match self.try_mint() {
+            Some(id) => Ok(id),
+            None => self.wait_for_one(),
+        }
+    }
+
+    /// One number if that needs no wait: what nearly every call comes to, without a batch of one.
+    #[inline]
+    fn try_mint(&self) -> Option<Id> {
+        match self.numbers.draw(self.shared.clock.era(), 1) {
+            Draw::Got(drawn) => Some(number(self.numbers.offset + self.numbers.increment * drawn.start)),
+            Draw::Later(_) | Draw::NeedRange => None,
+        }
+    }
+
+    #[cold]
+    fn wait_for_one(&self) -> Result<Id, MintError> {
         self.mint_many(1)?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
     }
 
@@ -52,7 +69,12 @@ impl Segment {
     /// # Errors
     /// [`MintError`].
     pub async fn mint_async(&self) -> Result<Id, MintError> {
-        self.mint_many_async(1).await?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
+        match self.try_mint() {
+            Some(id) => Ok(id),
+            None => {
+                self.mint_many_async(1).await?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
+            }
+        }
     }
 
     /// Mints `count` numbers, 1 to 2^32, that follow one another.

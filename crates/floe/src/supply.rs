@@ -23,6 +23,7 @@ impl SegmentSupply {
     }
 
     /// Draws numbers that follow one another.
+    #[inline]
     pub(crate) fn draw(&self, era: u64, count: u64) -> Draw {
         let draw = self.line.cursor.draw(era, count, true, MAX_MARK, |next| next);
         match draw {
