@@ -133,17 +133,8 @@ fn the_library_has_no_runtime_no_socket_and_no_sibling() {
 #[test]
 fn what_an_id_is_needs_next_to_nothing() {
     let run_time = |features: &[&str]| {
-        let arguments = [
-            "tree",
-            "-p",
-            "floe-id",
-            "--edges",
-            "normal,build",
-            "--prefix",
-            "none",
-            "--format",
-            "{p}",
-        ];
+        let arguments =
+            ["tree", "-p", "floe-id", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
         let text = cargo(&[&arguments, features].concat());
         let names = text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned);
         names.collect::<BTreeSet<_>>()
