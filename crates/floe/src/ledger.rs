@@ -243,7 +243,7 @@ impl fmt::Display for LedgerError {
         match self {
             Self::Unavailable(text) => write!(f, "{text}"),
             Self::Unfit(text) => write!(f, "{text}"),
-            Self::Missing(key) => write!(f, "{}", missing(key)),
+            Self::Missing(key) => f.write_str(&missing(key)),
             Self::Overflow { key, mark } => {
                 write!(f, "{} is used up: its mark {mark} leaves no room below 2^63", key.subject())
             }

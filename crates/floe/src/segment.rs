@@ -54,7 +54,7 @@ impl Segment {
     #[inline]
     fn try_mint(&self) -> Option<Id> {
         match self.numbers.draw(self.shared.clock.era(), 1) {
-            Draw::Got(drawn) => Some(number(self.numbers.offset + self.numbers.increment * drawn.start)),
+            Draw::Got(drawn) => Some(number(self.numbers.number_at(drawn.start))),
             Draw::Later(_) | Draw::NeedRange => None,
         }
     }

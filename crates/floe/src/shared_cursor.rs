@@ -41,7 +41,7 @@ pub(crate) struct SharedCursor {
     wanted: AtomicBool,
     /// The largest number that one call wants and has not got.
     demand: AtomicU64,
-    /// In a box, since it is seldom there and every name has room for it.
+    /// In a box: it is seldom there, and each name would have room for it.
     trouble: Mutex<Option<Box<BlockReason>>>,
     signal: Arc<Signal>,
     /// Where the node looks for those who want more, and the number under which it knows this line there.

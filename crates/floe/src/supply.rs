@@ -22,6 +22,12 @@ impl SegmentSupply {
         Self { line, increment, offset, end, low: AtomicU64::new(0) }
     }
 
+    /// The number at a position below `end`.
+    #[inline]
+    pub(crate) fn number_at(&self, position: u64) -> u64 {
+        self.offset + self.increment * position
+    }
+
     /// Draws numbers that follow one another.
     #[inline]
     pub(crate) fn draw(&self, era: u64, count: u64) -> Draw {

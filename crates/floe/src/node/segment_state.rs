@@ -172,7 +172,7 @@ impl SegmentState {
 
     fn used_up(&mut self) {
         self.wanted = None;
-        let last = self.numbers.increment * (self.numbers.end - 1) + self.numbers.offset;
+        let last = self.numbers.number_at(self.numbers.end - 1);
         let text = format!("{} is used up: its last number is {last}. Bind a new name", self.key.subject());
         self.numbers.line.set_trouble(Some(BlockReason::Exhausted(text)));
     }
