@@ -191,10 +191,11 @@ impl UuidV7Minter {
     /// As [`Mint::mint`] of the generator.
     #[inline]
     pub fn mint(&mut self) -> Result<Uuid, MintError> {
-        let random = self.generator.origin.random.word()?;
         if self.next == self.end || self.generator.origin.at_hand() != Some(self.stamp) {
             self.draw()?;
         }
+        // After the look at the clock: bits from before it are a copy's, too, where the clock tells of one.
+        let random = self.generator.origin.random.word()?;
         let position = self.next;
         self.next += 1;
         Ok(place(position, random))
@@ -236,8 +237,9 @@ impl Mint for UuidV7Generator {
 
     #[inline]
     fn mint(&self) -> Result<Uuid, MintError> {
-        let random = self.origin.random.word()?;
-        Ok(place(self.draw(1)?, random))
+        // Its random bits after the look at the clock, as in `UuidV7Minter::mint`.
+        let position = self.draw(1)?;
+        Ok(place(position, self.origin.random.word()?))
     }
 
     fn mint_many(&self, count: u64) -> Result<Vec<Uuid>, MintError> {

@@ -1,5 +1,6 @@
 //! Hostile clocks, counters that run out, and copies of a process.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -521,4 +522,41 @@ fn a_ulid_after_the_clock_has_moved_begins_with_other_random_bits() {
     let after = ids.mint().unwrap();
     assert_eq!(after.time().since(before.time()), 1);
     assert!(after.random().abs_diff(next.random()) > 1 << 40, "{after} after {next}");
+}
+
+/// What was drawn before that look is what a copy of the process has, too.
+#[test]
+fn a_uuid_v7_draws_its_random_bits_after_the_look_that_tells_of_a_copy() {
+    let mint_one: fn(&UuidV7Generator) -> _ = |ids| ids.mint().unwrap();
+    let mint_many: fn(&UuidV7Generator) -> _ = |ids| ids.mint_many(1).unwrap()[0];
+    for mint in [mint_one, mint_many] {
+        let hands = Hands::at(START);
+        let (words, generation) = generations();
+        let ids = UuidV7Generator::of(hands.origin(words), false);
+        assert_eq!((drawn_in(mint(&ids)), generation()), (0, 0));
+        hands.step(-1_001);
+        assert_eq!((drawn_in(mint(&ids)), generation()), (1, 1));
+    }
+    let hands = Hands::at(START);
+    let (words, generation) = generations();
+    let mut minter = UuidV7Generator::of(hands.origin(words), false).minter();
+    assert_eq!((drawn_in(minter.mint().unwrap()), generation()), (0, 0));
+    hands.step(-1_001);
+    assert_eq!((drawn_in(minter.mint().unwrap()), generation()), (1, 1));
+}
+
+/// Random words that say how many invalidations came before them, and how many there were.
+fn generations() -> (Random, impl Fn() -> u64) {
+    let own = Arc::new(OnceLock::<Random>::new());
+    let words = Random::given({
+        let own = Arc::clone(&own);
+        move || own.get().map_or(0, Random::generation) << 32
+    });
+    own.set(words.clone()).unwrap();
+    (words, move || own.get().unwrap().generation())
+}
+
+/// The invalidations before the random bits of this ID were drawn.
+fn drawn_in(id: Uuid) -> u64 {
+    u64::try_from(id.get() & ((1 << 54) - 1)).unwrap() >> (32 - (64 - 54))
 }
