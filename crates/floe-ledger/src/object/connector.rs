@@ -21,6 +21,9 @@ use rustls::ClientConfig;
 /// How long an answer is at most: a page of a list, with a thousand long names.
 const LONGEST_ANSWER: usize = 4 << 20;
 
+/// How long the token of a machine's metadata service is to be good for ("Use IMDSv2" in Amazon's documentation of EC2).
+const TOKEN_FOR: &str = "x-aws-ec2-metadata-token-ttl-seconds";
+
 /// Makes the client of a bucket.
 #[derive(Debug)]
 pub(super) struct Connector(pub(super) ClientConfig);
@@ -40,7 +43,8 @@ struct Requests(Client<HttpsConnector<Tcp>, HttpRequestBody>);
 #[async_trait::async_trait]
 impl HttpService for Requests {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let is_write = request.method() == Method::PUT;
+        // A machine of Amazon's is asked with PUT, too, for the token behind which the credentials of its role are.
+        let is_write = request.method() == Method::PUT && !request.headers().contains_key(TOKEN_FOR);
         let answer = self.0.request(request).await.map_err(|error| {
             let kind = if error.is_connect() { HttpErrorKind::Connect } else { kind(&error) };
             HttpError::new(kind, error)

@@ -1,10 +1,19 @@
 //! What can be told without a store.
 
-use super::keys::{key_of, path_of};
-use super::url::Settings;
-use crate::OpenError;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use proptest::prelude::*;
+
+use super::connector::Connector;
+use super::keys::{key_of, path_of};
+use super::url::{Settings, signed_with};
+use crate::OpenError;
+use crate::remote::ssl_mode::{SYSTEM, Verify};
+use crate::remote::tls;
 
 #[test]
 fn keys_are_paths_that_people_can_read() {
@@ -60,4 +69,59 @@ fn what_is_wrong_in_a_url_is_named_with_the_way_out() {
     assert!(asked("gs://bucket?region=eu").contains("has no option `region`"));
     assert!(asked("s3://bucket?max_wait=1y").contains("max_wait=1y"));
     assert!(asked("s3://bucket?sslrootcert=/nowhere&endpoint=https://a").contains("/nowhere cannot be used"));
+}
+
+/// The access key and the session token that a client signs with.
+fn credentials_of(builder: AmazonS3Builder) -> (String, Option<String>) {
+    let roots = tls::client(&Verify::Full(SYSTEM.into())).unwrap();
+    let builder =
+        builder.with_bucket_name("ids").with_region("eu-central-1").with_http_connector(Connector(roots));
+    let client = builder.build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let credential = runtime.block_on(client.credentials().get_credential()).unwrap();
+    (credential.key_id.clone(), credential.token.clone())
+}
+
+/// It asks for a token with PUT, and the answer has a page.
+#[test]
+fn a_machine_has_the_credentials_of_its_role() {
+    let service = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", service.local_addr().unwrap());
+    let asked = thread::spawn(move || {
+        let mut asked = Vec::new();
+        while asked.len() < 3 {
+            let mut reader = BufReader::new(service.accept().unwrap().0);
+            while asked.len() < 3 {
+                let mut head = Vec::new();
+                for line in reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty())
+                {
+                    head.push(line);
+                }
+                let Some(first) = head.into_iter().next() else { break };
+                let page = match first.as_str() {
+                    "PUT /latest/api/token HTTP/1.1" => "the-token",
+                    "GET /latest/meta-data/iam/security-credentials/ HTTP/1.1" => "the-role",
+                    _ => {
+                        r#"{"Code":"Success","LastUpdated":"2026-01-01T00:00:00Z","Type":"AWS-HMAC","AccessKeyId":"the-key",
+                            "SecretAccessKey":"secret","Token":"of-the-role","Expiration":"2096-01-01T00:00:00Z"}"#
+                    }
+                };
+                write!(reader.get_mut(), "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{page}", page.len())
+                    .unwrap();
+                asked.push(first);
+            }
+        }
+        asked
+    });
+    let had = credentials_of(AmazonS3Builder::new().with_metadata_endpoint(endpoint));
+    assert_eq!(had, ("the-key".to_owned(), Some("of-the-role".to_owned())));
+    assert_eq!(asked.join().unwrap()[2], "GET /latest/meta-data/iam/security-credentials/the-role HTTP/1.1");
+}
+
+#[test]
+fn a_key_in_the_url_takes_no_session_token_of_the_environment_along() {
+    let environment =
+        AmazonS3Builder::new().with_access_key_id("its").with_secret_access_key("b").with_token("session");
+    let had = credentials_of(signed_with(environment, "ours", "secret".to_owned()));
+    assert_eq!(had, ("ours".to_owned(), None));
 }

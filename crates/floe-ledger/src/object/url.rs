@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
-use object_store::{ObjectStore, RetryConfig};
+use object_store::{ObjectStore, RetryConfig, StaticCredentialProvider};
 use percent_encoding::percent_decode_str;
 
 use super::connector::Connector;
@@ -136,7 +136,7 @@ impl Settings {
                     builder = builder.with_endpoint(endpoint);
                 }
                 if let (Some(id), Some(file)) = (&self.key_id, &self.password_file) {
-                    builder = builder.with_access_key_id(id).with_secret_access_key(password_from(file)?);
+                    builder = signed_with(builder, id, password_from(file)?);
                 }
                 if let Some(region) = &self.region {
                     builder = builder.with_region(region);
@@ -182,6 +182,12 @@ impl Settings {
             OpenError::Asked(format!("{} cannot be used ({cause}): set {}", self.shown, self.credentials()))
         })
     }
+}
+
+/// With this key and no session token, which would be that of the environment's own key.
+pub(super) fn signed_with(builder: AmazonS3Builder, key_id: &str, secret_key: String) -> AmazonS3Builder {
+    let key = AwsCredential { key_id: key_id.to_owned(), secret_key, token: None };
+    builder.with_credentials(Arc::new(StaticCredentialProvider::new(key)))
 }
 
 impl Cloud {
