@@ -1,5 +1,7 @@
 //! The ledger on a store conforms, and a record is text of which each byte counts.
 
+mod making;
+
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Range;

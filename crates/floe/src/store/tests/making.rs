@@ -1,0 +1,114 @@
+//! A record that somebody has made and not noted: whoever made it may never come to that.
+
+use super::*;
+
+const RECORD: &str = "mark/shop/s/10/7";
+const NOTE: &str = "made/shop/s/10/7";
+const REALM: &str = "realm/shop";
+
+/// A store with a record whose maker died before it was noted.
+fn left_by_a_maker() -> Map {
+    let store = Map::default();
+    got(&store.ledger("shop"), &ask(&Key::slot(10, 7), 10));
+    store.remove(NOTE);
+    store
+}
+
+/// What the call of another process asks of the store, in order, and its answer. `before` sees each question first.
+fn trips(store: &Map, mut before: impl FnMut(usize, &str)) -> (Vec<String>, Result<Reply, LedgerError>) {
+    let place = Place::make(store, "shop").unwrap();
+    let mut change = Change::reserve(place, Seen::default(), &ask(&Key::slot(10, 7), 5));
+    let (mut asked, mut heard) = (Vec::new(), Heard::Nothing);
+    loop {
+        let next = change.next(heard);
+        let question = match &next {
+            Next::Get(key) => format!("get {key}"),
+            Next::Put { key, .. } => format!("put {key}"),
+            Next::Wait(_) => "wait".to_owned(),
+            Next::Done(_) => String::new(),
+        };
+        before(asked.len(), &question);
+        heard = match next {
+            Next::Get(key) => Heard::Entry(store.get(&key).unwrap()),
+            Next::Put { key, text, expected } => {
+                Heard::Put(store.put(&key, &text, expected.as_ref()).unwrap())
+            }
+            Next::Wait(_) => Heard::Nothing,
+            Next::Done(answer) => return (asked, answer),
+        };
+        asked.push(question);
+    }
+}
+
+#[test]
+fn who_notes_it_for_another_looks_at_the_realm_before_and_after() {
+    let store = left_by_a_maker();
+    let (asked, answer) = trips(&store, |_, _| ());
+    let get = |key: &str| format!("get {key}");
+    let put = |key: &str| format!("put {key}");
+    assert_eq!(asked, [get(RECORD), get(NOTE), get(REALM), put(NOTE), get(REALM), put(RECORD)]);
+    assert_eq!(answer, Ok(Reply::Got { start: 10, end: 15, previous_mark: 10 }));
+}
+
+#[test]
+fn it_is_not_noted_for_another_where_the_realm_is_gone() {
+    let store = left_by_a_maker();
+    let (asked, answer) = trips(&store, |asked, _| {
+        if asked == 2 {
+            store.remove(REALM);
+        }
+    });
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    assert!(matches!(&answer, Err(LedgerError::Unfit(text)) if text.contains("is gone")), "{answer:?}");
+    assert_eq!(store.get(NOTE), Ok(None), "the next process would mint from what is left");
+}
+
+/// The realm is emptied between the look and the note.
+#[test]
+fn nothing_is_handed_out_where_the_realm_is_gone_when_it_was_noted() {
+    let store = left_by_a_maker();
+    let (asked, answer) = trips(&store, |asked, _| {
+        if asked == 4 {
+            store.remove(REALM);
+        }
+    });
+    assert_eq!(asked.len(), 5, "{asked:?}");
+    assert!(matches!(&answer, Err(LedgerError::Unfit(text)) if text.contains("is gone")), "{answer:?}");
+    assert!(store.text(RECORD).contains("mark 10 "), "{}", store.text(RECORD));
+}
+
+/// Somebody else has noted another making: that of a record which was deleted, and of which this one took the place.
+#[test]
+fn a_record_is_missing_where_another_making_was_noted_meanwhile() {
+    let store = left_by_a_maker();
+    let other = left_by_a_maker();
+    trips(&other, |_, _| ()).1.unwrap();
+    let theirs = other.text(NOTE).replace(&realm_of(&other), &realm_of(&store));
+    let (asked, answer) = trips(&store, |asked, _| {
+        if asked == 3 {
+            store.put(NOTE, &theirs, None).unwrap();
+        }
+    });
+    assert_eq!(asked.last().map(String::as_str), Some(&*format!("get {NOTE}")));
+    assert_eq!(answer, Err(LedgerError::Missing(Key::slot(10, 7))));
+}
+
+/// Somebody who cleans up by hand deletes a note that was just found.
+#[test]
+fn a_record_is_missing_whose_note_was_there_and_is_gone() {
+    let store = left_by_a_maker();
+    let (asked, answer) = trips(&store, |asked, question| match asked {
+        3 => {
+            assert_eq!(question, format!("put {NOTE}"));
+            trips(&store, |_, _| ()).1.unwrap();
+        }
+        4 => store.remove(NOTE),
+        _ => (),
+    });
+    assert_eq!(asked.len(), 5, "{asked:?}");
+    assert_eq!(answer, Err(LedgerError::Missing(Key::slot(10, 7))));
+}
+
+fn realm_of(store: &Map) -> String {
+    store.ledger("shop").realm_id().unwrap()
+}
