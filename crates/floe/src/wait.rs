@@ -46,7 +46,7 @@ impl Waiters {
             waiting.last += 1;
             *ticket = waiting.last;
         }
-        if waiting.wakers.len() >= MOST_WAITING {
+        if waiting.wakers.len() >= MOST_WAITING && !waiting.wakers.contains_key(ticket) {
             return Err(MintError::Busy { retry: Duration::from_millis(100) });
         }
         waiting.wakers.insert(*ticket, waker.clone());
@@ -284,6 +284,46 @@ mod tests {
         *alarms.mono.lock().unwrap() = 1_000;
         assert!(matches!(poll(0), Poll::Ready(Err(MintError::Busy { .. }))));
         assert!(alarms.set.lock().unwrap().is_empty(), "nothing is left of a future that is done");
+    }
+
+    /// A future may be polled for reasons of its neighbours while it waits.
+    #[test]
+    fn where_as_many_wait_as_may_who_is_among_them_waits_on() {
+        let (waiters, waker) = (Waiters::default(), Waker::from(Arc::new(Nobody)));
+        let mut tickets = vec![0; MOST_WAITING];
+        for ticket in &mut tickets {
+            waiters.join(ticket, &waker).unwrap();
+        }
+        waiters.join(&mut tickets[0], &waker).unwrap();
+        let mut late = 0;
+        assert!(matches!(waiters.join(&mut late, &waker), Err(MintError::Busy { .. })));
+        assert_eq!(waiters.lock().wakers.len(), MOST_WAITING);
+        waiters.leave(tickets[7]);
+        waiters.join(&mut late, &waker).unwrap();
+        assert_eq!(waiters.lock().wakers.len(), MOST_WAITING);
+    }
+
+    /// What wakes all finds those on the list who came while nobody was woken, in their order.
+    #[test]
+    fn all_are_woken_in_the_order_in_which_they_came() {
+        struct Tell(u64, Arc<Mutex<Vec<u64>>>);
+        impl Wake for Tell {
+            fn wake(self: Arc<Self>) {
+                self.1.lock().unwrap().push(self.0);
+            }
+        }
+        let (waiters, told) = (Waiters::default(), Arc::default());
+        let mut tickets = [0; 9];
+        for (caller, ticket) in (0..).zip(&mut tickets) {
+            waiters.join(ticket, &Waker::from(Arc::new(Tell(caller, Arc::clone(&told))))).unwrap();
+        }
+        // The first one is polled again, and keeps its turn; the fourth has left.
+        waiters.join(&mut tickets[0], &Waker::from(Arc::new(Tell(0, Arc::clone(&told))))).unwrap();
+        waiters.leave(tickets[3]);
+        waiters.wake();
+        assert_eq!(*told.lock().unwrap(), [0, 1, 2, 4, 5, 6, 7, 8]);
+        waiters.wake();
+        assert_eq!(told.lock().unwrap().len(), 8, "once");
     }
 
     #[test]

@@ -248,7 +248,9 @@ fn ticks_longer_than_any_caller_waits_are_minted_in_at_once_and_told_when_full()
         &NameOptions { start: Some(Start::Zero), ..NameOptions::default() },
     );
     unique(vec![orders.mint().unwrap(), block_on(orders.mint_async()).unwrap()]);
-    for busy in [orders.mint(), block_on(orders.mint_async())] {
+    let batches = [orders.mint_many(2), block_on(orders.mint_many_async(2))];
+    let of_batches = batches.map(|batch| batch.map(|mut ids| ids.next().unwrap()));
+    for busy in [orders.mint(), block_on(orders.mint_async())].into_iter().chain(of_batches) {
         let Err(MintError::Busy { retry }) = busy else { panic!("{busy:?}") };
         assert!(retry > Duration::from_secs(60), "the next tick is far: {retry:?}");
     }
