@@ -4,13 +4,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::path::Path;
 use proptest::prelude::*;
 
 use super::connector::Connector;
 use super::keys::{key_of, path_of};
-use super::url::{Settings, signed_with};
+use super::url::{Settings, check_signed, signed_with};
 use crate::OpenError;
 use crate::remote::ssl_mode::{SYSTEM, Verify};
 use crate::remote::tls;
@@ -65,6 +65,12 @@ fn what_is_wrong_in_a_url_is_named_with_the_way_out() {
     assert!(secret.contains("AWS_ACCESS_KEY_ID") && !secret.contains("secret"), "{secret}");
     assert!(asked("s3://bucket/a//b").contains("`a//b` cannot be the beginning of an object's name"));
     assert!(asked("s3://bucket?endpoint=minio:9000").contains("a URL such as https://minio.example:9000"));
+    assert!(
+        asked("s3://bucket?endpoint=http://1.2.3.999").contains("a URL such as https://minio.example:9000")
+    );
+    assert!(asked("s3://bucket?endpoint=ftp://minio").contains("a URL such as https://minio.example:9000"));
+    assert!(asked("s3://bucket?key_id=a%0Ab&password_file=/a").contains("letters and digits"));
+    assert!(asked("s3://bucket?region=eu%0Acentral").contains("the region has a space, a line break"));
     assert!(asked("s3://bucket?realm=a").contains("a s3: URL has no option `realm`: it has max_wait"));
     assert!(asked("gs://bucket?region=eu").contains("has no option `region`"));
     assert!(asked("s3://bucket?max_wait=1y").contains("max_wait=1y"));
@@ -116,6 +122,16 @@ fn a_machine_has_the_credentials_of_its_role() {
     let had = credentials_of(AmazonS3Builder::new().with_metadata_endpoint(endpoint));
     assert_eq!(had, ("the-key".to_owned(), Some("of-the-role".to_owned())));
     assert_eq!(asked.join().unwrap()[2], "GET /latest/meta-data/iam/security-credentials/the-role HTTP/1.1");
+}
+
+/// As a shell leaves it in a variable that it has read from a file.
+#[test]
+fn a_line_break_in_what_is_signed_with_is_told() {
+    let environment = AmazonS3Builder::new().with_token("of-the-session\n");
+    let refused = check_signed(&environment, AmazonS3ConfigKey::Token, "AWS_SESSION_TOKEN").unwrap_err();
+    assert!(refused.to_string().contains("AWS_SESSION_TOKEN has a space, a line break"), "{refused}");
+    check_signed(&AmazonS3Builder::new().with_token("of/the+session="), AmazonS3ConfigKey::Token, "")
+        .unwrap();
 }
 
 #[test]

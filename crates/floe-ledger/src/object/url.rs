@@ -10,6 +10,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig, StaticCredentialProvider};
 use percent_encoding::percent_decode_str;
+use url::Url;
 
 use super::connector::Connector;
 use crate::OpenError;
@@ -91,14 +92,13 @@ impl Settings {
             let value = percent_decode_str(raw).decode_utf8().map_err(|_| no_url())?.into_owned();
             match (key, cloud) {
                 ("max_wait", _) => settings.max_wait = options::max_wait(key, &value)?,
-                ("endpoint", _) if value.starts_with("http://") || value.starts_with("https://") => {
-                    settings.endpoint = Some(value);
-                }
+                ("endpoint", _) if is_endpoint(&value) => settings.endpoint = Some(value),
                 ("endpoint", _) => {
                     return Err(takes(key, &value, "a URL such as https://minio.example:9000"));
                 }
                 ("region", Cloud::S3) => settings.region = Some(value),
-                ("key_id", Cloud::S3) => settings.key_id = Some(value),
+                ("key_id", Cloud::S3) if is_header(&value) => settings.key_id = Some(value),
+                ("key_id", Cloud::S3) => return Err(takes(key, &value, "letters and digits")),
                 ("password_file", _) => settings.password_file = Some(value.into()),
                 ("account", Cloud::Azure) => settings.account = Some(value),
                 ("sslrootcert", _) => settings.roots = Verify::Full(value.into()),
@@ -132,6 +132,10 @@ impl Settings {
         let built: Result<Arc<dyn ObjectStore>, object_store::Error> = match self.cloud {
             Cloud::S3 => {
                 let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
+                if self.key_id.is_none() {
+                    check_signed(&builder, AmazonS3ConfigKey::AccessKeyId, "AWS_ACCESS_KEY_ID")?;
+                    check_signed(&builder, AmazonS3ConfigKey::Token, "AWS_SESSION_TOKEN")?;
+                }
                 if let Some(endpoint) = &self.endpoint {
                     builder = builder.with_endpoint(endpoint);
                 }
@@ -148,6 +152,7 @@ impl Settings {
                         self.bucket, self.shown
                     )));
                 }
+                check_signed(&builder, AmazonS3ConfigKey::Region, "the region")?;
                 let builder = builder.with_retry(retry).with_http_connector(connector);
                 builder.build().map(|client| Arc::new(client) as Arc<dyn ObjectStore>)
             }
@@ -181,6 +186,30 @@ impl Settings {
             let cause = super::cause(&error);
             OpenError::Asked(format!("{} cannot be used ({cause}): set {}", self.shown, self.credentials()))
         })
+    }
+}
+
+/// Whether object_store can sign a request to it: it panics where it cannot.
+fn is_endpoint(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+/// Whether it can stand in the head of a request.
+fn is_header(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// What a client signs with stands in the head of a request: with a line break in it object_store panics.
+pub(super) fn check_signed(
+    builder: &AmazonS3Builder,
+    key: AmazonS3ConfigKey,
+    what: &str,
+) -> Result<(), OpenError> {
+    match builder.get_config_value(&key) {
+        Some(value) if !is_header(&value) => Err(OpenError::Asked(format!(
+            "{what} has a space, a line break or a character that is not ASCII in it: set it again without"
+        ))),
+        _ => Ok(()),
     }
 }
 
