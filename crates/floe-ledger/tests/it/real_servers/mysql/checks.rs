@@ -135,6 +135,13 @@ fn an_operator_can_read_and_write_it() {
         drop(ledger);
     });
 
+    // A record that differs in a byte is another one, also where MySQL takes two texts for equal.
+    let Ok(Reply::Got { end, .. }) = ledger.reserve(&ask(1)) else { panic!("no range") };
+    let orders = "WHERE `key` = 'mark/test/n/orders'";
+    server.sql(&format!("UPDATE floe.floe_record SET record = CONCAT(record, ' ') {orders}"));
+    let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("it took {end} for its own") };
+    says(&text, &["mark/test/n/orders", "no floe has written"]);
+
     // What would be damage is not read as a mark.
     replace("mark 9", "mark nine");
     let Err(LedgerError::Unfit(text)) = ledger.reserve(&Reserve { key, max_mark: 5, ..ask(1) }) else {
