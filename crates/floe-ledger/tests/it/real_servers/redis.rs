@@ -4,7 +4,6 @@ mod checks;
 mod cluster;
 mod conformance;
 mod losses;
-mod moved;
 mod tls;
 mod trouble;
 
