@@ -1,7 +1,6 @@
 //! The MySQL ledger on a real MariaDB.
 
 mod checks;
-mod former;
 mod settings;
 mod tls;
 mod trouble;
