@@ -52,7 +52,7 @@ pub mod redis;
 #[cfg(feature = "remote")]
 // Those that compare and swap records have no use for all of it, and alone it is of use to no ledger.
 #[cfg_attr(
-    not(any(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
+    not(any(feature = "etcd", feature = "redis", feature = "zookeeper")),
     allow(dead_code, unused_imports)
 )]
 mod remote;

@@ -1,10 +1,11 @@
 //! The ledger in a MySQL or MariaDB database, shared by as many machines as reach it.
 //!
 //! # What it promises
-//! When `reserve` returns `Got`, the range is committed and InnoDB's log is flushed, and the binary log with it where
-//! there is one: kill -9, a crash and a loss of power leave it there. A reserve is one packet of several statements, a
-//! transaction, and one round trip; the argument why it is linearizable stands beside the statements, in
-//! `statements.rs`. A refused reserve writes nothing. Realms share the tables and nothing else.
+//! A record is a row, and each write of it is conditional on the text that was read. When `reserve` returns `Got`, the range
+//! is committed and InnoDB's log is flushed, and the binary log with it where there is one: kill -9, a crash and a loss of
+//! power leave it there. A reserve on a record that this process wrote last is one packet and one round trip; the argument
+//! why the statements are linearizable stands beside them, in `statements.rs`, and the argument above them is that of
+//! [`floe::store`]. A refused reserve writes nothing.
 //!
 //! # On what that depends
 //! - **`innodb_flush_log_at_trx_commit` is 1** (or 3, on MariaDB), **`sync_binlog` is 1** where there is a binary log,
@@ -18,41 +19,44 @@
 //!
 //! # How it behaves
 //! Whoever calls drives the connections, at most four; calls may come from any thread, an async runtime's included.
-//! Each call, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
-//! otherwise) and then says [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on which
+//! Each packet, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
+//! otherwise), and the call then says [`LedgerError::Unavailable`]. A connection on which
 //! anything went wrong is closed, and so are the idle ones beside it; new ones are made at growing, jittered distances
 //! of at most half a second. A process that forks opens its ledger again in the child.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use floe::ledger::Ledger;
+use floe::UnixMillis;
+use floe::ledger::{Ledger, LedgerError, MAX_MARK};
+use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 
-use self::connect::Database;
+use self::connect::{Database, Link};
+use self::session::{Answer, Row};
+use self::trouble::Error;
 use self::url::Settings;
-use crate::remote::{self, Remote};
+use crate::remote::{self, Remote, realm as words};
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod channel;
 mod connect;
 mod login;
-mod marks;
 mod schema;
 mod session;
 mod statements;
 mod trouble;
 mod url;
 
-type Trouble = remote::Trouble<trouble::Error>;
+type Trouble = remote::Trouble<Error>;
 
-/// A ledger in a MySQL or MariaDB database. Threads may share it; each process opens its own.
+/// A MySQL or MariaDB database that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
 pub struct Mysql {
     remote: Remote<Database>,
-    realm: Arc<str>,
 }
 
 impl Mysql {
     /// Blocks while it opens the ledger behind a URL `mysql://user:password@host:port/database?option=value` (or `mariadb://…`), its tables
-    /// made where they are missing, for the key space `realm`.
+    /// made where they are missing, for the key space of those who name none.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3s`, `unsafe=allow`, `password_file=FILE`, `sslmode` (`disable`,
     /// `prefer`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. What the URL leaves out is taken from
@@ -61,7 +65,7 @@ impl Mysql {
     /// # Errors
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer;
     /// `Unfit` where it is not fit to keep marks, or its tables are not floe's.
-    pub fn open(url: &str) -> Result<Self, OpenError> {
+    pub fn open(url: &str) -> Result<Stored<Self>, OpenError> {
         Self::open_in(url, DEFAULT_REALM)
     }
 
@@ -69,17 +73,159 @@ impl Mysql {
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
-    pub fn open_in(url: &str, realm: &str) -> Result<Self, OpenError> {
+    pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
         Self::enter(url, &Opening::of(realm))
     }
 
-    fn enter(url: &str, opening: &Opening) -> Result<Self, OpenError> {
-        let realm = opening.realm();
-        realm_name(realm)?;
-        let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let realm: Arc<str> = realm.into();
-        let database = Database::new(settings, Arc::clone(&realm))?;
-        Ok(Self { remote: Remote::open("floe-mysql", database, opening)?, realm })
+    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
+        realm_name(opening.realm())?;
+        let settings = Arc::new(Settings::parse(url, &|variable| std::env::var(variable).ok())?);
+        let remote = Remote::open("floe-mysql", Database::new(Arc::clone(&settings))?, opening)?;
+        let (known, wanted) = (Arc::clone(&settings), opening.clone());
+        let entered = remote.ask(|link| Box::pin(async move { schema::enter(link, &known, &wanted).await }));
+        entered.map_err(|trouble| match trouble {
+            Trouble::Store(error) => trouble::at_open(&error, &settings.shown),
+            other => remote.words(other).into(),
+        })?;
+        let mysql = Self { remote };
+        let place = remote::stored::enter(&mysql, opening)?;
+        Ok(Stored::new(mysql, place))
+    }
+
+    /// What a packet says that compares and swaps.
+    fn swap(&self, sql: String, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        let (text, expected) = (text.to_owned(), expected.cloned());
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                let answers = link.transact(&sql).await?;
+                let ([moved, found] | [_, moved, _, found, _]) = answers.as_slice() else {
+                    return Err(unexpected());
+                };
+                let found = entry(link, found)?;
+                match moved.affected {
+                    1 => Ok(Put::Done(Version::new(&text))),
+                    // Nothing between floe and the table may make it differ from what the server says.
+                    0 if expected.is_none() || found.as_ref().map(|found| &found.version) != expected.as_ref() => {
+                        Ok(Put::Found(found))
+                    }
+                    changed => Err(LedgerError::Unfit(format!(
+                        "{} changed {changed} records where the one that it shows calls for 1: look for a trigger on floe_record, \
+                         or for a proxy that splits packets",
+                        link.shown()
+                    ))
+                    .into()),
+                }
+            })
+        })
+    }
+}
+
+/// The record that a statement found. Its version is its text.
+fn entry(link: &Link, found: &Answer) -> Result<Option<Entry>, Trouble> {
+    let Some(row) = found.rows.first() else { return Ok(None) };
+    let text = text(link, row, 0, "a record")?;
+    Ok(Some(Entry { version: Version::new(&text), text }))
+}
+
+fn text(link: &Link, row: &Row, column: usize, what: &str) -> Result<String, Trouble> {
+    let text = row.text(column).map(str::to_owned);
+    text.ok_or_else(|| words::is_damaged(link.shown(), &format_args!("{what} that is no text")).into())
+}
+
+fn unexpected() -> Trouble {
+    Trouble::Store(Error::Protocol("other answers than statements"))
+}
+
+impl Store for Mysql {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        let sql = statements::get(key);
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                let found = link.rows(&sql).await?;
+                entry(link, &found)
+            })
+        })
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        let sql = match expected {
+            None => statements::create(key, text),
+            Some(expected) => statements::put(key, text, expected.as_str()),
+        };
+        self.swap(sql, text, expected)
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        let sql = statements::list(prefix, after, limit);
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                let found = link.rows(&sql).await?;
+                let pair = |row| Ok((text(link, row, 0, "a key")?, text(link, row, 1, "a record")?));
+                found.rows.iter().map(pair).collect()
+            })
+        })
+    }
+
+    fn counting(&self) -> Option<&dyn Counting> {
+        Some(self)
+    }
+
+    fn settle(&self) -> Result<(), LedgerError> {
+        let sql = statements::settle(words::fresh_token()?);
+        self.remote.call(move |link| Box::pin(async move { link.transact(&sql).await.map(drop) }))
+    }
+
+    fn time(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        self.remote.call(|link| {
+            Box::pin(async move {
+                let now = link.rows(statements::CLOCK).await?;
+                let now = now.rows.first().and_then(|row| row.text(0)?.parse().ok());
+                now.map(|now| Some(UnixMillis::new(now))).ok_or_else(unexpected)
+            })
+        })
+    }
+
+    fn describe(&self) -> String {
+        self.remote.describe()
+    }
+}
+
+impl Counting for Mysql {
+    fn take(&self, key: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
+        let Some(highest) = MAX_MARK.checked_sub(count).filter(|highest| floor <= *highest) else {
+            return Ok(Taken::Left(None));
+        };
+        let sql = statements::take(key, floor, count, highest.min(max_mark));
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                let answers = link.transact(&sql).await?;
+                let [_begin, taken, left, _commit] = answers.as_slice() else { return Err(unexpected()) };
+                let Some(row) = left.rows.first() else { return Ok(Taken::Left(None)) };
+                let number = |column| row.text(column)?.parse().ok();
+                match (taken.affected, number(0), number(1), number(2)) {
+                    (1, Some(previous), Some(end), _) => Ok(Taken::Numbers { previous, end }),
+                    (0, _, Some(used), Some(until)) => Ok(Taken::Left(Some(used..until))),
+                    _ => Err(words::is_damaged(link.shown(), &"a count that is no number").into()),
+                }
+            })
+        })
+    }
+
+    fn put_ahead(
+        &self,
+        key: &str,
+        text: &str,
+        expected: Option<&Version>,
+        new: Range<u64>,
+    ) -> Result<Put, LedgerError> {
+        // A count makes no record.
+        let Some(expected) = expected else { return Ok(Put::Conflict) };
+        self.swap(statements::put_ahead(key, text, expected.as_str(), &new), text, Some(expected))
+    }
+
+    fn skip(&self, key: &str, at_least: u64) -> Result<(), LedgerError> {
+        let sql = statements::skip(key, at_least);
+        self.remote.call(move |link| Box::pin(async move { link.transact(&sql).await.map(drop) }))
     }
 }
 
@@ -87,7 +233,7 @@ impl Mysql {
 #[cfg(fuzzing)]
 pub(crate) fn fuzzed(bytes: &[u8], is_logged_in: bool) {
     let settings = Settings::parse("mysql://floe:secret@db/ids?sslmode=disable", &|_| None);
-    let database = settings.and_then(|settings| Database::new(settings, "shop".into()));
+    let database = settings.and_then(|settings| Database::new(Arc::new(settings)));
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     if let (Ok(database), Ok(runtime)) = (database, runtime) {
         runtime.block_on(database.fuzzed(bytes, is_logged_in));

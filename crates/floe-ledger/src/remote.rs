@@ -32,7 +32,7 @@ mod pool;
 )]
 pub(crate) mod realm;
 pub(crate) mod ssl_mode;
-#[cfg(any(feature = "object-store", feature = "postgres-no-tls"))]
+#[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls"))]
 pub(crate) mod stored;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -86,7 +86,7 @@ pub(crate) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// What a ledger wants that keeps its realm in its records.
-    #[cfg(any(feature = "object-store", feature = "postgres-no-tls"))]
+    #[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls"))]
     pub(crate) fn at_open(opening: &'a Opening) -> Self {
         Self { known: None, opening }
     }
@@ -216,7 +216,7 @@ impl<C: Connect> Remote<C> {
     }
 
     /// As [`call`](Self::call), with what went wrong as it is.
-    #[cfg(feature = "postgres-no-tls")]
+    #[cfg(any(feature = "mysql", feature = "postgres-no-tls"))]
     pub(crate) fn ask<T: Send + 'static>(
         &self,
         work: impl for<'a> FnOnce(&'a mut C::Link) -> Work<'a, T, C::Error> + Send + 'static,

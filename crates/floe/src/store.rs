@@ -28,7 +28,9 @@
 //! 1. A range is handed out once the record that says so was written under the condition that nobody had written since the
 //!    record was read that it was computed from. So the record was the newest one, and the store says that it is durable.
 //! 2. What was read earlier is good for a guess: the condition proves it right. An answer for which nothing is written (a
-//!    refusal, a record that is missing) is given only from a record that was read inside the call.
+//!    refusal, a record that is missing) is given only from a record that was read inside the call. If such an answer hands
+//!    something out, as to a token that is there already, the store says first that what was read is durable
+//!    ([`settle`](Store::settle)).
 //! 3. Each write has a number of its own, drawn at random (`written`). So no two writes leave the same record, a version
 //!    may be a digest of the content, and whoever lost the reply to a write finds out that it was its own.
 //! 4. A record that is made has a number too (`made`), and that number is noted a second time under `made/…`, before
@@ -57,7 +59,8 @@ pub use stored::Stored;
 /// Compares and swaps records, each a text of at most 64 KiB under a key of at most 400 bytes.
 ///
 /// Calls block, take `&self`, and may come from several threads at once. Neither is linearizable by hope: `get` returns
-/// what the last `put` before it wrote, whoever did, and when `put` returns [`Put::Done`] the record is on stable storage.
+/// what the last `put` before it wrote, whoever did, and when `put` returns [`Put::Done`] the record is on stable storage. A
+/// store whose `get` may return a record that is not there yet has [`settle`](Self::settle).
 ///
 /// An error is [`LedgerError::Unavailable`] where the store may be asked again, whether or not a write took effect, and
 /// [`LedgerError::Unfit`] where a person has to look first.
@@ -124,6 +127,17 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As [`Store`] says.
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError>;
+
+    /// Returns once all that [`get`](Self::get) and [`Put::Found`] have shown before is on stable storage. A call that hands
+    /// something out by what it has read, and writes nothing itself, ends with this. It is for a store that shows a record
+    /// to others before that record is on stable storage, and whose writes get there in the order in which they are shown:
+    /// such a store writes something. No other store has anything to do.
+    ///
+    /// # Errors
+    /// As [`Store`] says.
+    fn settle(&self) -> Result<(), LedgerError> {
+        Ok(())
+    }
 
     /// The counters of a store that can add without a write to stable storage for each addition.
     fn counting(&self) -> Option<&dyn Counting> {

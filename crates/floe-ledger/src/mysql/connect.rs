@@ -23,19 +23,18 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// How a database is reached.
 pub(super) struct Database {
-    settings: Settings,
+    settings: Arc<Settings>,
     encryption: Encryption,
-    realm: Arc<str>,
 }
 
 impl Database {
-    pub(super) fn new(settings: Settings, realm: Arc<str>) -> Result<Self, OpenError> {
+    pub(super) fn new(settings: Arc<Settings>) -> Result<Self, OpenError> {
         let host = ServerName::try_from(settings.host.clone()).map_err(|_| {
             OpenError::Asked(format!("`{}` is neither a host's name nor an address", settings.host))
         })?;
         let config = Arc::new(client(&settings.verify)?);
         let encryption = Encryption { wanted: settings.use_tls, config, host };
-        Ok(Self { settings, encryption, realm })
+        Ok(Self { settings, encryption })
     }
 
     #[cfg(fuzzing)]
@@ -48,13 +47,13 @@ impl Database {
         let Ok(mut session) = session else { return };
         while let Ok(answers) = session.query("SELECT 1").await {
             for row in answers.iter().flat_map(|answer| &answer.rows) {
-                let _read = (row.text(0), row.bytes(1), row.number(2));
+                let _read = (row.text(0), row.text(1));
             }
         }
     }
 
     async fn log_in(&self) -> Result<Session, Error> {
-        let Settings { host, port, account, .. } = &self.settings;
+        let Settings { host, port, account, .. } = &*self.settings;
         let socket = TcpStream::connect((host.as_str(), *port)).await?;
         socket.set_nodelay(true)?;
         SockRef::from(&socket).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
@@ -80,13 +79,13 @@ impl Connect for Database {
         self.settings.bounds
     }
 
-    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
+    async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let session = self.log_in().await.map_err(Trouble::Store)?;
         let mut link = Link { session, shown: self.settings.shown.as_str().into() };
         let mut remarks = Vec::new();
         schema::check_server(&mut link, &self.settings, &mut remarks).await?;
-        let realm_id = schema::enter(&mut link, &self.settings, &self.realm, wanted, &mut remarks).await?;
-        Ok(Connected { link, realm_id: Some(realm_id), remarks })
+        schema::find_version(&mut link, &self.settings, &mut remarks).await?;
+        Ok(Connected { link, realm_id: None, remarks })
     }
 
     fn is_closed(link: &Link) -> bool {
@@ -123,12 +122,13 @@ impl Link {
         answers.into_iter().next_back().ok_or(Trouble::Store(Error::Protocol("no answer")))
     }
 
-    /// Runs a transaction that begins and ends in `sql`, again where others were in its way and it took no effect.
+    /// Runs statements that leave no transaction open, again where others were in the way and what failed took no effect, until the
+    /// call's time is over.
     pub(super) async fn transact(&mut self, sql: &str) -> Result<Vec<Answer>, Trouble> {
         loop {
             match self.session.query(sql).await {
-                // The server has rolled it back by itself. This makes sure that nothing of it is open.
-                Err(error) if error.is_deadlock() => drop(self.query("ROLLBACK").await?),
+                // A deadlock has ended the transaction, a wait in vain has not.
+                Err(error) if error.is_in_the_way() => drop(self.query("ROLLBACK").await?),
                 outcome => return outcome.map_err(Trouble::Store),
             }
         }

@@ -1,4 +1,4 @@
-//! What is looked at on every new connection: the server's settings, the tables, the realm.
+//! What is looked at on every new connection, the server's settings and the tables; and how tables are made.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,28 @@ use floe::ledger::LedgerError;
 use super::Trouble;
 use super::connect::Link;
 use super::session::Answer;
-use super::statements::text;
 use super::url::Settings;
-use crate::DEFAULT_REALM;
+use crate::Opening;
 use crate::remote::options::let_be;
 use crate::remote::{Wanted, realm as words};
 
-/// The version of the tables. A migration is a step from each older version.
-const VERSION: i64 = 2;
+/// The version of the tables. Version 3 compares and swaps records; the ones before it had a column for each number.
+const VERSION: i64 = 3;
 
 /// The tables; `docs/ledgers.md` repeats them for those who make them by hand. Each statement commits by itself and
 /// does nothing where it was run before, and the version comes last, so that a start that was cut off is made good by
 /// the next one.
 const TABLES: &str = include_str!("tables.sql");
 
-/// The step from version 1, which did not remember which slots were made.
-const FROM_1: &str = include_str!("from_1.sql");
+/// The step from the versions before, once the tables are there. The former tables stay where they are, and take no more writes:
+/// each write of a former floe changes the column `writes`, and that has to be in a table now that is empty. A constraint that
+/// is added while `foreign_key_checks` is off does not look at the rows that are there. So the last write is over before
+/// anything is copied. Those statements commit by themselves; all that is copied, and the version, are one transaction. A step
+/// that was cut off is made good by the next process, and nobody writes in between.
+const FROM_2: &str = include_str!("from_2.sql");
+
+/// The constraint is there: another process has come that far.
+const CONSTRAINT_IS_THERE: u16 = 1826;
 
 /// The settings that durability hangs on. `SHOW` leaves out what a server does not have.
 const SETTINGS: &str = "
@@ -34,10 +40,10 @@ SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_redo_log_enabled'
 /// floe's tables that are there, with their engines, and columns that would take two names for one.
 const FIND: &str = "
 SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
-    AND TABLE_NAME IN ('floe_version', 'floe_realm', 'floe_mark', 'floe_made', 'floe_definition');
+    AND TABLE_NAME IN ('floe_version', 'floe_record', 'floe_counting', 'floe_realm', 'floe_mark', 'floe_made', 'floe_definition');
 SELECT CONCAT(TABLE_NAME, '.', COLUMN_NAME), COLLATION_NAME FROM information_schema.COLUMNS
-    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('floe_realm', 'floe_mark', 'floe_made', 'floe_definition')
-    AND COLUMN_NAME IN ('realm', 'key', 'name') AND COALESCE(COLLATION_NAME, '') <> 'utf8mb4_bin'
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('floe_record', 'floe_counting')
+    AND COLUMN_NAME IN ('key', 'record') AND COALESCE(COLLATION_NAME, '') <> 'utf8mb4_bin'
 ";
 
 /// What `SHOW REPLICA STATUS` says in these columns, on both servers: where it replicates from, and whether the two
@@ -166,7 +172,8 @@ async fn check_replication(
 }
 
 /// The bound of a call is the client's; `innodb_lock_wait_timeout`, in whole seconds, ends what an abandoned call left
-/// waiting for a lock.
+/// waiting for a lock. It is short, and the statement is sent again until the call's time is over: a MariaDB whose machine has
+/// too much to do may leave all who wait for a row asleep until that time is over, although nobody has the row.
 async fn set_up(link: &mut Link, settings: &Settings, is_cluster: bool) -> Result<(), Trouble> {
     let wait = settings.bounds.max_wait.as_secs().max(1);
     let current = if is_cluster { ", wsrep_sync_wait = 7" } else { "" };
@@ -174,46 +181,57 @@ async fn set_up(link: &mut Link, settings: &Settings, is_cluster: bool) -> Resul
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION TRANSACTION READ WRITE; \
          SET NAMES utf8mb4; \
          SET autocommit = 1, completion_type = 0, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
-         time_zone = '+00:00', sql_select_limit = DEFAULT, innodb_lock_wait_timeout = {wait}, \
+         time_zone = '+00:00', sql_select_limit = DEFAULT, innodb_lock_wait_timeout = 1, \
          lock_wait_timeout = {wait}{current}"
     );
     link.query(&sql).await.map(drop)
 }
 
-/// Makes the tables and the realm where they are missing, and returns the realm's id. Where it is `known`, neither
-/// may be missing.
-pub(super) async fn enter(
-    link: &mut Link,
-    settings: &Settings,
-    realm: &str,
-    wanted: Wanted<'_>,
-    remarks: &mut Vec<String>,
-) -> Result<String, Trouble> {
-    let shown = &settings.shown;
+/// Makes the tables where they are missing, and brings those of an older floe up to date.
+pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Opening) -> Result<(), Trouble> {
+    let (shown, wanted, remarks) = (&settings.shown, Wanted::at_open(opening), &mut Vec::new());
     let mut version = find_version(link, settings, remarks).await?;
     if version.is_none() {
         if !wanted.may_make(shown, "the version in the table floe_version")? {
-            return Err(wanted.is_not_there(realm, &[], shown).into());
+            return Err(wanted.is_not_there(opening.realm(), &[], shown).into());
         }
         link.query(TABLES).await?;
         version = find_version(link, settings, remarks).await?;
     }
-    if version == Some(1) && wanted.may_change() {
-        link.query(FROM_1).await?;
+    if let Some(older @ 1..VERSION) = version {
+        if !wanted.may_change() {
+            return Err(unfit(format!(
+                "the tables at {shown} are those of an older floe (version {older}), and this command changes nothing: `floe serve` or \
+                 `floe mint` brings them up to date; until then look with the older floe"
+            )));
+        }
+        link.query(TABLES).await?;
+        while let Err(trouble) = move_over(link).await {
+            match trouble {
+                Trouble::Store(error) if error.is_in_the_way() => drop(link.query("ROLLBACK").await?),
+                trouble => return Err(trouble),
+            }
+        }
         version = find_version(link, settings, remarks).await?;
     }
     match version {
-        Some(VERSION) => {}
-        // Good enough to look at.
-        Some(1) if !wanted.may_change() => {}
-        Some(newer) if newer > VERSION => return Err(words::is_newer(shown, newer, VERSION).into()),
-        _ => return Err(words::is_damaged(shown, &"no version in the table floe_version").into()),
+        Some(VERSION) => Ok(()),
+        _ => Err(words::is_damaged(shown, &"no version in the table floe_version").into()),
     }
-    enter_realm(link, settings, realm, wanted).await
 }
 
-/// Looks at the tables that are there. No version where they are not all made yet.
-async fn find_version(
+async fn move_over(link: &mut Link) -> Result<(), Trouble> {
+    for statement in FROM_2.split_terminator(";\n") {
+        match link.query(statement).await {
+            Err(Trouble::Store(error)) if error.code() == Some(CONSTRAINT_IS_THERE) => {}
+            outcome => drop(outcome?),
+        }
+    }
+    Ok(())
+}
+
+/// Looks at the tables that are there. No version where they are not all made yet; a newer one is refused.
+pub(super) async fn find_version(
     link: &mut Link,
     settings: &Settings,
     remarks: &mut Vec<String>,
@@ -243,47 +261,10 @@ async fn find_version(
         return Ok(None);
     }
     let version = link.rows("SELECT version FROM floe_version").await?;
-    Ok(version.rows.first().and_then(|row| row.text(0)?.parse().ok()))
-}
-
-async fn enter_realm(
-    link: &mut Link,
-    settings: &Settings,
-    realm: &str,
-    wanted: Wanted<'_>,
-) -> Result<String, Trouble> {
-    let shown = &settings.shown;
-    let find = format!("SELECT id FROM floe_realm WHERE realm = {}", text(realm));
-    let id = |answer: &Answer| answer.rows.first().and_then(|row| row.text(0)).map(str::to_owned);
-    if let Some(id) = id(&link.rows(&find).await?) {
-        if wanted.asks_for_others() {
-            words::is_the_only_one(realm, &others(link, realm).await?, shown)?;
-        }
-        return Ok(id);
+    match version.rows.first().and_then(|row| row.text(0)?.parse().ok()) {
+        Some(newer) if newer > VERSION => Err(words::is_newer(&settings.shown, newer, VERSION).into()),
+        version => Ok(version),
     }
-    let may_make = wanted.may_make(shown, &format!("the realm {realm}"))?;
-    if realm == DEFAULT_REALM || !may_make {
-        // Another process may make the same one meanwhile: that is not another realm.
-        let others = others(link, realm).await?;
-        if !may_make {
-            return Err(wanted.is_not_there(realm, &others, shown).into());
-        }
-        words::may_be_made(realm, &others, shown)?;
-    }
-    let make = format!(
-        "INSERT INTO floe_realm (realm, id) VALUES ({}, {}) ON DUPLICATE KEY UPDATE id = id",
-        text(realm),
-        text(&words::fresh_id()?)
-    );
-    link.transact(&make).await?;
-    id(&link.rows(&find).await?).ok_or_else(|| words::is_gone(shown, &format!("the realm {realm}")).into())
-}
-
-async fn others(link: &mut Link, realm: &str) -> Result<Vec<String>, Trouble> {
-    let others =
-        format!("SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT 20", text(realm));
-    let others = link.rows(&others).await?;
-    Ok(others.rows.iter().filter_map(|row| row.text(0)).map(str::to_owned).collect())
 }
 
 fn unfit(text: String) -> Trouble {

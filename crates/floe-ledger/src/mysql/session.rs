@@ -29,16 +29,7 @@ pub(super) struct Row(Vec<Option<Vec<u8>>>);
 impl Row {
     /// The text of a column; `None` where it is NULL, or is not there.
     pub(super) fn text(&self, column: usize) -> Option<&str> {
-        std::str::from_utf8(self.bytes(column)?).ok()
-    }
-
-    pub(super) fn bytes(&self, column: usize) -> Option<&[u8]> {
-        self.0.get(column)?.as_deref()
-    }
-
-    /// A number that is not negative.
-    pub(super) fn number(&self, column: usize) -> Option<u64> {
-        self.text(column)?.parse().ok()
+        std::str::from_utf8(self.0.get(column)?.as_deref()?).ok()
     }
 }
 

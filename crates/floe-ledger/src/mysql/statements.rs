@@ -1,167 +1,119 @@
 //! The statements, one packet for each call, and why each is linearizable.
 //!
-//! A packet that reads and writes is one transaction at READ COMMITTED (which floe sets for its sessions), in the common
-//! part of MySQL 8 and MariaDB: neither stored routines nor user variables, no `RETURNING`, and no `LAST_INSERT_ID`.
+//! Each statement on a record is a transaction of its own at READ COMMITTED (which floe sets for its sessions), in the common part of
+//! MySQL 8 and MariaDB: neither stored routines nor user variables, no `RETURNING`, and no `LAST_INSERT_ID`.
 //!
-//! 1. `SELECT … FOR UPDATE` by the whole primary key waits for whoever has changed the record, reads its newest
-//!    version, and locks it until `COMMIT` (MySQL 8.0 manual, 17.7.2.4 "Locking Reads"). READ COMMITTED takes no locks
-//!    on gaps (17.7.2.1), so calls on different keys do not meet.
-//! 2. So what the UPDATE after it finds is what the SELECT has shown, and the caller works out from the rows, by
-//!    [`Mark`](floe::ledger::Mark), what was written. The UPDATE has the condition of the contract in its own WHERE, and
-//!    the number of rows that it changed has to agree ([`super::marks`]): otherwise the answer is an error.
-//! 3. In `UPDATE … SET a = …, b = …` both servers go from left to right and read what was set already, save MariaDB
-//!    with `SIMULTANEOUS_ASSIGNMENT`. Here every expression reads its own column and columns that are set after it,
-//!    which means the same either way.
-//! 4. The answer to `COMMIT` comes after the flush (`innodb_flush_log_at_trx_commit`, `sync_binlog`). InnoDB shows a
-//!    transaction to others a moment **before** that flush, where there is no binary log. A later transaction that
-//!    writes is flushed after it, since the log is one; an answer from reading alone might be lost in a crash. So every
-//!    call that answers "it is so already", such as a reservation that is asked for again, writes as well: it counts
-//!    `writes` up. A refusal hands nothing out, writes nothing, and may be forgotten.
+//! 1. An UPDATE by the whole primary key waits for whoever has changed the record, and checks the rest of its WHERE on the
+//!    record's newest version, which it has locked (MySQL 8.0 manual, 17.7.2.4 "Locking Reads"). READ COMMITTED takes no
+//!    locks on gaps (17.7.2.1), so calls on different keys do not meet. So where it moves a record, that was the expected
+//!    one until the commit. A record's version is its text: no two writes of floe leave the same ([`floe::store`]). It is
+//!    compared by its bytes, whatever the collation of the column.
+//! 2. The answer to a statement that writes comes after the flush (`innodb_flush_log_at_trx_commit`, `sync_binlog`).
+//! 3. InnoDB shows a transaction to others a moment **before** that flush, where there is no binary log. A later
+//!    transaction that writes is flushed after it, since the log is one. So what a call has read is durable as soon as the
+//!    call has written something; and where its answer hands something out by a look alone, it writes a record that
+//!    nobody reads ([`settle`]). A refusal hands nothing out, writes nothing, and may be forgotten.
+//! 4. Where nothing was moved, the SELECT after it shows the newest record, so that the next try needs no look.
 //!
-//! On a Galera cluster `COMMIT` fails as a deadlock where another node's transaction on the same record came first, and
+//! On a Galera cluster a statement fails as a deadlock where another node's transaction on the same record came first, and
 //! the packet is sent again; what was only read is not older than the call, by `wsrep_sync_wait`.
+//!
+//! # Counters
+//! A counter's numbers are asked for by many at once, of whom one would win each swap. The table `floe_counting` spares them
+//! that: its row `[used, until)` is what is left of the range that the record says was reserved last, and a count adds to
+//! `used` in one transaction, for which the others wait. They wait for that alone and not for its flush, so commits share
+//! flushes. The row is written in the transaction that moves the record: no crash parts the two, and none takes a number
+//! away. Each count is a commit that waits for its flush, since InnoDB has no other; a table in memory would spare that,
+//! but it is not changed in one transaction with the record, and is not the same on the nodes of a cluster. Locks are taken
+//! in one order, `floe_record` before `floe_counting`.
 //!
 //! Texts are written in hexadecimal, so that nothing in a name or a note is ever read as SQL.
 
-use floe::ledger::{Reserve, Token};
+use std::ops::Range;
 
-use crate::remote::realm::{LOOKED_AT, TOLD_OF};
-
-/// The beginning of a statement that reads a record.
-const RECORD: &str = "SELECT previous, start, mark, token, note FROM floe_mark";
-
-/// What [`reserve`] adds to which marks.
-#[derive(Clone, Copy)]
-pub(super) struct Room {
-    pub(super) floor: u64,
-    pub(super) count: u64,
-    /// The highest mark from which the record may be moved: the smaller of `max_mark` and what leaves room for `count`
-    /// below 2^63; -1 where there is none, so that only a token that is there already is answered.
-    pub(super) ceiling: i64,
-}
-
-/// Makes the record where the request says so, reads it, and moves it. Answers: begin, [list, make,] the record, move,
-/// commit.
-///
-/// `ON DUPLICATE KEY UPDATE` that changes nothing locks the record that is there, writes nothing, and, unlike `INSERT
-/// IGNORE`, turns no error into a warning. A record that it makes is rolled back with everything else.
-///
-/// A record is made only by the transaction that has put it on the list of those that were made, which `attempt` tells,
-/// drawn for this call alone. So where one is on the list and nothing is found, somebody deleted it.
-pub(super) fn reserve(realm: &str, request: &Reserve, room: Room, attempt: Token) -> String {
-    let Room { floor, count, ceiling } = room;
-    let (realm, key) = (text(realm), text(request.key.as_str()));
-    let (token, note) = (bytes(request.token.as_bytes()), optional(request.note.as_deref()));
-    let make = if request.create && ceiling >= 0 {
-        let attempt = bytes(attempt.as_bytes());
-        format!(
-            "INSERT INTO floe_made (realm, `key`, made_by) VALUES ({realm}, {key}, {attempt}) \
-             ON DUPLICATE KEY UPDATE made_by = made_by; \
-             INSERT INTO floe_mark (realm, `key`, previous, start, mark) \
-             SELECT {realm}, {key}, 0, 0, 0 FROM floe_made AS l \
-             WHERE l.realm = {realm} AND l.`key` = {key} AND l.made_by = {attempt} \
-             ON DUPLICATE KEY UPDATE floe_mark.writes = floe_mark.writes;"
-        )
-    } else {
-        String::new()
-    };
-    format!(
-        "START TRANSACTION; {make} {RECORD} WHERE realm = {realm} AND `key` = {key} FOR UPDATE; \
-         UPDATE floe_mark SET writes = writes + 1, \
-         previous = IF(token <=> {token}, previous, mark), \
-         start = IF(token <=> {token}, start, GREATEST(mark, {floor})), \
-         mark = IF(token <=> {token}, mark, GREATEST(mark, {floor}) + {count}), \
-         note = IF(token <=> {token}, note, COALESCE({note}, note)), \
-         token = {token} \
-         WHERE realm = {realm} AND `key` = {key} AND (token <=> {token} OR mark <= {ceiling}); \
-         COMMIT"
-    )
-}
-
-/// One statement: its WHERE is the whole condition, and false is an answer.
-pub(super) fn give_back(realm: &str, key: &str, token: Token, from: i64) -> String {
-    format!(
-        "UPDATE floe_mark SET writes = writes + 1, mark = {from}, token = NULL \
-         WHERE realm = {} AND `key` = {} AND token = {} AND start <= {from} AND mark >= {from}",
-        text(realm),
-        text(key),
-        bytes(token.as_bytes())
-    )
-}
-
-/// Ties a name to its definition, and makes its record with it. Answers: begin, tie, [make,] the definition, commit.
-///
-/// `writes` is 0 in the definition that this transaction has made, and in none that it has found.
-pub(super) fn bind(realm: &str, name: &str, definition: &str, key: Option<&str>) -> String {
-    let (realm, name, definition) = (text(realm), text(name), text(definition));
-    let make = key.map_or(String::new(), |key| {
-        format!(
-            "INSERT INTO floe_mark (realm, `key`, previous, start, mark) \
-             SELECT {realm}, {}, 0, 0, 0 FROM floe_definition AS d \
-             WHERE d.realm = {realm} AND d.name = {name} AND d.writes = 0 \
-             ON DUPLICATE KEY UPDATE floe_mark.writes = floe_mark.writes;",
-            text(key)
-        )
-    });
-    format!(
-        "START TRANSACTION; \
-         INSERT INTO floe_definition (realm, name, definition) VALUES ({realm}, {name}, {definition}) \
-         ON DUPLICATE KEY UPDATE writes = writes + 1; \
-         {make} \
-         SELECT definition FROM floe_definition WHERE realm = {realm} AND name = {name}; \
-         COMMIT"
-    )
-}
-
-pub(super) fn definition(realm: &str, name: &str) -> String {
-    format!("SELECT definition FROM floe_definition WHERE realm = {} AND name = {}", text(realm), text(name))
-}
-
-pub(super) fn names(realm: &str, after: &str, limit: usize) -> String {
-    format!(
-        "SELECT name, definition FROM floe_definition WHERE realm = {} AND name > {} ORDER BY name LIMIT {limit}",
-        text(realm),
-        text(after)
-    )
-}
-
-/// Reads a record and moves its mark up. Answers: begin, the record, move, commit.
-pub(super) fn raise(realm: &str, key: &str, at_least: i64) -> String {
-    let (realm, key) = (text(realm), text(key));
-    format!(
-        "START TRANSACTION; {RECORD} WHERE realm = {realm} AND `key` = {key} FOR UPDATE; \
-         UPDATE floe_mark SET writes = writes + 1, token = IF(mark < {at_least}, NULL, token), \
-         mark = GREATEST(mark, {at_least}) WHERE realm = {realm} AND `key` = {key}; \
-         COMMIT"
-    )
-}
+use floe::ledger::Token;
 
 /// Reads a record.
-pub(super) fn record(realm: &str, key: &str) -> String {
-    format!("{RECORD} WHERE realm = {} AND `key` = {}", text(realm), text(key))
+pub(super) fn get(key: &str) -> String {
+    format!("SELECT record FROM floe_record WHERE `key` = {}", text(key))
+}
+
+/// Makes a record where there is none. Answers: make, the record.
+///
+/// `ON DUPLICATE KEY UPDATE` that changes nothing writes nothing, and, unlike `INSERT IGNORE`, turns no error into a warning.
+pub(super) fn create(key: &str, record: &str) -> String {
+    format!(
+        "INSERT INTO floe_record (`key`, record) VALUES ({}, {}) ON DUPLICATE KEY UPDATE record = floe_record.record; {}",
+        text(key),
+        text(record),
+        get(key)
+    )
+}
+
+/// Writes a record where the `expected` one is. Answers: move, the record.
+pub(super) fn put(key: &str, record: &str, expected: &str) -> String {
+    format!(
+        "UPDATE floe_record SET record = {} WHERE `key` = {} AND CAST(record AS BINARY) = {}; {}",
+        text(record),
+        text(key),
+        bytes(expected.as_bytes()),
+        get(key)
+    )
+}
+
+/// As [`put`], and makes the range longer that is left for a counter, by what is new of it. Answers: begin, move, make longer, the
+/// record, commit.
+///
+/// In `UPDATE … SET a = …, b = …` both servers go from left to right and read what was set already, save MariaDB with
+/// `SIMULTANEOUS_ASSIGNMENT`. Here every expression reads its own column and columns that are set after it.
+pub(super) fn put_ahead(key: &str, record: &str, expected: &str, new: &Range<u64>) -> String {
+    let (own_key, own, Range { start, end }) = (text(key), text(record), new);
+    format!(
+        "START TRANSACTION; UPDATE floe_record SET record = {own} WHERE `key` = {own_key} AND CAST(record AS BINARY) = {}; \
+         INSERT INTO floe_counting (`key`, previous, used, until) SELECT r.`key`, {start}, {start}, {end} FROM floe_record AS r \
+         WHERE r.`key` = {own_key} AND CAST(r.record AS BINARY) = {} \
+         ON DUPLICATE KEY UPDATE used = IF(floe_counting.until = {start}, floe_counting.used, {start}), until = {end}; \
+         {}; COMMIT",
+        bytes(expected.as_bytes()),
+        bytes(record.as_bytes()),
+        get(key)
+    )
+}
+
+/// Takes numbers of what is left for a counter, where `used` is at most `highest`. Answers: begin, take, what is left, commit.
+pub(super) fn take(key: &str, floor: u64, count: u64, highest: u64) -> String {
+    let key = text(key);
+    format!(
+        "START TRANSACTION; UPDATE floe_counting SET previous = used, used = GREATEST(used, {floor}) + {count} \
+         WHERE `key` = {key} AND used <= {highest} AND GREATEST(used, {floor}) <= until - {count}; \
+         SELECT previous, used, until FROM floe_counting WHERE `key` = {key}; COMMIT"
+    )
+}
+
+/// Uses up what is left below `at_least`.
+pub(super) fn skip(key: &str, at_least: u64) -> String {
+    format!(
+        "UPDATE floe_counting SET previous = used, used = LEAST(GREATEST(used, {at_least}), until) WHERE `key` = {}",
+        text(key)
+    )
+}
+
+/// Writes what nobody reads, and what is in no list.
+pub(super) fn settle(token: Token) -> String {
+    let record = text(&format!("floe 1\nsettled {}\n", token.hex()));
+    format!(
+        "INSERT INTO floe_record (`key`, record) VALUES ({}, {record}) ON DUPLICATE KEY UPDATE record = {record}",
+        text("settled")
+    )
 }
 
 /// `utf8mb4_bin` compares code points, which is byte order in UTF-8.
-pub(super) fn list(realm: &str, prefix: &str, after: &str, limit: usize) -> String {
+pub(super) fn list(prefix: &str, after: &str, limit: usize) -> String {
     let prefix = text(prefix);
     format!(
-        "SELECT `key`, mark, note FROM floe_mark WHERE realm = {} AND `key` >= {prefix} AND `key` > {} \
+        "SELECT `key`, record FROM floe_record WHERE `key` >= {prefix} AND `key` > {} \
          AND LEFT(`key`, CHAR_LENGTH({prefix})) = {prefix} ORDER BY `key` LIMIT {limit}",
-        text(realm),
         text(after)
-    )
-}
-
-/// The other realms that have a name, with its definition and its mark, all found by the primary keys.
-pub(super) fn elsewhere(realm: &str, name: &str, key: &str) -> String {
-    format!(
-        "SELECT r.realm, d.definition, m.mark FROM \
-         (SELECT realm FROM floe_realm WHERE realm <> {} ORDER BY realm LIMIT {LOOKED_AT}) AS r \
-         JOIN floe_definition AS d ON d.realm = r.realm AND d.name = {} \
-         LEFT JOIN floe_mark AS m ON m.realm = r.realm AND m.`key` = {} ORDER BY r.realm LIMIT {TOLD_OF}",
-        text(realm),
-        text(name),
-        text(key)
     )
 }
 
@@ -171,10 +123,6 @@ pub(super) const CLOCK: &str = "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS
 /// A text that compares as floe's columns do, whatever the session's collation.
 pub(super) fn text(text: &str) -> String {
     format!("_utf8mb4 {} COLLATE utf8mb4_bin", bytes(text.as_bytes()))
-}
-
-fn optional(note: Option<&str>) -> String {
-    note.map_or("NULL".to_owned(), text)
 }
 
 fn bytes(bytes: &[u8]) -> String {

@@ -2,32 +2,15 @@ CREATE TABLE IF NOT EXISTS floe_version (
     version INT NOT NULL,
     one TINYINT NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1)
 ) ENGINE = InnoDB;
-CREATE TABLE IF NOT EXISTS floe_realm (
-    realm VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
-    id CHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+CREATE TABLE IF NOT EXISTS floe_record (
+    `key` VARCHAR(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+    record MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
 ) ENGINE = InnoDB;
-CREATE TABLE IF NOT EXISTS floe_mark (
-    realm VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    `key` VARCHAR(160) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    previous BIGINT NOT NULL CHECK (previous >= 0),
-    start BIGINT NOT NULL CHECK (start >= 0),
-    mark BIGINT NOT NULL CHECK (mark >= 0),
-    token BINARY(16),
-    note VARCHAR(1024) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    writes BIGINT UNSIGNED NOT NULL DEFAULT 0,
-    PRIMARY KEY (realm, `key`)
+CREATE TABLE IF NOT EXISTS floe_counting (
+    `key` VARCHAR(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+    previous BIGINT NOT NULL,
+    used BIGINT NOT NULL,
+    until BIGINT NOT NULL,
+    CHECK (until >= used)
 ) ENGINE = InnoDB;
-CREATE TABLE IF NOT EXISTS floe_made (
-    realm VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    `key` VARCHAR(160) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    made_by BINARY(16) NOT NULL,
-    PRIMARY KEY (realm, `key`)
-) ENGINE = InnoDB;
-CREATE TABLE IF NOT EXISTS floe_definition (
-    realm VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    name VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    definition TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    writes BIGINT UNSIGNED NOT NULL DEFAULT 0,
-    PRIMARY KEY (realm, name)
-) ENGINE = InnoDB;
-INSERT INTO floe_version (version) VALUES (2) ON DUPLICATE KEY UPDATE version = version;
+INSERT INTO floe_version (version) VALUES (3) ON DUPLICATE KEY UPDATE version = version;

@@ -7,7 +7,7 @@ use floe::ledger::LedgerError;
 
 use super::channel::Fields;
 use crate::OpenError;
-use crate::remote::realm::{self as words, RAISE};
+use crate::remote::realm::RAISE;
 
 /// What goes wrong on a connection.
 #[derive(Debug)]
@@ -51,8 +51,10 @@ impl From<io::Error> for Error {
     }
 }
 
-/// A deadlock, or on a cluster another node's transaction that came first. The transaction was rolled back as a whole.
+/// A deadlock, or on a cluster another node's transaction that came first; and a lock that was waited for in vain. The
+/// statement was rolled back as a whole.
 const DEADLOCK: u16 = 1213;
+const LOCK_WAIT: u16 = 1205;
 
 impl Error {
     /// The error in a packet that is one.
@@ -77,9 +79,9 @@ impl Error {
         }
     }
 
-    /// Whether the transaction took no effect, and is worth another try at once.
-    pub(super) fn is_deadlock(&self) -> bool {
-        self.code() == Some(DEADLOCK)
+    /// Whether the statement took no effect, and is worth another try at once.
+    pub(super) fn is_in_the_way(&self) -> bool {
+        matches!(self.code(), Some(DEADLOCK | LOCK_WAIT))
     }
 }
 
@@ -104,12 +106,6 @@ pub(super) fn at_work(error: &Error, shown: &str) -> LedgerError {
             "{shown} lacks tables of floe ({error}): restore them from a backup, then {RAISE}"
         ));
     }
-    if error.code().is_some_and(is_damage) {
-        return words::is_damaged(
-            shown,
-            &format_args!("a mark that is no number from 0 to 2^63 - 1 ({error})"),
-        );
-    }
     LedgerError::Unavailable(sentence(shown, error))
 }
 
@@ -130,11 +126,6 @@ fn is_right(code: u16) -> bool {
 /// The database, a table or a column is gone.
 fn is_missing(code: u16) -> bool {
     [1046, 1049, 1054, 1146].contains(&code)
-}
-
-/// A record that breaks the rules of its own table, which somebody has turned off.
-fn is_damage(code: u16) -> bool {
-    [1264, 1690, 3819, 4025].contains(&code)
 }
 
 /// What to do about it.
@@ -162,7 +153,7 @@ fn way_out(error: &Error) -> &'static str {
         1044 | 1142 | 1143 | 1227 => {
             "grant the user what docs/ledgers.md lists, or have its tables made by someone who may"
         }
-        1205 => "somebody holds a lock on floe's tables: look at SHOW PROCESSLIST",
+        LOCK_WAIT => "somebody holds a lock on floe's tables: look at SHOW PROCESSLIST",
         1290 | 1792 | 1836 => "it takes no writes, as a replica does: name the primary",
         1040 | 1203 | 1226 => {
             "a floe takes at most four connections: raise max_connections, or the user's limits"

@@ -17,12 +17,20 @@ type Steps<T> = Box<dyn Fn(Option<&Body>) -> Step<T> + Send>;
 type Draw = Box<dyn FnMut() -> Result<Token, LedgerError> + Send>;
 
 /// How many times a call tries at once again where the store tells what others have written: of so many callers that write
-/// the same record one wins each time, so a few hundred tries are enough for each.
+/// the same record one wins each time, so a few hundred tries are enough for each. A store that tells no more than that there
+/// is a conflict is tried once at once: the first conflict says no more than that the guess was old.
 const AT_ONCE: u32 = 256;
 
-/// How long a call waits at most before it tries again where others have written meanwhile, at first and at last.
-const FIRST_WAIT: Duration = Duration::from_millis(8);
-const LONGEST_WAIT: Duration = Duration::from_millis(512);
+/// How long a call waits at most before it tries again where others have written meanwhile: at first, and at last.
+const FIRST_WAIT: Duration = Duration::from_millis(4);
+const LONGEST_WAIT: Duration = Duration::from_millis(96);
+
+/// After so many waits a call waits for less, so that it is quicker than calls that came later: otherwise those pass it.
+const YOUNG: u32 = 10;
+const OLD_WAIT: Duration = Duration::from_millis(16);
+
+/// A call that has waited so many times fails.
+const MOST_WAITS: u32 = 256;
 
 /// One call on one record. It does nothing by itself: [`next`](Self::next) says what the store is to be asked, and is told
 /// what was heard.
@@ -36,6 +44,11 @@ pub struct Change<T> {
     /// What this call tried to write last: the number of the write, and what it answers if that took effect.
     mine: Option<(Token, T)>,
     conflicts: u32,
+    waits: u32,
+    /// Whether the record was read, and this call has written nothing since.
+    is_read: bool,
+    /// Whether an answer hands something out.
+    hands_out: fn(&T) -> bool,
     /// Whether the store has noted that the record was made.
     was_made: bool,
 }
@@ -134,7 +147,7 @@ impl Change<Reply> {
     /// [`Ledger::reserve`](crate::Ledger::reserve).
     pub fn reserve(place: Place, seen: Seen, request: &Reserve) -> Self {
         let (key, request) = (request.key.clone(), request.clone());
-        Self::new(place, seen, key, move |found| {
+        Self::new(place, seen, key, is_got, move |found| {
             let (reply, mark) = Mark::reserve(found.and_then(|body| body.mark.as_ref()), &request)?;
             let definition = found.and_then(|body| body.definition.clone());
             Ok((reply, mark.map(|mark| Body { definition, mark: Some(mark) })))
@@ -151,7 +164,7 @@ impl Change<Reply> {
     /// use. The reply is what is new of the range; an empty one where others have reserved since.
     pub fn reserve_ahead(place: Place, seen: Seen, request: &Reserve, left: Option<Range<u64>>) -> Self {
         let (key, request) = (request.key.clone(), request.clone());
-        Self::new(place, seen, key, move |found| {
+        Self::new(place, seen, key, is_got, move |found| {
             let Some((body, old)) = found.and_then(|body| Some((body, body.mark.as_ref()?))) else {
                 return Err(LedgerError::Missing(request.key.clone()));
             };
@@ -184,10 +197,17 @@ impl Change<Reply> {
 impl Change<bool> {
     /// [`Ledger::give_back`](crate::Ledger::give_back).
     pub fn give_back(place: Place, seen: Seen, key: &Key, token: Token, from: u64) -> Self {
-        Self::new(place, seen, key.clone(), move |found| {
-            let shorter = found.and_then(|body| Some(body.with(body.mark.as_ref()?.give_back(token, from)?)));
-            Ok((shorter.is_some(), shorter))
-        })
+        Self::new(
+            place,
+            seen,
+            key.clone(),
+            |is_shorter| *is_shorter,
+            move |found| {
+                let shorter =
+                    found.and_then(|body| Some(body.with(body.mark.as_ref()?.give_back(token, from)?)));
+                Ok((shorter.is_some(), shorter))
+            },
+        )
     }
 }
 
@@ -195,12 +215,18 @@ impl Change<u64> {
     /// [`Ledger::raise`](crate::Ledger::raise).
     pub fn raise(place: Place, seen: Seen, key: &Key, at_least: u64) -> Self {
         let of = key.clone();
-        Self::new(place, seen, key.clone(), move |found| {
-            let Some((body, mark)) = found.and_then(|body| Some((body, body.mark.as_ref()?))) else {
-                return Err(LedgerError::Missing(of.clone()));
-            };
-            Ok((mark.mark, mark.raise(&of, at_least)?.map(|raised| body.with(raised))))
-        })
+        Self::new(
+            place,
+            seen,
+            key.clone(),
+            |_| true,
+            move |found| {
+                let Some((body, mark)) = found.and_then(|body| Some((body, body.mark.as_ref()?))) else {
+                    return Err(LedgerError::Missing(of.clone()));
+                };
+                Ok((mark.mark, mark.raise(&of, at_least)?.map(|raised| body.with(raised))))
+            },
+        )
     }
 }
 
@@ -208,14 +234,24 @@ impl Change<String> {
     /// [`Ledger::bind`](crate::Ledger::bind).
     pub fn bind(place: Place, seen: Seen, name: &Name, definition: &str, marked: bool) -> Self {
         let definition = definition.to_owned();
-        Self::new(place, seen, Key::name(name), move |found| {
-            if let Some(stored) = found.and_then(|body| body.definition.clone()) {
-                return Ok((stored, None));
-            }
-            let mark = found.and_then(|body| body.mark.clone()).or_else(|| marked.then(Mark::default));
-            Ok((definition.clone(), Some(Body { definition: Some(definition.clone()), mark })))
-        })
+        Self::new(
+            place,
+            seen,
+            Key::name(name),
+            |_| true,
+            move |found| {
+                if let Some(stored) = found.and_then(|body| body.definition.clone()) {
+                    return Ok((stored, None));
+                }
+                let mark = found.and_then(|body| body.mark.clone()).or_else(|| marked.then(Mark::default));
+                Ok((definition.clone(), Some(Body { definition: Some(definition.clone()), mark })))
+            },
+        )
     }
+}
+
+fn is_got(reply: &Reply) -> bool {
+    matches!(reply, Reply::Got { start, end, .. } if start < end)
 }
 
 impl Body {
@@ -229,6 +265,7 @@ impl<T: Clone> Change<T> {
         place: Place,
         seen: Seen,
         key: Key,
+        hands_out: fn(&T) -> bool,
         step: impl Fn(Option<&Body>) -> Step<T> + Send + 'static,
     ) -> Self {
         let (step, draw) = (Box::new(step), Box::new(super::place::draw));
@@ -241,6 +278,9 @@ impl<T: Clone> Change<T> {
             asked: Asked::Nothing,
             mine: None,
             conflicts: 0,
+            waits: 0,
+            is_read: false,
+            hands_out,
             was_made: false,
         }
     }
@@ -262,6 +302,12 @@ impl<T: Clone> Change<T> {
         })
     }
 
+    /// Whether `answer` hands something out, and the call has written nothing after it read the record by which it does:
+    /// then [`Store::settle`](super::Store::settle) comes before the answer is given.
+    pub fn rests_on_what_was_read(&self, answer: &T) -> bool {
+        self.is_read && (self.hands_out)(answer)
+    }
+
     /// What the next call on this record begins with.
     pub fn into_seen(self) -> Seen {
         self.seen
@@ -269,6 +315,7 @@ impl<T: Clone> Change<T> {
 
     fn follow(&mut self, heard: Heard) -> Result<Next<T>, LedgerError> {
         let asked = std::mem::replace(&mut self.asked, Asked::Nothing);
+        self.is_read &= !matches!(heard, Heard::Put(Put::Done(_)));
         match (asked, heard) {
             (_, Heard::Failed(error)) => Err(error),
             (Asked::Nothing, Heard::Nothing) => self.guess(),
@@ -348,6 +395,7 @@ impl<T: Clone> Change<T> {
             .map_err(|fault| fault.at(&self.place.mark(&self.key), self.place.store()))?;
         self.check_realm(&content.realm)?;
         let found = Found { content, version: entry.version };
+        self.is_read = true;
         if let Some((_, answer)) = self.mine.take_if(|(written, _)| *written == found.content.written) {
             // The write that was taken for lost, or for another's, was this call's own.
             return Ok(self.written(found, answer));
@@ -394,17 +442,30 @@ impl<T: Clone> Change<T> {
                 mutate!(ConflictIgnored => { return Ok(Next::Done(Ok(answer))); });
                 self.conflicts += 1;
                 match put {
-                    Put::Found(entry) if self.conflicts <= AT_ONCE => return self.looked(entry),
-                    // The first one says no more than that what was seen is old.
-                    _ if self.conflicts == 1 => return Ok(self.look()),
-                    _ => {}
+                    Put::Found(entry) if self.conflicts <= AT_ONCE => self.looked(entry),
+                    Put::Conflict if self.conflicts == 1 => Ok(self.look()),
+                    _ => self.wait(&content.written),
                 }
-                let longest = FIRST_WAIT.saturating_mul(1 << self.conflicts.min(8)).min(LONGEST_WAIT);
-                let [.., share] = *content.written.as_bytes();
-                self.asked = Asked::Wait;
-                Ok(Next::Wait(longest * u32::from(share) / u32::from(u8::MAX)))
             }
         }
+    }
+
+    /// For a part of the time that only this call waits: it is taken from the number of its last write.
+    fn wait(&mut self, written: &Token) -> Result<Next<T>, LedgerError> {
+        if self.waits == MOST_WAITS {
+            return Err(LedgerError::Unavailable(format!(
+                "others wrote the record of {} at {} {} times while this call tried to: try again, reserve more at once, or give \
+                 the fleet more names",
+                self.key.subject(),
+                self.place.store(),
+                self.conflicts
+            )));
+        }
+        let longest = longest_wait(self.waits);
+        self.waits += 1;
+        let [.., share] = *written.as_bytes();
+        self.asked = Asked::Wait;
+        Ok(Next::Wait(longest * u32::from(share) / u32::from(u8::MAX)))
     }
 
     fn written(&mut self, found: Found, answer: T) -> Next<T> {
@@ -470,4 +531,9 @@ impl<T: Clone> Change<T> {
         mutate!(OtherRealmTaken => { return Ok(()); });
         self.place.check(id)
     }
+}
+
+/// How long a call waits at most that has waited so many times before.
+fn longest_wait(waits: u32) -> Duration {
+    if waits < YOUNG { FIRST_WAIT.saturating_mul(1 << waits).min(LONGEST_WAIT) } else { OLD_WAIT }
 }

@@ -4,16 +4,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use super::content::{Body, Content};
 use super::{Change, Counting, Heard, Next, Place, Put, Seen, Store, Taken, Version};
 use crate::ledger::{Elsewhere, Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
 use crate::name::Name;
 use crate::time::UnixMillis;
-
-/// How long a call waits in all where others write the same record in between, again and again.
-const MAX_CONTENTION: Duration = Duration::from_secs(5);
 
 /// How many records are remembered, of which nobody asks for one just now.
 const REMEMBERED: usize = 4_096;
@@ -76,7 +72,6 @@ impl<S: Store> Stored<S> {
         let turn = self.turn(key);
         let mut seen = lock(&turn);
         let mut change = change(self.place.clone(), std::mem::take(&mut *seen));
-        let mut waited = Duration::ZERO;
         let mut heard = Heard::Nothing;
         let outcome = loop {
             heard = match change.next(heard) {
@@ -84,20 +79,17 @@ impl<S: Store> Stored<S> {
                 Next::Put { key, text, expected } => {
                     put(&key, &text, expected.as_ref()).map_or_else(Heard::Failed, Heard::Put)
                 }
-                Next::Wait(_) if waited > MAX_CONTENTION => Heard::Failed(LedgerError::Unavailable(format!(
-                    "others wrote the record of {} at {} again and again for {MAX_CONTENTION:?}: try again, reserve more \
-                     at once, or give the fleet more names",
-                    key.subject(),
-                    self.store.describe()
-                ))),
                 Next::Wait(time) => {
                     // Waking early does no harm: the next look shows what is there.
                     thread::park_timeout(time);
-                    waited += time;
                     Heard::Nothing
                 }
                 Next::Done(outcome) => break outcome,
             };
+        };
+        let outcome = match outcome {
+            Ok(answer) if change.rests_on_what_was_read(&answer) => self.store.settle().map(|()| answer),
+            outcome => outcome,
         };
         *seen = change.into_seen();
         outcome

@@ -7,6 +7,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -21,6 +22,7 @@ use crate::name::Name;
 struct Map {
     entries: Arc<Mutex<BTreeMap<String, (u64, String)>>>,
     calls: Arc<AtomicUsize>,
+    settled: Arc<AtomicUsize>,
     /// Whether a conflict tells what is there.
     tells: bool,
     /// What was reserved ahead for counters. `None`: nothing ever is.
@@ -73,6 +75,11 @@ impl Store for Map {
         let rest = entries.range::<str, _>((Excluded(after), Unbounded));
         let below = rest.filter(|(key, _)| key.starts_with(prefix)).take(limit);
         Ok(below.map(|(key, (_, text))| (key.clone(), text.clone())).collect())
+    }
+
+    fn settle(&self) -> Result<(), LedgerError> {
+        self.settled.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     }
 
     fn counting(&self) -> Option<&dyn Counting> {
@@ -321,6 +328,79 @@ fn a_call_on_a_record_that_was_written_before_is_one_trip() {
     assert_eq!(store.calls(), 1, "reserve of a name");
     assert_eq!(ledger.definition(&name).unwrap().as_deref(), Some("segment"));
     assert_eq!(store.calls(), 1, "definition");
+}
+
+/// A store may show a record that is not durable yet: a crash would take back what was handed out by a look at it.
+#[test]
+fn what_is_handed_out_by_a_look_alone_is_settled_first() {
+    let (store, key, name) = (Map::default(), Key::slot(10, 7), Name::new("orders").unwrap());
+    let ledger = store.ledger("shop");
+    let settled =
+        |times: usize, why: &str| assert_eq!(store.settled.swap(0, Ordering::SeqCst), times, "{why}");
+    let request = ask(&key, 10);
+    got(&ledger, &request);
+    got(&store.ledger("shop"), &ask(&key, 10));
+    ledger.bind(&name, "segment", true).unwrap();
+    settled(0, "what was written is durable");
+    let request = ask(&key, 10);
+    got(&ledger, &request);
+    got(&ledger, &request);
+    settled(1, "a token that is there already");
+    ledger.bind(&name, "segment", true).unwrap();
+    settled(1, "a definition that is there already");
+    ledger.raise(&key, 5).unwrap();
+    settled(1, "a mark that is that high already");
+    ledger.reserve(&Reserve { max_mark: 5, ..ask(&key, 1) }).unwrap();
+    ledger.give_back(&key, Token::random().unwrap(), 5).unwrap();
+    ledger.raise(&Key::slot(10, 8), 5).unwrap_err();
+    settled(0, "a refusal hands nothing out");
+}
+
+/// The waits of a call that always loses, and the error in the end.
+fn waits_of_a_loser(tells: bool) -> (u32, Vec<Duration>, LedgerError) {
+    let store = Map { tells, ..Map::default() };
+    let key = Key::slot(10, 7);
+    got(&store.ledger("shop"), &ask(&key, 1));
+    let place = Place::make(&store, "shop").unwrap();
+    let mut change = Change::reserve(place, Seen::default(), &ask(&key, 1)).drawing(|| {
+        // The whole of each wait.
+        Ok(Token::from_bytes([255; 16]).unwrap())
+    });
+    let (mut heard, mut before, mut waits) = (Heard::Nothing, None, Vec::new());
+    let mut conflicts = 0;
+    loop {
+        heard = match change.next(heard) {
+            Next::Get(key) => Heard::Entry(store.get(&key).unwrap()),
+            Next::Put { key, text, expected } => {
+                got(&store.ledger("shop"), &ask(&Key::slot(10, 7), 1));
+                conflicts += 1;
+                Heard::Put(store.put(&key, &text, expected.as_ref()).unwrap())
+            }
+            Next::Wait(time) => {
+                before.get_or_insert(conflicts);
+                waits.push(time);
+                Heard::Nothing
+            }
+            Next::Done(outcome) => return (before.unwrap(), waits, outcome.unwrap_err()),
+        };
+    }
+}
+
+/// Of so many callers the one that has lost most often is not to wait longest: those that come later would pass it.
+#[test]
+fn a_call_that_loses_again_and_again_waits_longer_and_then_less_and_ends() {
+    for (tells, at_once) in [(true, 257), (false, 2)] {
+        let (before, waits, error) = waits_of_a_loser(tells);
+        assert_eq!(before, at_once, "tries without a wait, tells: {tells}");
+        let waits: Vec<_> = waits.iter().map(Duration::as_millis).collect();
+        assert_eq!(waits[..12], [4, 8, 16, 32, 64, 96, 96, 96, 96, 96, 16, 16]);
+        assert_eq!((waits.len(), &waits[10..]), (256, &[16; 246][..]));
+        let LedgerError::Unavailable(text) = error else { panic!("{error:?}") };
+        let times = at_once + 256;
+        assert!(text.starts_with("others wrote the record of worker slot 7"), "{text}");
+        assert!(text.contains(&format!(" at a map {times} times ")), "{text}");
+        assert!(text.ends_with("reserve more at once, or give the fleet more names"), "{text}");
+    }
 }
 
 #[test]

@@ -149,8 +149,9 @@ pub(crate) fn a_name_of_another_realm_is_found_with_its_mark<S: Deref<Target = S
     let [orders, flakes, nobody] = ["orders", "flakes", "nobody"].map(|name| Name::new(name).unwrap());
     let shop = floe_ledger::open_in(&(rig.url)(proxy.port(), ""), "shop").unwrap();
     // etcd speaks unasked, and its trips are counted where its own are. A store that compares and swaps is asked for each realm.
-    let is_counted =
-        !["etcd:", "postgres:", "s3:", "az:"].iter().any(|scheme| shop.describe().starts_with(scheme));
+    let is_counted = !["etcd:", "mysql:", "postgres:", "s3:", "az:"]
+        .iter()
+        .any(|scheme| shop.describe().starts_with(scheme));
     let within = |trips: u64, name: &Name| {
         let before = proxy.round_trips();
         let found = shop.in_other_realms(name).unwrap();
@@ -248,32 +249,6 @@ pub(crate) fn thirty_two_callers_with_connections_of_their_own<S: Deref<Target =
     });
     assert_eq!(ranges.len(), 800);
     assert_eq!(disjoint(ranges), 5600, "nothing is wasted either");
-}
-
-/// Whatever becomes of a reservation: it is made, asked for again, refused, or makes the record.
-pub(crate) fn a_reserve_is_one_round_trip<S: Deref<Target = Server>>(rig: &Rig<S>) {
-    let proxy = Proxy::before(rig.server.port());
-    let ledger = open(&(rig.url)(proxy.port(), ""));
-    let (request, slot) = (ask(5), Key::slot(10, 7));
-    assert_eq!(got(&*ledger, &request), (0, 5));
-    let costs = |call: &dyn Fn()| {
-        let before = proxy.round_trips();
-        call();
-        proxy.round_trips() - before
-    };
-    assert_eq!(costs(&|| assert_eq!(got(&*ledger, &request), (0, 5))), 1);
-    assert_eq!(costs(&|| assert_eq!(got(&*ledger, &Reserve { key: slot.clone(), ..ask(5) }), (0, 5))), 1);
-    let probe = || {
-        let refused = ledger.reserve(&Reserve { key: slot.clone(), max_mark: 4, ..ask(5) });
-        assert_eq!(refused, Ok(Reply::Refused { mark: 5, note: None }));
-    };
-    assert_eq!(costs(&probe), 1);
-    let many = || {
-        for _ in 0..100 {
-            got(&*ledger, &ask(5));
-        }
-    };
-    assert_eq!(costs(&many), 100);
 }
 
 /// For ledgers where those who write one mark at once all lose but one: nobody loses much more often than the others.

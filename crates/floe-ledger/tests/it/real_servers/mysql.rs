@@ -1,6 +1,7 @@
 //! The MySQL ledger on a real MariaDB.
 
 mod checks;
+mod former;
 mod settings;
 mod tls;
 mod trouble;

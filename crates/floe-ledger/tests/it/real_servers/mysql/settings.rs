@@ -63,19 +63,18 @@ fn a_server_without_doublewrite_is_refused_and_so_are_tables_that_are_not_floes(
     is_refused_unless_told_otherwise(&server, "innodb_doublewrite = OFF", "Turn innodb_doublewrite on");
     let allowed = format!("{}?unsafe=allow", server.url());
 
-    server.sql("ALTER TABLE floe.floe_mark ENGINE = Aria");
-    says(&open(&allowed).describe(), &["keeps floe_mark in another engine than InnoDB"]);
-    server.sql("ALTER TABLE floe.floe_mark ENGINE = InnoDB");
+    server.sql("ALTER TABLE floe.floe_record ENGINE = Aria");
+    says(&open(&allowed).describe(), &["keeps floe_record in another engine than InnoDB"]);
+    server.sql("ALTER TABLE floe.floe_record ENGINE = InnoDB");
 
-    server.sql("ALTER TABLE floe.floe_mark CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
-    says(&refused(&allowed), &["two names for one", "floe_mark.realm, floe_mark.key", "utf8mb4_bin"]);
-    server.sql("ALTER TABLE floe.floe_mark CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
+    server.sql("ALTER TABLE floe.floe_record CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
+    says(&refused(&allowed), &["two names for one", "floe_record.key", "utf8mb4_bin"]);
+    server.sql("ALTER TABLE floe.floe_record CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
     drop(open(&allowed));
 
     // Something between floe and its table.
     server.sql(
-        "CREATE TRIGGER floe.cut BEFORE UPDATE ON floe.floe_mark FOR EACH ROW SET NEW.writes = OLD.writes, \
-         NEW.previous = OLD.previous, NEW.start = OLD.start, NEW.mark = OLD.mark, NEW.token = OLD.token",
+        "CREATE TRIGGER floe.cut BEFORE UPDATE ON floe.floe_record FOR EACH ROW SET NEW.record = OLD.record",
     );
     let Err(LedgerError::Unfit(text)) = open(&allowed).reserve(&ask(1)) else {
         panic!("nothing was written")
@@ -88,8 +87,8 @@ fn a_server_without_doublewrite_is_refused_and_so_are_tables_that_are_not_floes(
     };
     says(&error, &["has no realm default", "it has: test", "--realm"]);
 
-    server.sql("UPDATE floe.floe_version SET version = 3");
+    server.sql("UPDATE floe.floe_version SET version = 4");
     let error = refused(&allowed);
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
-    says(&error, &["newer floe", "version 3"]);
+    says(&error, &["newer floe", "version 4"]);
 }
