@@ -32,7 +32,7 @@ mod pool;
 )]
 pub(crate) mod realm;
 pub(crate) mod ssl_mode;
-#[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls"))]
+#[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls", feature = "redis"))]
 pub(crate) mod stored;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -86,7 +86,7 @@ pub(crate) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// What a ledger wants that keeps its realm in its records.
-    #[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls"))]
+    #[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls", feature = "redis"))]
     pub(crate) fn at_open(opening: &'a Opening) -> Self {
         Self { known: None, opening }
     }
@@ -106,9 +106,16 @@ impl Wanted<'_> {
     }
 
     /// Whether what an older version made is brought up to date.
-    #[cfg(any(feature = "mysql", feature = "postgres-no-tls"))]
+    #[cfg(any(feature = "mysql", feature = "postgres-no-tls", feature = "redis"))]
     pub(crate) fn may_change(&self) -> bool {
         self.opening.missing != Missing::Look
+    }
+
+    /// # Errors
+    /// `Unfit` where the realm has another id than the pinned one.
+    #[cfg(feature = "redis")]
+    pub(crate) fn check_id(&self, found: &str, shown: &str) -> Result<(), LedgerError> {
+        self.opening.check_id(found, shown)
     }
 
     /// Why a realm is not made, of which the caller knows the `others` beside it.

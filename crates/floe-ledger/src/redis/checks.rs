@@ -13,13 +13,6 @@ use crate::remote::options::let_be;
 /// The oldest version that is taken, major and minor.
 const OLDEST: (u32, u32) = (6, 2);
 
-/// What the server was found to be.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Found {
-    /// A node of a cluster has the keys of some slots alone.
-    pub(super) is_in_a_cluster: bool,
-}
-
 /// Says who floe is, and which database it wants.
 pub(super) async fn introduce(link: &mut Link, settings: &Settings) -> Result<(), Trouble> {
     if settings.user.is_some() || settings.password.is_some() {
@@ -37,15 +30,15 @@ pub(super) async fn introduce(link: &mut Link, settings: &Settings) -> Result<()
     }
 }
 
-/// Refuses a server that is not fit to keep marks, or notes in what.
+/// Refuses a server that is not fit to keep marks, or notes in what. Whether it is a node of a cluster.
 pub(super) async fn check_server(
     link: &mut Link,
     settings: &Settings,
     remarks: &mut Vec<String>,
-) -> Result<Found, Trouble> {
+) -> Result<bool, Trouble> {
     let mut judge = Judge { settings, remarks };
     let Some(info) = judge.look::<String>(link, &cmd("INFO"), "+info").await? else {
-        return Ok(Found::default());
+        return Ok(false);
     };
     let info = facts(&info);
     check_state(&info, &settings.shown)?;
@@ -71,7 +64,7 @@ pub(super) async fn check_server(
             "set maxmemory-policy noeviction, or one of volatile-*",
         )?;
     }
-    Ok(Found { is_in_a_cluster: is(&info, "cluster_enabled", "1") })
+    Ok(is(&info, "cluster_enabled", "1"))
 }
 
 /// Settings and figures of a server, by name.

@@ -1,10 +1,10 @@
 //! A connection, and the task that reads and writes its socket.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{io, iter};
 
-use floe::ledger::{LedgerError, MAX_MARK};
+use floe::ledger::LedgerError;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, ProtocolVersion, RedisConnectionInfo, RedisError,
@@ -18,11 +18,11 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
 use super::keys::Keys;
-use super::scripts::{Script, status};
+use super::scripts::Script;
 use super::url::Settings;
-use super::{Trouble, checks, realm, trouble};
+use super::{Trouble, checks, layout, trouble};
 use crate::OpenError;
-use crate::remote::{Bounds, Connect, Connected, Wanted, realm as words, tls};
+use crate::remote::{Bounds, Connect, Connected, Wanted, tls};
 
 /// When a silent connection is probed. Redis itself does so after five minutes.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -31,16 +31,15 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 pub(super) struct Server {
     settings: Settings,
     tls: Option<(TlsConnector, ServerName<'static>)>,
-    keys: Arc<Keys>,
+    keys: Keys,
 }
 
-/// One connection, in one realm.
+/// One connection.
 pub(super) struct Link {
     connection: MultiplexedConnection,
     driver: Driver,
-    shown: String,
-    realm_id: String,
-    pub(super) keys: Arc<Keys>,
+    /// A node of a cluster has the keys of some slots alone.
+    pub(super) is_in_a_cluster: bool,
 }
 
 /// The task that reads and writes the socket. It ends when the server closes the connection. Nothing promises that it
@@ -54,7 +53,7 @@ impl Drop for Driver {
 }
 
 impl Server {
-    pub(super) fn new(settings: Settings, keys: Arc<Keys>) -> Result<Self, OpenError> {
+    pub(super) fn new(settings: Settings, keys: Keys) -> Result<Self, OpenError> {
         let tls = match &settings.verify {
             Some(verify) => {
                 let host = ServerName::try_from(settings.host.clone()).map_err(|error| {
@@ -91,13 +90,7 @@ impl Server {
         let info =
             RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name();
         let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
-        Ok(Link {
-            connection,
-            driver: Driver(tokio::spawn(driver)),
-            shown: self.settings.shown.clone(),
-            realm_id: String::new(),
-            keys: Arc::clone(&self.keys),
-        })
+        Ok(Link { connection, driver: Driver(tokio::spawn(driver)), is_in_a_cluster: false })
     }
 }
 
@@ -117,10 +110,9 @@ impl Connect for Server {
         let mut link = self.reach().await.map_err(Trouble::Store)?;
         let mut remarks = Vec::new();
         checks::introduce(&mut link, &self.settings).await?;
-        let found = checks::check_server(&mut link, &self.settings, &mut remarks).await?;
-        let realm_id = realm::enter(&mut link, &self.settings.shown, found, wanted).await?;
-        link.realm_id.clone_from(&realm_id);
-        Ok(Connected { link, realm_id: Some(realm_id), remarks })
+        link.is_in_a_cluster = checks::check_server(&mut link, &self.settings, &mut remarks).await?;
+        layout::enter(&mut link, &self.keys, &self.settings.shown, wanted).await?;
+        Ok(Connected { link, realm_id: None, remarks })
     }
 
     fn is_closed(link: &Link) -> bool {
@@ -147,32 +139,6 @@ impl Link {
         command.query_async(&mut self.connection).await
     }
 
-    /// Runs a script on the realm and more keys of it, and returns what it answers; `record` is for errors.
-    pub(super) async fn run(
-        &mut self,
-        script: &Script,
-        keys: &[&str],
-        arguments: &[&[u8]],
-        record: &str,
-    ) -> Result<Answer, Trouble> {
-        let here = Arc::clone(&self.keys);
-        let id = self.realm_id.clone();
-        let keys: Vec<&str> = iter::once(&*here.realm).chain(keys.iter().copied()).collect();
-        let arguments: Vec<&[u8]> = iter::once(id.as_bytes()).chain(arguments.iter().copied()).collect();
-        let mut fields: Vec<Option<String>> = self.evaluate(script, &keys, &arguments).await?;
-        let word = if fields.is_empty() { String::new() } else { fields.remove(0).unwrap_or_default() };
-        let damaged = |what: String| Err(words::is_damaged(&self.shown, &what).into());
-        match word.as_str() {
-            status::REALM if fields.first().is_some_and(Option::is_some) => {
-                Err(words::is_another(&self.shown).into())
-            }
-            status::REALM => Err(words::is_gone(&self.shown, &format!("the realm {}", here.name)).into()),
-            status::EATEN => damaged(format!("no record of {record}, and has it in its list of records")),
-            status::DAMAGED => damaged(format!("a record of {record} without its numbers")),
-            _ => Ok(Answer { word, fields, shown: self.shown.clone() }),
-        }
-    }
-
     /// Runs a script by its hash. A server that does not know it (yet, or since it was restarted) is given its text.
     pub(super) async fn evaluate<T: FromRedisValue>(
         &mut self,
@@ -192,37 +158,5 @@ impl Link {
             outcome => outcome,
         };
         outcome.map_err(Trouble::Store)
-    }
-}
-
-/// What a script answers.
-pub(super) struct Answer {
-    /// What became of the call.
-    pub(super) word: String,
-    /// What belongs to it.
-    pub(super) fields: Vec<Option<String>>,
-    shown: String,
-}
-
-impl Answer {
-    /// A mark, a start or a previous mark.
-    pub(super) fn position(&self, index: usize) -> Result<u64, Trouble> {
-        let text = self.fields.get(index).and_then(Option::as_deref);
-        let number = text.and_then(|text| text.parse().ok()).filter(|number| *number <= MAX_MARK);
-        number.ok_or_else(|| self.damaged(&format!("`{}` for a mark", text.unwrap_or(""))))
-    }
-
-    /// A text, where there is one.
-    pub(super) fn text(&self, index: usize) -> Option<String> {
-        self.fields.get(index).cloned().flatten()
-    }
-
-    /// An answer that none of the scripts gives.
-    pub(super) fn unknown(&self) -> Trouble {
-        self.damaged(&format!("the answer `{}`", self.word))
-    }
-
-    pub(super) fn damaged(&self, what: &str) -> Trouble {
-        words::is_damaged(&self.shown, &what).into()
     }
 }

@@ -1,47 +1,44 @@
-//! Where a realm keeps what in the database.
+//! Where a record is kept in the database.
 //!
-//! Every key of a realm begins with `floe:{realm}`. The braces are a hash tag: a Redis Cluster keeps all of them in
-//! one slot, so a script may use them together. A brace in the realm's name would end the tag early and is escaped,
-//! so what stands between the braces is one realm's alone.
-
-use floe::ledger::Key;
+//! A realm is one hash, `floe:{REALM}`, and a sorted set of its fields. The braces are a hash tag: a Redis Cluster keeps both in
+//! one slot, so a script may use them together. A brace in the realm's name would end the tag early and is escaped, so what
+//! stands between the braces is one realm's alone.
 
 /// The realms that were made in this database, a set.
 pub(super) const REALMS: &str = "floe:realms";
 
+/// The field of the realm's own record.
+pub(super) const REALM: &str = "realm";
+
 /// The keys of one realm.
+#[derive(Clone)]
 pub(super) struct Keys {
-    /// The realm's name.
-    pub(super) name: String,
-    /// A hash: `version` of the layout, and the realm's `id`.
-    pub(super) realm: String,
-    /// The keys of all records, a sorted set with score 0: its order is that of bytes.
+    /// A hash: `version` of the layout, each record under its field, and what counters have reserved ahead.
     pub(super) records: String,
-    /// The names that are bound, in the same way.
-    pub(super) names: String,
-    /// A hash from each name to its definition.
-    pub(super) definitions: String,
+    /// The fields of all records, a sorted set with score 0: its order is that of bytes.
+    pub(super) fields: String,
 }
 
 impl Keys {
-    pub(super) fn of(name: &str) -> Self {
-        let tag = name.replace('%', "%25").replace('{', "%7B").replace('}', "%7D");
-        let realm = format!("floe:{{{tag}}}");
-        Self {
-            name: name.to_owned(),
-            records: format!("{realm}:records"),
-            names: format!("{realm}:names"),
-            definitions: format!("{realm}:definitions"),
-            realm,
-        }
+    pub(super) fn of(realm: &str) -> Self {
+        let tag = realm.replace('%', "%25").replace('{', "%7B").replace('}', "%7D");
+        let records = format!("floe:{{{tag}}}");
+        Self { fields: format!("{records}:fields"), records }
     }
+}
 
-    /// One record, a hash: `previous`, `start`, `mark`, `token`, and perhaps `note`.
-    pub(super) fn record(&self, key: &Key) -> String {
-        self.record_of(key.as_str())
+/// The realm of a store's key, and its field there: `mark/n/orders` of `shop` for `mark/shop/n/orders`, and [`REALM`] of
+/// `shop` for `realm/shop`.
+pub(super) fn place_of(key: &str) -> (&str, String) {
+    let (sort, rest) = key.split_once('/').unwrap_or((key, ""));
+    match rest.split_once('/') {
+        Some((realm, rest)) => (realm, format!("{sort}/{rest}")),
+        None => (rest, sort.to_owned()),
     }
+}
 
-    pub(super) fn record_of(&self, key: &str) -> String {
-        format!("{}:m:{key}", self.realm)
-    }
+/// The realm of a record's key, and the field of what is reserved ahead beside it: `ahead/n/orders`.
+pub(super) fn ahead_of(key: &str) -> (&str, String) {
+    let (realm, field) = place_of(key);
+    (realm, field.replacen("mark/", "ahead/", 1))
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::checks::{check_state, facts};
-use super::keys::Keys;
+use super::keys::{Keys, ahead_of, place_of};
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::Verify;
@@ -123,14 +123,23 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
 
 #[test]
 fn no_realm_meets_the_keys_of_another() {
-    assert_eq!(Keys::of("shop").record_of("n/orders"), "floe:{shop}:m:n/orders");
+    assert_eq!(Keys::of("shop").fields, "floe:{shop}:fields");
+    for (key, place) in [
+        ("realm/shop", ("shop", "realm")),
+        ("mark/shop/n/a/b", ("shop", "mark/n/a/b")),
+        ("made/shop/s/10/7", ("shop", "made/s/10/7")),
+        ("mark/shop/", ("shop", "mark/")),
+    ] {
+        assert_eq!(place_of(key), (place.0, place.1.to_owned()));
+    }
+    assert_eq!(ahead_of("mark/mark/n/mark/"), ("mark", "ahead/n/mark/".to_owned()));
     // The slot of a cluster is that of the text between the first brace and the next closing one.
     for realm in ["}", "a}:m:n", "{", "{}", "a%7D", "s"] {
-        let key = Keys::of(realm).realm;
+        let key = Keys::of(realm).records;
         let tag = key.split_once('{').unwrap().1.split_once('}').unwrap();
         assert!(!tag.0.is_empty() && tag.1.is_empty(), "{key}");
     }
-    assert_ne!(Keys::of("a}").realm, Keys::of("a%7D").realm);
+    assert_ne!(Keys::of("a}").records, Keys::of("a%7D").records);
 }
 
 #[test]

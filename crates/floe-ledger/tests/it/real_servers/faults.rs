@@ -3,6 +3,7 @@
 //! `faults!(rig)` makes a test of each, on a server of its own.
 
 use std::ops::Deref;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -149,7 +150,7 @@ pub(crate) fn a_name_of_another_realm_is_found_with_its_mark<S: Deref<Target = S
     let [orders, flakes, nobody] = ["orders", "flakes", "nobody"].map(|name| Name::new(name).unwrap());
     let shop = floe_ledger::open_in(&(rig.url)(proxy.port(), ""), "shop").unwrap();
     // etcd speaks unasked, and its trips are counted where its own are. A store that compares and swaps is asked for each realm.
-    let is_counted = !["etcd:", "mysql:", "postgres:", "s3:", "az:"]
+    let is_counted = !["etcd:", "mysql:", "postgres:", "redis:", "s3:", "az:"]
         .iter()
         .any(|scheme| shop.describe().starts_with(scheme));
     let within = |trips: u64, name: &Name| {
@@ -255,10 +256,11 @@ pub(crate) fn thirty_two_callers_with_connections_of_their_own<S: Deref<Target =
 pub(crate) fn callers_of_one_key_share_it_fairly<S: Deref<Target = Server> + Sync>(rig: &Rig<S>) {
     const CALLERS: usize = 16;
     const ALL: usize = 960;
-    let done = AtomicUsize::new(0);
+    let (done, all_are_open) = (AtomicUsize::new(0), Barrier::new(CALLERS));
     let mut shares: Vec<usize> = thread::scope(|scope| {
         let caller = || {
             let ledger = rig.open("max_wait=30s");
+            all_are_open.wait();
             let mut share = 0;
             while done.fetch_add(1, Ordering::Relaxed) < ALL {
                 got(&*ledger, &ask(1));

@@ -4,6 +4,7 @@ mod checks;
 mod cluster;
 mod conformance;
 mod losses;
+mod moved;
 mod tls;
 mod trouble;
 

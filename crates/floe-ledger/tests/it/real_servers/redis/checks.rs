@@ -173,11 +173,12 @@ fn somebody_who_is_no_redis_is_waited_for_no_longer_than_the_bound() {
 #[test]
 fn keys_of_a_newer_floe_and_of_no_floe_are_refused() {
     let server = Redis::start(&[]);
-    drop(open(&server.url()));
+    got(&*open(&server.url()), &ask(1));
     for (arguments, words) in [
-        (["HSET", "floe:{test}", "version", "2"].as_slice(), ["newer floe", "version 2"]),
+        (["HSET", "floe:{test}", "version", "3"].as_slice(), ["newer floe", "version 3"]),
         (&["HSET", "floe:{test}", "version", "x"], ["no floe has written", "floe:{test}"]),
-        (&["HDEL", "floe:{test}", "version"], ["no floe has written", "floe:{test}"]),
+        (&["HSET", "floe:{test}", "version", "1"], ["no floe has written", "floe:{test}"]),
+        (&["HDEL", "floe:{test}", "version"], ["floe:{test} is gone", "restore"]),
         (&["SET", "floe:{test}", "1"], ["no floe has written", "WRONGTYPE"]),
     ] {
         server.cli(arguments);
@@ -221,14 +222,21 @@ fn an_operator_can_read_and_write_it_with_redis_cli() {
     let note = Some("订单 'host'".to_owned());
     let request = Reserve { key: key.clone(), floor: (1 << 53) + 1, note: note.clone(), ..ask(1 << 53) };
     got(&*ledger, &request);
-    let record = "floe:{test}:m:s/10/7";
-    let fields = ["HMGET", record, "previous", "start", "mark", "note"];
-    assert_eq!(server.cli(&fields), "0\n9007199254740993\n18014398509481985\n订单 'host'");
-    assert_eq!(server.cli(&["ZRANGE", "floe:{test}:records", "0", "-1"]), "s/10/7");
-    assert_eq!(server.cli(&["TTL", record]), "-1");
-    server.cli(&["HSET", record, "mark", "9223372036854775807"]);
-    let refused = ledger.reserve(&Reserve { key, max_mark: 5, ..ask(1) });
+    let field = "mark/s/10/7";
+    let record = server.cli(&["HGET", "floe:{test}", field]);
+    let mark = "mark 18014398509481985 start 9007199254740993 previous 0\n";
+    says(&record, &["floe 1\nrealm ", mark, "note 订单 'host'\nend"]);
+    assert_eq!(server.cli(&["ZRANGE", "floe:{test}:fields", "0", "-1"]), "made/s/10/7\nmark/s/10/7\nrealm");
+    assert_eq!(server.cli(&["TTL", "floe:{test}"]), "-1");
+    let raised = record.replace("mark 18014398509481985", "mark 9223372036854775807") + "\n";
+    server.cli(&["HSET", "floe:{test}", field, &raised]);
+    let refused = ledger.reserve(&Reserve { key: key.clone(), max_mark: 5, ..ask(1) });
     assert_eq!(refused, Ok(Reply::Refused { mark: (1 << 63) - 1, note }));
+    server.cli(&["HSET", "floe:{test}", field, &raised.replace("mark 9", "mark nine")]);
+    let Err(LedgerError::Unfit(text)) = ledger.reserve(&Reserve { key, max_mark: 5, ..ask(1) }) else {
+        panic!("it read what it cannot")
+    };
+    says(&text, &["mark/test/s/10/7", "no floe has written"]);
 }
 
 #[test]

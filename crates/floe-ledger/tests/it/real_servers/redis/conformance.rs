@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 
+use floe::Name;
 use floe::ledger::conformance::{self, Realm};
-use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Mark, Record, Reply, Reserve, Token};
+use floe::ledger::{Key, MAX_MARK, Reply, Reserve};
 
 use super::{Redis, open};
+use crate::ask;
 
 /// One test, since a runner that starts a process for each would start a server for each.
 #[test]
@@ -42,85 +44,46 @@ const EDGES: [u64; 20] = [
     u64::MAX,
 ];
 
-/// Random steps, each also taken by `Mark`: the answers and the records have to be the same.
+/// What is left of a range is counted in Lua, whose numbers are doubles.
 #[test]
 fn the_scripts_count_as_the_contract_does() {
     let server = Redis::start(&[]);
     let ledger = open(&server.url());
-    let seed = Token::random().unwrap();
-    let mut dice = Dice(u64::from_le_bytes(seed.as_bytes()[..8].try_into().unwrap()) | 1);
-    println!("seed {}", dice.0);
-    let tokens = [(); 3].map(|()| Token::random().unwrap());
-    let (mut got, mut other) = (0, 0);
-    for round in 0..150 {
-        let key = Key::slot(10, round);
-        let mut record: Option<Mark> = None;
-        for _ in 0..12 {
-            let token = tokens[dice.below(3)];
-            match dice.below(6) {
-                0 => {
-                    let from = dice.edge(record.as_ref());
-                    let new = record.as_ref().and_then(|mark| mark.give_back(token, from));
-                    assert_eq!(ledger.give_back(&key, token, from), Ok(new.is_some()), "{record:?} {from}");
-                    record = new.or(record);
-                }
-                1 => {
-                    let at_least = dice.edge(record.as_ref());
-                    let expected = match &record {
-                        None => Err(LedgerError::Missing(key.clone())),
-                        Some(mark) => mark.raise(&key, at_least).map(|new| (mark.mark, new)),
-                    };
-                    let was = expected.as_ref().map(|(was, _)| *was).map_err(Clone::clone);
-                    assert_eq!(ledger.raise(&key, at_least), was, "{record:?} {at_least}");
-                    record = expected.ok().and_then(|(_, new)| new).or(record);
-                }
-                _ => {
-                    let request = Reserve {
-                        key: key.clone(),
-                        floor: dice.edge(record.as_ref()),
-                        count: dice.edge(record.as_ref()),
-                        max_mark: if dice.below(2) == 0 { u64::MAX } else { dice.edge(record.as_ref()) },
-                        token,
-                        create: dice.below(8) > 0,
-                        note: (dice.below(3) == 0).then(|| format!("note {round}")),
-                    };
-                    let expected = Mark::reserve(record.as_ref(), &request);
-                    let reply = expected.as_ref().map(|(reply, _)| reply.clone()).map_err(Clone::clone);
-                    *if matches!(reply, Ok(Reply::Got { .. })) { &mut got } else { &mut other } += 1;
-                    assert_eq!(ledger.reserve(&request), reply, "{record:?} {request:?}");
-                    record = expected.ok().and_then(|(_, new)| new).or(record);
+    let mut counted = 0;
+    for (index, at) in EDGES.into_iter().enumerate() {
+        for count in EDGES {
+            // Room for one number before, and one after.
+            let Some(end) = at.checked_add(count).and_then(|end| end.checked_add(2)) else { continue };
+            if end > MAX_MARK || count == 0 {
+                continue;
+            }
+            let name = Name::new(&format!("edge_{index}_{count}")).unwrap();
+            let key = Key::name(&name);
+            ledger.bind(&name, "a counter", true).unwrap();
+            assert_eq!(ledger.raise(&key, at), Ok(0));
+            let of = |count, max_mark| Reserve { key: key.clone(), max_mark, create: false, ..ask(count) };
+            let takes = |count, start| {
+                let end = start + count;
+                let got = Reply::Got { start, end, previous_mark: start };
+                assert_eq!(ledger.count(&of(count, u64::MAX)), Ok(got), "{count} from {start}");
+            };
+            takes(1, at);
+            takes(count, at + 1);
+            let used = at + 1 + count;
+            let refused = ledger.count(&of(1, used - 1));
+            assert!(matches!(refused, Ok(Reply::Refused { .. })), "{count} from {at}: {refused:?}");
+            takes(1, used);
+            // What is raised past is not handed out, whether or not it was reserved ahead.
+            for raised in [used + 3, ledger.list(key.as_str(), "", 1).unwrap()[0].mark + 9] {
+                if raised < MAX_MARK {
+                    ledger.raise(&key, raised).unwrap();
+                    assert!(
+                        matches!(ledger.count(&of(1, u64::MAX)), Ok(Reply::Got { start, .. }) if start == raised)
+                    );
                 }
             }
-            let listed = ledger.list(key.as_str(), "", usize::MAX).unwrap();
-            let listed = listed.into_iter().find(|found| found.key == key.as_str());
-            let kept = record.as_ref();
-            let kept =
-                kept.map(|mark| Record { key: key.to_string(), mark: mark.mark, note: mark.note.clone() });
-            assert_eq!(listed, kept);
+            counted += 1;
         }
     }
-    assert!(got > 150 && other > 150, "{got} {other}");
-}
-
-/// Xorshift: the steps need no better randomness.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, sides: u64) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides).unwrap()
-    }
-
-    /// A number at an edge, or at one of the record's.
-    fn edge(&mut self, record: Option<&Mark>) -> u64 {
-        match (self.below(3), record) {
-            (0, Some(mark)) => {
-                let near = [mark.start, mark.mark, mark.previous, MAX_MARK - mark.mark];
-                (near[self.below(4)] + 1).saturating_sub(u64::try_from(self.below(3)).unwrap())
-            }
-            _ => EDGES[self.below(20)],
-        }
-    }
+    assert!(counted > 150, "{counted}");
 }

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
-use floe_testbed::Redis;
+use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve, conformance};
+use floe_testbed::{Proxy, Redis};
 
-use super::open;
-use crate::real_servers::faults::{at_last, range, timed};
+use super::{open, rig};
+use crate::real_servers::faults::{self, Rig, at_last, range, timed};
 use crate::{ask, got, orders, says};
 
 /// How often the server was asked to run a script by its hash, and by its text.
@@ -23,28 +23,82 @@ fn scripts_run(server: &Redis) -> (u64, u64) {
     (calls("evalsha"), calls("eval"))
 }
 
+/// The trips of each call, of which docs/ledgers.md tells.
 #[test]
 fn a_reserve_is_one_round_trip() {
-    let server = Redis::start(&[]);
-    let ledger = open(&server.url());
-    got(&*ledger, &ask(1));
+    let Rig { server, url } = rig();
+    let proxy = Proxy::before(server.port());
+    let (ledger, other) = (open(&url(proxy.port(), "")), open(&url(server.port(), "")));
+    let costs = |call: &dyn Fn()| {
+        let before = proxy.round_trips();
+        call();
+        proxy.round_trips() - before
+    };
+    let slot = Key::slot(10, 7);
+    let wanted = || Reserve { key: slot.clone(), ..ask(5) };
+    let first = wanted();
+    assert_eq!(costs(&|| assert_eq!(got(&*ledger, &first), (0, 5))), 6, "a slot that was never there");
+    assert_eq!(costs(&|| assert_eq!(got(&*ledger, &first), (0, 5))), 1, "the same token again");
+    got(&*ledger, &wanted());
     let (by_hash, by_text) = scripts_run(&server);
-    for _ in 0..100 {
-        got(&*ledger, &ask(1));
-    }
+    let many = || (1..=100).for_each(|range| assert_eq!(got(&*ledger, &wanted()).1, 10 + 5 * range));
+    assert_eq!(costs(&many), 100);
     assert_eq!(scripts_run(&server), (by_hash + 100, by_text));
+    let probe = || {
+        let refused = ledger.reserve(&Reserve { max_mark: 4, ..wanted() });
+        assert_eq!(refused, Ok(Reply::Refused { mark: 510, note: None }));
+    };
+    assert_eq!(costs(&probe), 1);
+    got(&*other, &wanted());
+    let after_another = || assert_eq!(got(&*ledger, &wanted()), (515, 520));
+    assert_eq!(costs(&after_another), 2, "where another came in between");
+
+    let visits = Name::new("visits").unwrap();
+    ledger.bind(&visits, "a counter", true).unwrap();
+    let count = || {
+        let request = Reserve { key: Key::name(&visits), create: false, ..ask(1) };
+        assert!(matches!(ledger.count(&request), Ok(Reply::Got { .. })));
+    };
+    (0..40).for_each(|_| count());
+    // One call in 33 reserves ahead, and that is two trips more.
+    assert_eq!(costs(&|| (0..330).for_each(|_| count())), 350);
+
     // Forgotten scripts are told again, once.
     server.cli(&["SCRIPT", "FLUSH"]);
-    got(&*ledger, &ask(1));
-    got(&*ledger, &ask(1));
-    assert_eq!(scripts_run(&server), (by_hash + 102, by_text + 1));
+    let (by_hash, by_text) = scripts_run(&server);
+    got(&*ledger, &wanted());
+    got(&*ledger, &wanted());
+    assert_eq!(scripts_run(&server), (by_hash + 2, by_text + 1));
+}
+
+/// A number is on the disk when it is handed out: a kill skips none that others do not hold, and repeats none.
+#[test]
+fn a_counter_goes_on_where_it_was_when_the_server_is_killed() {
+    let server = Redis::start(&[]);
+    let ledger = open(&server.url());
+    let name = Name::new("visits").unwrap();
+    ledger.bind(&name, "a counter", true).unwrap();
+    let request = || Reserve { key: Key::name(&name), create: false, ..ask(1) };
+    for end in 1..=50 {
+        let counted = at_last(&AtomicUsize::new(0), || ledger.count(&request()));
+        assert_eq!(counted, Reply::Got { start: end - 1, end, previous_mark: end - 1 });
+        if end % 10 == 0 {
+            server.kill();
+            server.run();
+        }
+    }
+}
+
+#[test]
+fn callers_of_one_key_share_it_fairly() {
+    faults::callers_of_one_key_share_it_fairly(&rig());
 }
 
 #[test]
 fn a_realm_that_is_gone_or_another_one_stops_the_ledger() {
     for (command, part) in [
         (["FLUSHALL"].as_slice(), "the realm test"),
-        (&["HSET", "floe:{test}", "id", "another"], "is not the one that it was"),
+        (&["HSET", "floe:{test}", "realm", "floe 1\nrealm another\n"], "is another than it was"),
         (&["DEL", "floe:{test}"], "the realm test"),
     ] {
         let server = Redis::start(&[]);
@@ -55,26 +109,25 @@ fn a_realm_that_is_gone_or_another_one_stops_the_ledger() {
             let Err(LedgerError::Unfit(text)) = outcome else { panic!("after {command:?}: {outcome:?}") };
             says(&text, &[part, "restore"]);
         };
-        // On the connection that was there, and on a new one.
-        stops(ledger.reserve(&ask(1)).map(drop));
-        stops(ledger.reserve(&ask(1)).map(drop));
+        // A slot that was never there has the realm looked at before it is made.
+        stops(ledger.reserve(&fresh()).map(drop));
+        stops(ledger.reserve(&Reserve { key: Key::slot(10, 8), ..ask(1) }).map(drop));
     }
 }
 
 type Call = fn(&dyn Ledger, &Name) -> Result<(), LedgerError>;
 
 #[test]
-fn every_call_looks_whether_its_realm_is_still_there() {
+fn every_call_on_a_record_looks_whether_its_realm_is_still_there() {
     let server = Redis::start(&[]);
     let name = Name::new("orders").unwrap();
-    let calls: [Call; 7] = [
+    let calls: [Call; 6] = [
         |ledger, _| ledger.reserve(&ask(1)).map(drop),
         |ledger, _| ledger.give_back(&orders(), ask(1).token, 1).map(drop),
         |ledger, _| ledger.raise(&orders(), 9).map(drop),
         |ledger, name| ledger.bind(name, "definition", true).map(drop),
         |ledger, name| ledger.definition(name).map(drop),
-        |ledger, _| ledger.names("", 9).map(drop),
-        |ledger, _| ledger.list("", "", 9).map(drop),
+        |ledger, name| ledger.count(&Reserve { key: Key::name(name), create: false, ..ask(1) }).map(drop),
     ];
     for call in calls {
         let ledger = open(&server.url());
@@ -93,31 +146,25 @@ fn a_record_that_something_ate_is_missed() {
     let name = Name::new("orders").unwrap();
     ledger.bind(&name, "definition", true).unwrap();
     got(&*ledger, &ask(5));
-    server.cli(&["DEL", "floe:{test}:m:n/orders"]);
+    server.cli(&["HDEL", "floe:{test}", "mark/n/orders"]);
     assert_eq!(ledger.list("", "", 9), Ok(Vec::new()));
     let request = Reserve { create: false, ..ask(1) };
     assert_eq!(ledger.reserve(&request), Err(LedgerError::Missing(orders())));
     // Nor is it made anew for those who may make records: somebody's range would be in it.
     assert_eq!(ledger.reserve(&ask(1)), Err(LedgerError::Missing(orders())));
-    server.cli(&["HDEL", "floe:{test}:definitions", "orders"]);
-    let Err(LedgerError::Unfit(text)) = ledger.bind(&name, "definition", true) else { panic!("made anew") };
-    says(&text, &["no record of n/orders", "list of records", "restore"]);
-    assert_eq!(server.cli(&["EXISTS", "floe:{test}:m:n/orders"]), "0");
+    assert_eq!(ledger.bind(&name, "definition", true), Err(LedgerError::Missing(orders())));
+    assert_eq!(server.cli(&["HEXISTS", "floe:{test}", "mark/n/orders"]), "0");
 }
 
 #[test]
 fn a_record_that_no_floe_has_written_is_not_counted_on() {
     let server = Redis::start(&[]);
     let ledger = open(&server.url());
-    let record = "floe:{test}:m:n/orders";
     got(&*ledger, &ask(5));
     for (command, part) in [
-        (["HSET", record, "mark", "9223372036854775808"].as_slice(), "9223372036854775808"),
-        (&["HSET", record, "mark", "1e3"], "a record of n/orders without its numbers"),
-        (&["HSET", record, "mark", "-1"], "without its numbers"),
-        (&["HSET", record, "mark", ""], "without its numbers"),
-        (&["HDEL", record, "mark"], "without its numbers"),
-        (&["SET", record, "5"], "WRONGTYPE"),
+        (["HSET", "floe:{test}", "mark/n/orders", "5"].as_slice(), "mark/test/n/orders"),
+        (&["HSET", "floe:{test}", "mark/n/orders", "floe 1\nrealm x\nend\n"], "mark/test/n/orders"),
+        (&["SET", "floe:{test}", "5"], "WRONGTYPE"),
     ] {
         server.cli(command);
         for outcome in [ledger.reserve(&ask(1)).map(drop), ledger.raise(&orders(), 1).map(drop)] {
@@ -205,10 +252,11 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     let server = Redis::start(&[]);
     let ledger = open(&server.url());
     thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
+        for worker in 0..16 {
+            let (key, ledger) = (Key::slot(10, worker), &ledger);
+            scope.spawn(move || {
                 for _ in 0..20 {
-                    got(&*ledger, &ask(1));
+                    got(&**ledger, &Reserve { key: key.clone(), ..ask(1) });
                 }
             });
         }
@@ -238,6 +286,9 @@ fn calls_that_were_given_up_leave_no_connection_behind() {
 #[test]
 fn a_slot_that_somebody_deletes_stays_missing() {
     let server = Redis::start(&[]);
-    let eat = |key: &Key| drop(server.cli(&["DEL", &format!("floe:{{test}}:m:{key}")]));
+    let eat = |key: &Key| drop(server.cli(&["HDEL", "floe:{test}", &format!("mark/{key}")]));
     conformance::check_eaten(&|| open(&server.url()), &eat);
+    // The way out of docs/ledgers.md.
+    server.cli(&["HDEL", "floe:{test}", "made/s/10/7"]);
+    assert_eq!(got(&*open(&server.url()), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
 }

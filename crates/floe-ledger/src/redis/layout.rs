@@ -1,0 +1,63 @@
+//! What is looked at on every new connection once the server is known to be fit: the layout of the realm's keys.
+
+use floe::ledger::LedgerError;
+
+use super::Trouble;
+use super::connect::Link;
+use super::keys::Keys;
+use super::scripts::{self, VERSION};
+use crate::remote::{Wanted, realm as words};
+
+/// Brings the realm of an older floe up to date, in one script. Where there is no realm nothing is done.
+pub(super) async fn enter(
+    link: &mut Link,
+    keys: &Keys,
+    shown: &str,
+    wanted: Wanted<'_>,
+) -> Result<(), Trouble> {
+    let [records, names, definitions] =
+        ["records", "names", "definitions"].map(|former| format!("{}:{former}", keys.records));
+    let looked = [&*keys.records, &keys.fields, &records];
+    let (version, id, left) = link
+        .evaluate::<(Option<String>, Option<String>, Option<String>)>(&scripts::LOOK, &looked, &[])
+        .await?;
+    if version.is_none() && id.is_none() {
+        return match left {
+            None => Ok(()),
+            Some(_) => Err(LedgerError::Unfit(format!(
+                "{shown} holds keys of a realm whose own hash {} is gone: restore all from a backup, then {}",
+                keys.records,
+                words::RAISE
+            ))
+            .into()),
+        };
+    }
+    match (known(version.as_deref(), keys, shown)?, id) {
+        (VERSION, _) => Ok(()),
+        (older, _) if !wanted.may_change() => Err(LedgerError::Unfit(format!(
+            "the keys at {shown} are those of an older floe (version {older}), and this command changes nothing: `floe serve` or \
+             `floe mint` brings them up to date; until then look with the older floe"
+        ))
+        .into()),
+        (_, Some(id)) => {
+            wanted.check_id(&id, shown)?;
+            let moved = [&*keys.records, &keys.fields, &records, &names, &definitions];
+            link.evaluate::<()>(&scripts::FROM_1, &moved, &[]).await
+        }
+        (_, None) => Err(damaged(keys, shown).into()),
+    }
+}
+
+/// # Errors
+/// `Unfit` where the version is that of a newer floe, or of none.
+pub(super) fn known(version: Option<&str>, keys: &Keys, shown: &str) -> Result<u32, LedgerError> {
+    match version.and_then(|version| version.parse().ok()) {
+        Some(known @ 1..=VERSION) => Ok(known),
+        Some(newer) if newer > VERSION => Err(words::is_newer(shown, newer.into(), VERSION.into())),
+        _ => Err(damaged(keys, shown)),
+    }
+}
+
+fn damaged(keys: &Keys, shown: &str) -> LedgerError {
+    words::is_damaged(shown, &format!("a hash {} without a version and an id", keys.records))
+}
