@@ -98,14 +98,16 @@ impl Mysql {
         self.remote.call(move |link| {
             Box::pin(async move {
                 let answers = link.transact(&sql).await?;
-                let ([moved, found] | [_, moved, _, found, _]) = answers.as_slice() else {
+                let ([moved, found] | [_, moved, found, _] | [_, moved, _, found, _]) = answers.as_slice() else {
                     return Err(unexpected());
                 };
                 let found = entry(link, found)?;
+                let is_own = || found.as_ref().is_some_and(|found| found.text == text);
                 match moved.affected {
-                    1 => Ok(Put::Done(Version::new(&text))),
+                    1 if expected.is_some() || is_own() => Ok(Put::Done(Version::new(&text))),
                     // Nothing between floe and the table may make it differ from what the server says.
-                    0 if expected.is_none() || found.as_ref().map(|found| &found.version) != expected.as_ref() => {
+                    0 | 1 if expected.is_none() => Ok(Put::Found(found)),
+                    0 if found.as_ref().map(|found| &found.version) != expected.as_ref() => {
                         Ok(Put::Found(found))
                     }
                     changed => Err(LedgerError::Unfit(format!(
@@ -191,11 +193,11 @@ impl Store for Mysql {
 }
 
 impl Counting for Mysql {
-    fn take(&self, key: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
+    fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
         let Some(highest) = MAX_MARK.checked_sub(count).filter(|highest| floor <= *highest) else {
             return Ok(Taken::Left(None));
         };
-        let sql = statements::take(key, floor, count, highest.min(max_mark));
+        let sql = statements::take(left, floor, count, highest.min(max_mark));
         self.remote.call(move |link| {
             Box::pin(async move {
                 let answers = link.transact(&sql).await?;
@@ -216,15 +218,16 @@ impl Counting for Mysql {
         key: &str,
         text: &str,
         expected: Option<&Version>,
+        left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
         // A count makes no record.
         let Some(expected) = expected else { return Ok(Put::Conflict) };
-        self.swap(statements::put_ahead(key, text, expected.as_str(), &new), text, Some(expected))
+        self.swap(statements::put_ahead(key, text, expected.as_str(), left, &new), text, Some(expected))
     }
 
-    fn skip(&self, key: &str, at_least: u64) -> Result<(), LedgerError> {
-        let sql = statements::skip(key, at_least);
+    fn skip(&self, left: &str, at_least: u64) -> Result<(), LedgerError> {
+        let sql = statements::skip(left, at_least);
         self.remote.call(move |link| Box::pin(async move { link.transact(&sql).await.map(drop) }))
     }
 }

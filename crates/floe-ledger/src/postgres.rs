@@ -202,12 +202,12 @@ impl Store for Postgres {
 }
 
 impl Counting for Postgres {
-    fn take(&self, key: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
+    fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
         let Some(highest) = MAX_MARK.checked_sub(count).filter(|highest| floor <= *highest) else {
             return Ok(Taken::Left(None));
         };
         let [floor, count, highest] = [floor, count, highest.min(max_mark)].map(|number| number.to_string());
-        let rows = self.ask(&self.statements.take, &[key, &floor, &count, &highest])?;
+        let rows = self.ask(&self.statements.take, &[left, &floor, &count, &highest])?;
         let Some(row) = rows.first() else { return Ok(Taken::Left(None)) };
         let number = |index| column(row, index)?.parse().ok();
         match (column(row, 0), number(1), number(2)) {
@@ -222,16 +222,17 @@ impl Counting for Postgres {
         key: &str,
         text: &str,
         expected: Option<&Version>,
+        left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
         // A count makes no record.
         let Some(expected) = expected else { return Ok(Put::Conflict) };
         let (start, end) = (new.start.to_string(), new.end.to_string());
-        self.swap(&self.statements.put_ahead, &[key, text, expected.as_str(), &start, &end])
+        self.swap(&self.statements.put_ahead, &[key, text, expected.as_str(), left, &start, &end])
     }
 
-    fn skip(&self, key: &str, at_least: u64) -> Result<(), LedgerError> {
-        self.ask(&self.statements.skip, &[key, &at_least.to_string()]).map(drop)
+    fn skip(&self, left: &str, at_least: u64) -> Result<(), LedgerError> {
+        self.ask(&self.statements.skip, &[left, &at_least.to_string()]).map(drop)
     }
 }
 

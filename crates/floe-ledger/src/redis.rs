@@ -39,7 +39,7 @@ use redis::{FromRedisValue, RedisError, cmd};
 
 use self::connect::Server;
 use self::keys::{Keys, REALM, REALMS, ahead_of, place_of};
-use self::scripts::{LAYOUT, Script};
+use self::scripts::{ANOTHER, LAYOUT, Script};
 use self::url::Settings;
 use crate::remote::{self, Remote, realm as words};
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
@@ -137,6 +137,9 @@ impl Redis {
         let answer = self.write(&scripts::PUT, realm, arguments)?;
         Ok(match answer.first() {
             Some(Some(word)) if word == "done" => Put::Done(Version::new(text)),
+            Some(Some(word)) if word == ANOTHER => {
+                return Err(words::is_another(&self.shown));
+            }
             _ => Put::Found(answer.get(1).and_then(Option::as_deref).map(entry)),
         })
     }
@@ -148,8 +151,8 @@ impl Redis {
             Some(version) => match layout::known(Some(version), keys, &self.shown) {
                 Err(error) => error,
                 Ok(older) => LedgerError::Unfit(format!(
-                    "the realm {realm} at {} has the keys of an older floe (version {older}), and had newer ones: stop, restore the \
-                     right one, and {}",
+                    "the realm {realm} at {} has the keys of an older floe (version {older}). If one has made it just now, start again; if it \
+                     had newer keys before, stop, restore the right one, and {}",
                     self.shown,
                     words::RAISE
                 )),
@@ -288,11 +291,11 @@ impl Store for Redis {
 }
 
 impl Counting for Redis {
-    fn take(&self, key: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
+    fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
         let Some(highest) = MAX_MARK.checked_sub(count).filter(|highest| floor <= *highest) else {
             return Ok(Taken::Left(None));
         };
-        let (realm, ahead) = ahead_of(key);
+        let (realm, ahead) = ahead_of(left);
         let [floor, count, highest] = [floor, count, highest.min(max_mark)].map(|number| number.to_string());
         let answer = self.write(&scripts::TAKE, realm, &[&ahead, &floor, &count, &highest])?;
         let number = |index: usize| answer.get(index)?.as_deref()?.parse().ok();
@@ -308,17 +311,18 @@ impl Counting for Redis {
         key: &str,
         text: &str,
         expected: Option<&Version>,
+        left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
         // A count makes no record.
         let Some(expected) = expected else { return Ok(Put::Conflict) };
-        let ((realm, field), (_, ahead)) = (place_of(key), ahead_of(key));
+        let ((realm, field), (_, ahead)) = (place_of(key), ahead_of(left));
         let (start, end) = (new.start.to_string(), new.end.to_string());
         self.swap(realm, text, &[&field, text, expected.as_str(), &ahead, &start, &end])
     }
 
-    fn skip(&self, key: &str, at_least: u64) -> Result<(), LedgerError> {
-        let (realm, ahead) = ahead_of(key);
+    fn skip(&self, left: &str, at_least: u64) -> Result<(), LedgerError> {
+        let (realm, ahead) = ahead_of(left);
         self.write(&scripts::SKIP, realm, &[&ahead, &at_least.to_string()]).map(drop)
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! An adapter says how to connect ([`Connect`]) and what to do on a connection ([`Remote::call`]). A connection on
 //! which anything went wrong is closed, and so are the idle ones beside it; new ones are made at growing, jittered
-//! distances of at most half a second. Each call, with connecting and waiting for a free connection, ends within its
-//! bound.
+//! distances of at most half a second. Each round trip, with connecting and waiting for a free connection, ends
+//! within its bound.
 
 use std::future::Future;
 use std::pin::{Pin, pin};

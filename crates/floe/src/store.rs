@@ -163,18 +163,19 @@ pub trait Store: Send + Sync {
 
 /// Numbers of a range that a counter's record says was reserved, handed out without a write to stable storage for each.
 ///
-/// Beside a record the store keeps a second one that a crash may take away: from where on the range that was reserved last is
-/// unused, and where it ends, which is the record's mark. Additions to it are atomic, and in the order in which the callers ask.
+/// Beside a record the store keeps, under the key `left`, a second one that a crash may take away: from where on the range that was
+/// reserved last is unused, and where it ends, which is the record's mark. That key has the realm's id in it: what an emptied store
+/// has kept of it is nothing to the realm that is made anew. Additions to it are atomic, and in the order in which the callers ask.
 /// What is lost with it is never handed out: the next range begins at the record's mark.
 pub trait Counting: Send + Sync {
-    /// Takes `count` numbers, at `floor` or above it, of what is left of the range under `key`, in one atomic step: where it is
+    /// Takes `count` numbers, at `floor` or above it, of what is left of the range under `left`, in one atomic step: where it is
     /// used no further than to `max_mark`, and has so many left.
     ///
     /// # Errors
     /// As [`Store`] says.
-    fn take(&self, key: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError>;
+    fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError>;
 
-    /// As [`Store::put`], and in the same atomic step the range that is left is made longer by `new` where it ends at the
+    /// As [`Store::put`], and in the same atomic step the range under `left` is made longer by `new` where it ends at the
     /// beginning of that; otherwise `new` takes its place.
     ///
     /// # Errors
@@ -184,14 +185,15 @@ pub trait Counting: Send + Sync {
         key: &str,
         text: &str,
         expected: Option<&Version>,
+        left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError>;
 
-    /// Uses up what is left below `at_least`.
+    /// Uses up what is left under `left` below `at_least`.
     ///
     /// # Errors
     /// As [`Store`] says.
-    fn skip(&self, key: &str, at_least: u64) -> Result<(), LedgerError>;
+    fn skip(&self, left: &str, at_least: u64) -> Result<(), LedgerError>;
 }
 
 /// The answer to [`Counting::take`].

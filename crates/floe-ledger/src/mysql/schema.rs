@@ -1,12 +1,14 @@
 //! What is looked at on every new connection, the server's settings and the tables; and how tables are made.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use floe::ledger::LedgerError;
 
 use super::Trouble;
 use super::connect::Link;
 use super::session::Answer;
+use super::statements;
 use super::url::Settings;
 use crate::Opening;
 use crate::remote::options::let_be;
@@ -26,6 +28,9 @@ const TABLES: &str = include_str!("tables.sql");
 /// anything is copied. Those statements commit by themselves; all that is copied, and the version, are one transaction. A step
 /// that was cut off is made good by the next process, and nobody writes in between.
 const FROM_2: &str = include_str!("from_2.sql");
+
+/// How many records of an older floe a slow server moves over in a second: a fast one moves ten times as many.
+const MOVED_A_SECOND: u64 = 4_000;
 
 /// The constraint is there: another process has come that far.
 const CONSTRAINT_IS_THERE: u16 = 1826;
@@ -205,6 +210,7 @@ pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Openin
                  `floe mint` brings them up to date; until then look with the older floe"
             )));
         }
+        check_former(link, settings, opening).await?;
         link.query(TABLES).await?;
         while let Err(trouble) = move_over(link).await {
             match trouble {
@@ -218,6 +224,36 @@ pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Openin
         Some(VERSION) => Ok(()),
         _ => Err(words::is_damaged(shown, &"no version in the table floe_version").into()),
     }
+}
+
+/// Refuses a move that would stop no older floe, would not end, or is one of another realm than the pinned one.
+async fn check_former(link: &mut Link, settings: &Settings, opening: &Opening) -> Result<(), Trouble> {
+    let (shown, max_wait) = (&settings.shown, settings.bounds.max_wait);
+    let sql = format!(
+        "SELECT @@GLOBAL.foreign_key_checks, (SELECT COUNT(*) FROM floe_mark) + (SELECT COUNT(*) FROM floe_definition), \
+         (SELECT id FROM floe_realm WHERE realm = {})",
+        statements::text(opening.realm())
+    );
+    let found = link.rows(&sql).await?;
+    let column = |index| found.rows.first().and_then(|row| row.text(index));
+    if let Some(id) = column(2) {
+        opening.check_id(id, shown)?;
+    }
+    if column(0) != Some("1") {
+        return Err(unfit(format!(
+            "{shown} has foreign_key_checks = OFF for new sessions, so an older floe that still runs would reserve beside this one: SET \
+             GLOBAL foreign_key_checks = ON, restart the older floes, and start this one again"
+        )));
+    }
+    let records = column(1).and_then(|records| records.parse().ok()).unwrap_or(u64::MAX);
+    let seconds = records.div_ceil(MOVED_A_SECOND);
+    if Duration::from_secs(seconds) > max_wait.max(Duration::from_secs(1)) {
+        return Err(unfit(format!(
+            "{shown} has {records} records of an older floe, and to move them over may take longer than max_wait ({max_wait:?}), after \
+             which nothing would be moved and nobody could reserve: give this one start max_wait={seconds}s in the URL"
+        )));
+    }
+    Ok(())
 }
 
 async fn move_over(link: &mut Link) -> Result<(), Trouble> {

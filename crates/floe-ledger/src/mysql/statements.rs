@@ -38,12 +38,15 @@ pub(super) fn get(key: &str) -> String {
     format!("SELECT record FROM floe_record WHERE `key` = {}", text(key))
 }
 
-/// Makes a record where there is none. Answers: make, the record.
+/// Makes a record where there is none. Answers: begin, make, the record, commit.
 ///
+/// The record is the own one unless another was there: until the commit nobody changes it. How many rows the server says it has
+/// changed does not tell: some count a row that was found and not changed.
 /// `ON DUPLICATE KEY UPDATE` that changes nothing writes nothing, and, unlike `INSERT IGNORE`, turns no error into a warning.
 pub(super) fn create(key: &str, record: &str) -> String {
     format!(
-        "INSERT INTO floe_record (`key`, record) VALUES ({}, {}) ON DUPLICATE KEY UPDATE record = floe_record.record; {}",
+        "START TRANSACTION; INSERT INTO floe_record (`key`, record) VALUES ({}, {}) \
+         ON DUPLICATE KEY UPDATE record = floe_record.record; {}; COMMIT",
         text(key),
         text(record),
         get(key)
@@ -66,11 +69,11 @@ pub(super) fn put(key: &str, record: &str, expected: &str) -> String {
 ///
 /// In `UPDATE … SET a = …, b = …` both servers go from left to right and read what was set already, save MariaDB with
 /// `SIMULTANEOUS_ASSIGNMENT`. Here every expression reads its own column and columns that are set after it.
-pub(super) fn put_ahead(key: &str, record: &str, expected: &str, new: &Range<u64>) -> String {
-    let (own_key, own, Range { start, end }) = (text(key), text(record), new);
+pub(super) fn put_ahead(key: &str, record: &str, expected: &str, left: &str, new: &Range<u64>) -> String {
+    let (own_key, own, left, Range { start, end }) = (text(key), text(record), text(left), new);
     format!(
         "START TRANSACTION; UPDATE floe_record SET record = {own} WHERE `key` = {own_key} AND CAST(record AS BINARY) = {}; \
-         INSERT INTO floe_counting (`key`, previous, used, until) SELECT r.`key`, {start}, {start}, {end} FROM floe_record AS r \
+         INSERT INTO floe_counting (`key`, previous, used, until) SELECT {left}, {start}, {start}, {end} FROM floe_record AS r \
          WHERE r.`key` = {own_key} AND CAST(r.record AS BINARY) = {} \
          ON DUPLICATE KEY UPDATE used = IF(floe_counting.until = {start}, floe_counting.used, {start}), until = {end}; \
          {}; COMMIT",
@@ -81,20 +84,20 @@ pub(super) fn put_ahead(key: &str, record: &str, expected: &str, new: &Range<u64
 }
 
 /// Takes numbers of what is left for a counter, where `used` is at most `highest`. Answers: begin, take, what is left, commit.
-pub(super) fn take(key: &str, floor: u64, count: u64, highest: u64) -> String {
-    let key = text(key);
+pub(super) fn take(left: &str, floor: u64, count: u64, highest: u64) -> String {
+    let left = text(left);
     format!(
         "START TRANSACTION; UPDATE floe_counting SET previous = used, used = GREATEST(used, {floor}) + {count} \
-         WHERE `key` = {key} AND used <= {highest} AND GREATEST(used, {floor}) <= until - {count}; \
-         SELECT previous, used, until FROM floe_counting WHERE `key` = {key}; COMMIT"
+         WHERE `key` = {left} AND used <= {highest} AND GREATEST(used, {floor}) <= until - {count}; \
+         SELECT previous, used, until FROM floe_counting WHERE `key` = {left}; COMMIT"
     )
 }
 
 /// Uses up what is left below `at_least`.
-pub(super) fn skip(key: &str, at_least: u64) -> String {
+pub(super) fn skip(left: &str, at_least: u64) -> String {
     format!(
         "UPDATE floe_counting SET previous = used, used = LEAST(GREATEST(used, {at_least}), until) WHERE `key` = {}",
-        text(key)
+        text(left)
     )
 }
 

@@ -33,8 +33,8 @@ SELECT 'mark/' || realm || '/' || key, concat(
 FROM floe_old
 WHERE mark IS NOT NULL OR (definition IS NOT NULL AND definition !~ '^(segment|counter|dated)( |$)');
 INSERT INTO floe.counting (key, previous, used, until)
-SELECT 'mark/' || realm || '/' || key, a.previous, a.used, a.mark
-FROM floe.ahead AS a JOIN floe.mark AS m USING (realm, key) WHERE a.mark = m.mark;
+SELECT 'mark/' || realm || '/' || key || '@' || o.id, a.previous, a.used, a.mark
+FROM floe.ahead AS a JOIN floe_old AS o USING (realm, key) WHERE a.mark = o.mark;
 ALTER TABLE floe.mark ADD CONSTRAINT "a newer floe keeps this ledger now: run the newer floe" CHECK (false) NOT VALID;
 ALTER TABLE floe.made ADD CONSTRAINT "a newer floe keeps this ledger now: run the newer floe" CHECK (false) NOT VALID;
 ALTER TABLE floe.realm ADD CONSTRAINT "a newer floe keeps this ledger now: run the newer floe" CHECK (false) NOT VALID;

@@ -81,13 +81,13 @@ SELECT durably, NULL FROM done
 UNION ALL SELECT NULL, record FROM floe.record WHERE key = $1 AND NOT EXISTS (SELECT FROM done)
 ";
 
-/// key, record, expected, start, end.
+/// key, record, expected, the key of what is left, start, end.
 const PUT_AHEAD: &str = "
 WITH done AS (
     UPDATE floe.record SET record = $2 WHERE key = $1 AND record = $3 RETURNING DURABLY AS durably
 ), ahead AS (
     INSERT INTO floe.counting AS c (key, previous, used, until)
-    SELECT $1, $4::text::bigint, $4::text::bigint, $5::text::bigint FROM done
+    SELECT $4::text, $5::text::bigint, $5::text::bigint, $6::text::bigint FROM done
     ON CONFLICT (key) DO UPDATE
     SET used = CASE c.until WHEN excluded.used THEN c.used ELSE excluded.used END, until = excluded.until
 )
@@ -95,7 +95,7 @@ SELECT durably, NULL FROM done
 UNION ALL SELECT NULL, record FROM floe.record WHERE key = $1 AND NOT EXISTS (SELECT FROM done)
 ";
 
-/// key, floor, count, the highest `used` that will do. What was used before and is now; else what is left.
+/// the key of what is left, floor, count, the highest `used` that will do. What was used before and is now; else what is left.
 const TAKE: &str = "
 WITH taken AS (
     UPDATE floe.counting SET previous = used, used = greatest(used, $2::text::bigint) + $3::text::bigint
@@ -106,7 +106,7 @@ SELECT 'taken', previous::text, used::text FROM taken
 UNION ALL SELECT 'left', used::text, until::text FROM floe.counting WHERE key = $1 AND NOT EXISTS (SELECT FROM taken)
 ";
 
-/// key, at least. Of a range that the raised mark has passed nothing is left.
+/// the key of what is left, at least. Of a range that the raised mark has passed nothing is left.
 const SKIP: &str = "
 UPDATE floe.counting SET previous = used, used = least(greatest(used, $2::text::bigint), until) WHERE key = $1
 ";

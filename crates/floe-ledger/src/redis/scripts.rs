@@ -16,8 +16,9 @@
 //! write. Nothing undoes what a script wrote before an error, so every check comes before the first write, and the record
 //! last: a user whose rights end before that has a field in the list that holds nothing.
 //!
-//! **The right layout.** Each write looks whether the realm is there in the version that this floe knows. So a `FLUSHALL`
-//! under a running ledger, and a newer floe that has taken over, are noticed by the next one.
+//! **The right layout, and the right realm.** Each write looks whether the realm is there in the version that this floe knows, and
+//! each write of a record whether it is the realm of that record. So a `FLUSHALL` under a running ledger, a realm that was made
+//! anew after it, and a newer floe that has taken over, are noticed by the next one.
 //!
 //! # Counters
 //! A counter's order is the cluster's, so many nodes write its record at once, and all but one would lose each round. The field
@@ -42,6 +43,9 @@ impl Script {
 
 /// The version of the layout of keys and fields. Version 2 compares and swaps records; version 1 had a hash for each.
 pub(super) const VERSION: u32 = 2;
+
+/// What [`PUT`] answers where the realm is another one than that of the record.
+pub(super) const ANOTHER: &str = "another";
 
 /// What a script answers first, where it did not do what it was asked: the layout has another version, which follows, or none.
 pub(super) const LAYOUT: &str = "layout";
@@ -88,6 +92,8 @@ pub(super) static PUT: LazyLock<Script> = LazyLock::new(|| {
 local field, text, expected, ahead, from, up_to = unpack(ARGV)
 local found = redis.call('HGET', KEYS[1], field)
 if found ~= (expected or false) then return {'found', found} end
+local realm = redis.call('HGET', KEYS[1], 'realm')
+if realm and string.sub(text, 1, #realm) ~= realm then return {'another'} end
 if not expected then redis.call('ZADD', KEYS[2], 0, field) end
 local left = {}
 if ahead then
@@ -143,11 +149,11 @@ return found
 });
 
 /// KEYS: realm, fields, and the sorted set `records` of version 1. The version, the id that version 1 kept beside it, and whether
-/// there are other keys of the realm.
+/// there are records of the realm. (The realm's own is the one that is put back by hand, before the others' list is of use.)
 pub(super) static LOOK: LazyLock<Script> = LazyLock::new(|| {
     Script::of(&["
 local version, id = unpack(redis.call('HMGET', KEYS[1], 'version', 'id'))
-local left = redis.call('EXISTS', KEYS[2]) + redis.call('EXISTS', KEYS[3])
+local left = #redis.call('ZRANGEBYLEX', KEYS[2], '-', '(realm', 'LIMIT', 0, 1) + redis.call('EXISTS', KEYS[3])
 return {version, id, left > 0 and 'left'}
 "])
 });

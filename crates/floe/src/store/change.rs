@@ -180,7 +180,7 @@ impl Change<Reply> {
             };
             let base = Mark { mark: used, token: None, ..Mark::default() };
             let (reply, new) = Mark::reserve(Some(&base), &request)?;
-            let (Reply::Got { end, .. }, Some(new)) = (&reply, new) else { return Ok((reply, None)) };
+            let (Reply::Got { end, .. }, Some(_)) = (&reply, new) else { return Ok((reply, None)) };
             // Not past what the caller may have of this key (the end of its day): others would be refused for no reason.
             let most = request.max_mark.saturating_add(request.count).min(MAX_MARK);
             let wanted = end.saturating_add(request.count.saturating_mul(AHEAD)).min(most).max(*end);
@@ -188,7 +188,8 @@ impl Change<Reply> {
             if wanted <= start {
                 return Ok((Reply::Got { start, end: start, previous_mark: old.mark }, None));
             }
-            let new = Mark { previous: old.mark, start, mark: wanted, note: old.note.clone(), ..new };
+            let note = old.note.clone();
+            let new = Mark { previous: old.mark, start, mark: wanted, token: None, note };
             Ok((Reply::Got { start, end: wanted, previous_mark: old.mark }, Some(body.with(new))))
         })
     }
@@ -349,6 +350,8 @@ impl<T: Clone> Change<T> {
                 }
             },
             (Asked::Noted(found, then), Heard::Entry(entry)) => {
+                // The own write came before the other's note that this call rests on now.
+                self.is_read = true;
                 let entry = entry.ok_or_else(|| LedgerError::Missing(self.key.clone()))?;
                 self.compare(&found, &entry)?;
                 Ok(self.look_at_realm(found, then.noted()))

@@ -113,6 +113,11 @@ impl Place {
         format!("{}{key}", self.marks())
     }
 
+    /// Where a counter keeps what is left of the range that it has reserved ahead.
+    pub(super) fn left(&self, key: &Key) -> String {
+        format!("{}{key}@{}", self.marks(), self.id)
+    }
+
     pub(super) fn made(&self, key: &Key) -> String {
         format!("made/{}/{key}", self.realm)
     }

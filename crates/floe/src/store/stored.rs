@@ -102,10 +102,10 @@ impl<S: Store> Stored<S> {
         request: &Reserve,
         left: Option<Range<u64>>,
     ) -> Result<Reply, LedgerError> {
-        let record = self.place.mark(&request.key);
+        let (record, ahead) = (self.place.mark(&request.key), self.place.left(&request.key));
         let put = |key: &str, text: &str, expected: Option<&Version>| match Content::read(text) {
             Ok(Content { body: Body { mark: Some(Mark { start, mark, .. }), .. }, .. }) if key == record => {
-                counting.put_ahead(key, text, expected, start..mark)
+                counting.put_ahead(key, text, expected, &ahead, start..mark)
             }
             _ => self.store.put(key, text, expected),
         };
@@ -154,10 +154,10 @@ impl<S: Store> Ledger for Stored<S> {
 
     fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         let Some(counting) = self.store.counting() else { return self.reserve(request) };
-        let record = self.place.mark(&request.key);
+        let ahead = self.place.left(&request.key);
         let mut before = None;
         for _ in 0..MOST_TRIES {
-            let left = match counting.take(&record, request.floor, request.count, request.max_mark)? {
+            let left = match counting.take(&ahead, request.floor, request.count, request.max_mark)? {
                 Taken::Numbers { previous, end } => {
                     let start = end.saturating_sub(request.count);
                     return Ok(Reply::Got { start, end, previous_mark: previous });
@@ -201,7 +201,7 @@ impl<S: Store> Ledger for Stored<S> {
     fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
         let before = self.change(key, |place, seen| Change::raise(place, seen, key, at_least))?;
         if let Some(counting) = self.store.counting() {
-            counting.skip(&self.place.mark(key), at_least)?;
+            counting.skip(&self.place.left(key), at_least)?;
         }
         Ok(before)
     }

@@ -85,5 +85,5 @@ fn calls_of_one_process_wait_their_turn_instead_of_racing() {
 
 #[test]
 fn processes_that_race_for_one_key_share_it_fairly() {
-    faults::callers_of_one_key_share_it_fairly(&rig());
+    faults::callers_of_one_key_share_it_fairly(&rig(), 4);
 }

@@ -4,6 +4,7 @@ use std::thread;
 
 use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reserve, Token};
+use floe_ledger::Opening;
 
 use super::{Mariadb, open};
 use crate::{ask, got, says};
@@ -89,6 +90,29 @@ fn tables_of_the_second_version_are_moved_over() {
         let outcome = ledger.reserve(&Reserve { create: true, ..of(&deleted) });
         assert_eq!(outcome, Err(LedgerError::Missing(deleted)));
     }
+}
+
+/// Nothing is changed yet: the older floes go on.
+#[test]
+fn a_move_that_would_not_end_or_would_stop_nobody_is_not_begun() {
+    let server = Mariadb::start(&[]);
+    let url = former(&server, "floe");
+    let pinned = Opening::of("test").realm_id("00000000000000000000000000000000").open(&url);
+    says(&pinned.err().unwrap(), &["has the id e817", "pins 0000"]);
+    server.sql("SET GLOBAL foreign_key_checks = OFF");
+    let refused = |url: &str| floe_ledger::open_in(url, "test").err().unwrap();
+    says(&refused(&url), &["has foreign_key_checks = OFF", "SET GLOBAL foreign_key_checks = ON"]);
+    server.sql(
+        "SET GLOBAL foreign_key_checks = ON; INSERT INTO floe.floe_definition (realm, name, definition) \
+         SELECT 'test', CONCAT('a', seq), 'uuid7' FROM floe.seq_1_to_5000",
+    );
+    says(
+        &refused(&format!("{url}?max_wait=1s")),
+        &["records of an older floe", "longer than max_wait (1s)", "max_wait=2s"],
+    );
+    assert!(!server.sql("SHOW TABLES IN floe").contains("floe_record"));
+    let ledger = floe_ledger::open_in(&format!("{url}?max_wait=60s"), "test").unwrap();
+    assert_eq!(ledger.names("a5", 1).unwrap()[0].0, "a50");
 }
 
 #[test]

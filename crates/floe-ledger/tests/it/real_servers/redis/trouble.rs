@@ -91,14 +91,15 @@ fn a_counter_goes_on_where_it_was_when_the_server_is_killed() {
 
 #[test]
 fn callers_of_one_key_share_it_fairly() {
-    faults::callers_of_one_key_share_it_fairly(&rig());
+    // Who has lost tries again at once: on two cores those that run win several times in a row.
+    faults::callers_of_one_key_share_it_fairly(&rig(), 16);
 }
 
 #[test]
 fn a_realm_that_is_gone_or_another_one_stops_the_ledger() {
     for (command, part) in [
         (["FLUSHALL"].as_slice(), "the realm test"),
-        (&["HSET", "floe:{test}", "realm", "floe 1\nrealm another\n"], "is another than it was"),
+        (&["HSET", "floe:{test}", "realm", "floe 1\nrealm another\n"], "is not the one that it was"),
         (&["DEL", "floe:{test}"], "the realm test"),
     ] {
         let server = Redis::start(&[]);

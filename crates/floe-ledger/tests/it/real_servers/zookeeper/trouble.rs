@@ -168,7 +168,7 @@ fn an_uncontended_reserve_is_one_transaction_and_one_round_trip() {
 
 #[test]
 fn processes_that_race_for_one_key_share_it_fairly() {
-    faults::callers_of_one_key_share_it_fairly(&rig());
+    faults::callers_of_one_key_share_it_fairly(&rig(), 4);
 }
 
 #[test]
