@@ -105,6 +105,14 @@ impl Stamp {
         Self(era << TIME_BITS | time.unwrap_or_default())
     }
 
+    pub(crate) const fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    pub(crate) const fn word(self) -> u64 {
+        self.0
+    }
+
     pub(crate) fn era(self) -> u64 {
         self.0 >> TIME_BITS
     }

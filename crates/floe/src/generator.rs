@@ -122,6 +122,9 @@ impl<I: IdRepr> Generator<I> {
     }
 
     pub(crate) fn try_mint_at(&self, stamp: Stamp) -> Result<Outcome<I>, MintError> {
+        if let Some((position, worker)) = self.stream.draw_one(stamp) {
+            return Ok(Outcome::Ready(self.place(position, worker)));
+        }
         self.outcome(self.draw_at(stamp, 1)?)
     }
 

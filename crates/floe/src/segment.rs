@@ -43,6 +43,7 @@ impl Segment {
     ///
     /// # Errors
     /// [`MintError`].
+    #[inline]
     pub fn mint(&self) -> Result<Id, MintError> {
         match self.try_mint() {
             Some(id) => Ok(id),
@@ -53,8 +54,18 @@ impl Segment {
     /// One number if that needs no wait: what nearly every call comes to, without a batch of one.
     #[inline]
     fn try_mint(&self) -> Option<Id> {
+        let position = match self.shared.clock.at_hand() {
+            Some(stamp) => self.numbers.draw_one(stamp)?,
+            None => self.draw_without_a_stamp()?,
+        };
+        Some(number(self.numbers.number_at(position)))
+    }
+
+    /// The numbers do not hang on the time, and so go on where nothing that does may be minted.
+    #[cold]
+    fn draw_without_a_stamp(&self) -> Option<u64> {
         match self.numbers.draw(self.shared.clock.era(), 1) {
-            Draw::Got(drawn) => Some(number(self.numbers.number_at(drawn.start))),
+            Draw::Got(drawn) => Some(drawn.start),
             Draw::Later(_) | Draw::NeedRange => None,
         }
     }

@@ -190,23 +190,38 @@ impl Stream {
     }
 
     /// One position and its worker id, if that needs no wait and no words.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn draw_one(&self, stamp: Stamp) -> Option<(u64, u64)> {
+        match self.line.cursor.draw_leased(stamp) {
+            None => self.draw_and_lease(stamp),
+            drawn => drawn,
+        }
+    }
+
+    #[cold]
+    fn draw_and_lease(&self, stamp: Stamp) -> Option<(u64, u64)> {
         let now = self.layout.position_at(stamp.time()).ok()?;
         match self.draw_from(now, stamp.era(), 1, true, 0) {
-            Draw::Got(drawn) => Some((drawn.start, drawn.tag)),
+            Draw::Got(drawn) => {
+                self.line.cursor.grant(stamp, now, self.limit(now, 0), 0);
+                Some((drawn.start, drawn.tag))
+            }
             Draw::Later(_) | Draw::NeedRange => None,
         }
+    }
+
+    /// The first position that may not be drawn yet.
+    #[inline(always)]
+    fn limit(&self, now: u64, further: u64) -> u64 {
+        let further = mutate!(further, DrawnEarly => further + 1);
+        let reach = self.reach.saturating_add(further.saturating_mul(self.layout.per_tick()));
+        now.saturating_add(reach).min(self.layout.end_position())
     }
 
     /// `now` is the first position of the clock's tick.
     #[inline(always)]
     fn draw_from(&self, now: u64, era: u64, count: u64, whole: bool, further: u64) -> Draw {
-        let layout = &self.layout;
-        // The first position that may not be drawn yet.
-        let further = mutate!(further, DrawnEarly => further + 1);
-        let reach = self.reach.saturating_add(further.saturating_mul(layout.per_tick()));
-        let limit = now.saturating_add(reach).min(layout.end_position());
+        let (layout, limit) = (&self.layout, self.limit(now, further));
         self.line.cursor.draw(era, count, whole, limit, move |next| match self.start {
             _ if next >= now => next,
             Start::Zero => now,

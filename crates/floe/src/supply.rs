@@ -1,5 +1,6 @@
 //! The numbers that a segment has in hand: what the node and the minting side share.
 
+use crate::clock::Stamp;
 use crate::cursor::Draw;
 use crate::ledger::MAX_MARK;
 use crate::shared_cursor::SharedCursor;
@@ -26,6 +27,26 @@ impl SegmentSupply {
     #[inline]
     pub(crate) fn number_at(&self, position: u64) -> u64 {
         self.offset + self.increment * position
+    }
+
+    /// Draws one number, if that needs no wait.
+    #[inline(always)]
+    pub(crate) fn draw_one(&self, stamp: Stamp) -> Option<u64> {
+        match self.line.cursor.draw_leased(stamp) {
+            Some((position, _)) => Some(position),
+            None => self.draw_and_lease(stamp),
+        }
+    }
+
+    #[cold]
+    fn draw_and_lease(&self, stamp: Stamp) -> Option<u64> {
+        match self.draw(stamp.era(), 1) {
+            Draw::Got(drawn) => {
+                self.line.cursor.grant(stamp, 0, MAX_MARK, self.low.load(Ordering::Relaxed));
+                Some(drawn.start)
+            }
+            Draw::Later(_) | Draw::NeedRange => None,
+        }
     }
 
     /// Draws numbers that follow one another.

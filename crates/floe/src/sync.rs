@@ -1,5 +1,7 @@
 //! The one place where `std` is exchanged for `loom`, so that the models check the code that ships.
 
+use std::sync::TryLockError;
+
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard,
@@ -16,6 +18,15 @@ pub(crate) use loom::sync::{
 /// consistent after every statement, or the process has already failed an assertion about uniqueness.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// [`lock`] where nobody holds it.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// [`lock`] for what no model reaches, and so stays a mutex of `std` under loom as well.

@@ -209,6 +209,122 @@ fn a_range_is_drawn_from_in_its_own_era_only() {
     });
 }
 
+/// A position by the clock's word `stamp`: by the lease, or as one that leaves a lease behind.
+fn draw_and_lease(cursor: &Cursor, stamp: Stamp) -> Option<(u64, u64)> {
+    cursor.draw_leased(stamp).or_else(|| match cursor.draw(stamp.era(), 1, true, LIMIT, |next| next) {
+        Draw::Got(drawn) => {
+            cursor.grant(stamp, 0, LIMIT, 0);
+            Some((drawn.start, drawn.tag))
+        }
+        Draw::Later(_) | Draw::NeedRange => None,
+    })
+}
+
+/// Two positions by leases alone.
+fn draw_leased_twice(cursor: &Cursor, stamp: Stamp) -> Vec<(u64, u64)> {
+    let drawn: Vec<_> = [(); 2].into_iter().filter_map(|()| cursor.draw_leased(stamp)).collect();
+    assert!(drawn.is_sorted_by(|a, b| a.0 < b.0), "increasing: {drawn:?}");
+    drawn
+}
+
+const LIMIT: u64 = 100;
+
+/// As `no_draw_falls_into_the_gap_of_a_renewal`, by leases.
+#[test]
+fn no_leased_draw_falls_into_a_gap() {
+    model(2, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&Owned { spare: 4..6, ..owned(0..2, 7) }, 0);
+        assert_eq!(draw_and_lease(&cursor, at(0, 10)), Some((0, 7)));
+        let drawer = {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || draw_leased_twice(&cursor, at(0, 10)))
+        };
+        let mut drawn: Vec<_> = draw_and_lease(&cursor, at(0, 10)).into_iter().collect();
+        cursor.publish(&owned(8..9, 7), 0);
+        drawn.extend(draw_and_lease(&cursor, at(0, 10)));
+        drawn.extend(drawer.join().unwrap());
+        drawn.extend(draw_and_lease(&cursor, at(0, 10)));
+        drawn.sort_unstable();
+        let starts: Vec<_> = drawn.iter().map(|(start, _)| *start).collect();
+        assert!(starts.iter().all(|start| [1, 4, 5, 8].contains(start)), "only what was owned: {starts:?}");
+        assert!(starts.is_sorted_by(|a, b| a < b), "once: {starts:?}");
+    });
+}
+
+/// As `nothing_past_the_closing_is_drawn_even_after_opening_again`, by leases.
+#[test]
+fn no_lease_outlives_a_close() {
+    model(2, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..8, 1), 0);
+        let mut all: Vec<_> = draw_and_lease(&cursor, at(0, 10)).into_iter().collect();
+        let drawer = {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || draw_leased_twice(&cursor, at(0, 10)))
+        };
+        let first_unminted = cursor.close().expect("it was open");
+        assert!(cursor.draw_leased(at(0, 10)).is_none(), "it is closed");
+        cursor.publish(&owned(0..8, 2), 0);
+        all.extend(draw_and_lease(&cursor, at(0, 10)));
+        all.extend(drawer.join().unwrap());
+        all.sort_unstable();
+        for drawn in &all {
+            match drawn {
+                (start, 1) => {
+                    assert!(*start < first_unminted, "{drawn:?} was given back from {first_unminted}")
+                }
+                (start, 2) => assert!(*start > first_unminted, "{drawn:?} may have been drawn before"),
+                (_, tag) => panic!("worker {tag} was never ours"),
+            }
+        }
+        assert!(all.is_sorted_by(|a, b| a.0 < b.0), "once: {all:?}");
+    });
+}
+
+/// A draw with the clock's word of an era that has ended takes nothing of the next one's ranges, and grants no lease of them.
+#[test]
+fn a_lease_is_granted_and_used_in_its_own_era_only() {
+    model(2, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..8, 1), 0);
+        let drawer = {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || draw_and_lease(&cursor, at(0, 10)))
+        };
+        cursor.close();
+        cursor.publish(&Owned { era: 1, ..owned(0..8, 2) }, 0);
+        let anew = draw_and_lease(&cursor, at(1, 10));
+        assert!(anew.is_some_and(|(_, tag)| tag == 2), "{anew:?}");
+        let former = drawer.join().unwrap();
+        assert!(
+            former.is_none_or(|(_, tag)| tag == 1),
+            "a caller of era 0 has no business in era 1: {former:?}"
+        );
+        assert!(cursor.draw_leased(at(0, 10)).is_none());
+    });
+}
+
+/// Two threads draw by one lease, to the end of what is due.
+#[test]
+fn two_threads_share_a_lease() {
+    model(2, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..8, 7), 0);
+        assert!(matches!(cursor.draw(0, 1, true, 4, |next| next), Draw::Got(_)));
+        cursor.grant(at(0, 10), 0, 4, 0);
+        let drawers = [(); 2].map(|()| {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || [(); 2].map(|()| cursor.draw_leased(at(0, 10))))
+        });
+        let drawn = drawers.into_iter().flat_map(|drawer| drawer.join().unwrap()).flatten();
+        let mut drawn: Vec<_> = drawn.collect();
+        drawn.sort_unstable();
+        assert_eq!(drawn, [(1, 7), (2, 7), (3, 7)], "what is due, once");
+        assert!(cursor.draw_leased(at(0, 10)).is_none());
+    });
+}
+
 /// 32 positions a tick make chunks of up to two.
 fn stream() -> Stream {
     let layout = Layout::new("time:10 worker:2 sequence:5", 1, UnixMillis::EPOCH, Width::Narrow).unwrap();

@@ -1,6 +1,7 @@
 //! Snowflake generators under many threads: unique over all, increasing as contract 2 says.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -183,6 +184,39 @@ fn ids_go_on_increasing_over_invalidate() {
         floe.invalidate();
     }
     unique(ids);
+}
+
+/// Most are drawn by a lease, which every invalidation ends.
+#[test]
+fn threads_go_on_increasing_beside_many_invalidations() {
+    let floe = patient();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let tickets = floe.segment("tickets").unwrap();
+    let minters = AtomicUsize::new(4);
+    let minting = |mint: &dyn Fn() -> Id| {
+        let minted = (0..200_000).map(|_| mint()).collect::<Vec<_>>();
+        minters.fetch_sub(1, Ordering::Relaxed);
+        minted
+    };
+    let (ids, numbers, invalidations) = thread::scope(|scope| {
+        let ids = [(); 2].map(|()| scope.spawn(|| minting(&|| orders.mint().unwrap())));
+        let numbers = [(); 2].map(|()| scope.spawn(|| minting(&|| tickets.mint().unwrap())));
+        let mut invalidations = 0;
+        while minters.load(Ordering::Relaxed) > 0 {
+            floe.invalidate();
+            orders.mint().unwrap();
+            invalidations += 1;
+        }
+        (
+            ids.map(|minter| minter.join().unwrap()),
+            numbers.map(|minter| minter.join().unwrap()),
+            invalidations,
+        )
+    });
+    assert!(invalidations > 3, "{invalidations}");
+    for lists in [&ids, &numbers] {
+        assert_eq!(increasing_and_unique(lists), 400_000);
+    }
 }
 
 #[test]
