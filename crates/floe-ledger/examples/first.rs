@@ -1,4 +1,4 @@
-//! The README's program: keep the two equal.
+//! The first program of docs/start.md: keep the two equal.
 use floe::{Batch, Floe, Id, Layout};
 use floe_ledger::Sqlite;
 

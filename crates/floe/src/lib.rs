@@ -31,7 +31,7 @@
 //! println!("{id} was minted at {}", orders.inspect(id)?.time);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! [`ledger::Memory`] forgets when the process ends; `floe-ledger` has ledgers that do not.
+//! [`ledger::Memory`] forgets when the process ends; `floe-ledger` has ledgers that do not. The [`guide`] goes on from here.
 //!
 //! # Features
 //! All are off unless asked for.
@@ -62,6 +62,7 @@ mod error;
 mod floe;
 mod formed;
 mod generator;
+pub mod guide;
 mod handle;
 mod keys;
 pub mod kind;

@@ -8,9 +8,9 @@ mod cache;
 mod conformance;
 mod data_dir;
 mod files;
+mod first;
 mod opening;
 mod processes;
-mod readme;
 #[cfg(all(unix, feature = "remote"))]
 mod real_servers;
 mod sharing;

@@ -1,21 +1,21 @@
-//! The README's program is a real one.
+//! The first program of the book is a real one.
 
 use std::process::Command;
 
 use crate::processes::program;
 
 #[test]
-fn the_readme_shows_the_example() {
+fn the_book_shows_the_example() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let readme = std::fs::read_to_string(format!("{root}/README.md")).unwrap();
+    let page = std::fs::read_to_string(format!("{root}/docs/start.md")).unwrap();
     let example = include_str!("../../examples/first.rs");
-    let shown = readme.split_once("```rust\n").unwrap().1.split_once("```").unwrap().0;
+    let shown = page.split_once("```rust\n").unwrap().1.split_once("```").unwrap().0;
     let (_, run) = example.split_once('\n').unwrap();
-    assert_eq!(shown, run, "README.md and examples/first.rs differ");
+    assert_eq!(shown, run, "docs/start.md and examples/first.rs differ");
 }
 
 #[test]
-fn the_readmes_program_mints() {
+fn the_books_first_program_mints() {
     let dir = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     for _ in 0..2 {
