@@ -26,8 +26,8 @@
 //!    ahead is past `below`.
 //! 3. A close swaps `next` out, then takes the lease away, and the cursor opens again strictly above. Whoever reads a `next` of
 //!    after that sees that the lease was taken away, since it reads `next` first; whoever has read an older one fails to swap.
-//! 4. The worker id is written before `below` and read after it. It changes only across a close: if it is newer than `below`, the swap
-//!    fails.
+//! 4. The worker id is written before the clock's word and read after it. It changes only across a close, which takes the clock's word
+//!    away first.
 //! 5. A call that begins after the era has ended has another word of the clock, and finds no lease for it: none is granted by a word
 //!    of another era than the ranges'. One clock's word allows what any later one of its era does, so a lease of one word with
 //!    the end of another's allows nothing that is not due.

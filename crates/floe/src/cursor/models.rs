@@ -15,6 +15,10 @@
 //! `nothing_past_the_closing_is_drawn_even_after_opening_again`, and by a test of one thread (`tests`). A chunk remembers the
 //! version of its draw, and not one that is read after it: `a_chunk_is_as_old_as_its_draw` holds that.
 //!
+//! Of the lease no model catches: `below` loaded or stored relaxed, also by a close (a swap fails wherever `next` has moved on, and
+//! what a close has stored is seen with the `next` of the opening after it), and the worker id stored after `below` (the clock's
+//! word, which is stored last, carries it).
+//!
 //! Loom tries a store before the last access of its word by another thread, and remembers one last access of each word. A thread
 //! that loads a word right before it stores to it hides the loads of the others, and loom leaves those orders out. So a model may
 //! be green since the code under it loads too much: the writer of the cursor counts the version itself.
@@ -230,6 +234,8 @@ fn draw_leased_twice(cursor: &Cursor, stamp: Stamp) -> Vec<(u64, u64)> {
 const LIMIT: u64 = 100;
 
 /// As `no_draw_falls_into_the_gap_of_a_renewal`, by leases.
+///
+/// Caught: `below` not looked at; a lease granted up to the end of the spare, and not of the range in which `next` lies.
 #[test]
 fn no_leased_draw_falls_into_a_gap() {
     model(2, || {
@@ -253,6 +259,8 @@ fn no_leased_draw_falls_into_a_gap() {
 }
 
 /// As `nothing_past_the_closing_is_drawn_even_after_opening_again`, by leases.
+///
+/// Caught: a close that leaves the lease; `next` loaded relaxed.
 #[test]
 fn no_lease_outlives_a_close() {
     model(2, || {
@@ -283,6 +291,8 @@ fn no_lease_outlives_a_close() {
 }
 
 /// A draw with the clock's word of an era that has ended takes nothing of the next one's ranges, and grants no lease of them.
+///
+/// Caught: the clock's word not compared; a lease granted by the word of another era.
 #[test]
 fn a_lease_is_granted_and_used_in_its_own_era_only() {
     model(2, || {
@@ -306,6 +316,8 @@ fn a_lease_is_granted_and_used_in_its_own_era_only() {
 }
 
 /// Two threads draw by one lease, to the end of what is due.
+///
+/// Caught: `below` not looked at; a draw that stores in place of its compare-and-swap.
 #[test]
 fn two_threads_share_a_lease() {
     model(2, || {
