@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("floe-server", &["floe", "floe-ledger", "floe-wire"]),
     ("floe-cli", &["floe", "floe-ledger", "floe-peers", "floe-server", "floe-sim", TESTS]),
     ("floe-bench", &["floe", "floe-ledger", TESTS]),
+    ("floe-instructions", &["floe", "floe-wire"]),
     (TESTS, &[]),
 ];
 
