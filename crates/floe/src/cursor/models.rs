@@ -290,6 +290,33 @@ fn no_lease_outlives_a_close() {
     });
 }
 
+/// After a close the old lease's end is nobody's: the range that is owned now is shorter.
+///
+/// Caught: a close that takes the clock's word of the lease away alone.
+#[test]
+fn the_end_of_an_old_lease_is_no_end_of_a_new_one() {
+    model(2, || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..8, 1), 0);
+        assert_eq!(draw_and_lease(&cursor, at(0, 10)), Some((0, 1)));
+        let leased = {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || cursor.draw_leased(at(0, 10)))
+        };
+        cursor.close();
+        cursor.publish(&owned(0..5, 2), 3);
+        let drawer = {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || draw(&cursor))
+        };
+        let third = draw_and_lease(&cursor, at(0, 10));
+        drawer.join().unwrap();
+        assert!(third.is_none_or(|(start, _)| start < 5), "{third:?}");
+        let first = leased.join().unwrap();
+        assert!(first.is_none_or(|(start, tag)| tag == 1 && start == 1 || start < 5), "{first:?}");
+    });
+}
+
 /// A draw with the clock's word of an era that has ended takes nothing of the next one's ranges, and grants no lease of them.
 ///
 /// Caught: the clock's word not compared; a lease granted by the word of another era.
