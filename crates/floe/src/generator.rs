@@ -122,10 +122,14 @@ impl<I: IdRepr> Generator<I> {
     }
 
     pub(crate) fn try_mint_at(&self, stamp: Stamp) -> Result<Outcome<I>, MintError> {
-        if let Some((position, worker)) = self.stream.draw_one(stamp) {
+        if let Some((position, worker)) = self.stream.draw_leased(stamp) {
             return Ok(Outcome::Ready(self.place(position, worker)));
         }
-        self.outcome(self.draw_at(stamp, 1)?)
+        let draw = self.draw_at(stamp, 1)?;
+        if matches!(draw, Draw::Got(_)) {
+            self.stream.lease(stamp);
+        }
+        self.outcome(draw)
     }
 
     fn outcome(&self, draw: Draw) -> Result<Outcome<I>, MintError> {

@@ -192,9 +192,22 @@ impl Stream {
     /// One position and its worker id, if that needs no wait and no words.
     #[inline(always)]
     pub(crate) fn draw_one(&self, stamp: Stamp) -> Option<(u64, u64)> {
-        match self.line.cursor.draw_leased(stamp) {
+        match self.draw_leased(stamp) {
             None => self.draw_and_lease(stamp),
             drawn => drawn,
+        }
+    }
+
+    /// The same, by a lease alone.
+    #[inline(always)]
+    pub(crate) fn draw_leased(&self, stamp: Stamp) -> Option<(u64, u64)> {
+        self.line.cursor.draw_leased(stamp)
+    }
+
+    /// Leaves a lease behind a draw of one by this stamp.
+    pub(crate) fn lease(&self, stamp: Stamp) {
+        if let Ok(now) = self.layout.position_at(stamp.time()) {
+            self.line.cursor.grant(stamp, now, self.limit(now, 0), 0);
         }
     }
 
