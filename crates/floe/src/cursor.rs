@@ -20,7 +20,8 @@
 //! other goes the long way. That repeats nothing, and mints nothing that is not owned:
 //!
 //! 1. A lease is granted under the writer's lock, of an open cursor, from `next` on, which lies in a range that is owned in the
-//!    clock's era, up to the end of that range and of what is due. A renewal takes none of it away; a close does.
+//!    clock's era, up to the end of that range and of what is due. A renewal takes the lease away, so that the next draw looks for the
+//!    new range; who has read it before still draws what is owned. A close takes away the positions too.
 //! 2. A leased draw reads `next`, then `below`, and swaps `next` for the next one. Whoever sees `below` sees the `next` for which it
 //!    was granted, so the swap succeeds from there on alone. A gap that a draw has skipped since lies under `next`; one that lies
 //!    ahead is past `below`.
@@ -317,8 +318,6 @@ impl Cursor {
             return None;
         }
         assert_ne!(next, CLOSED, "an open cursor is never at the closed mark (I3)");
-        self.lease.stamp.store(0, Ordering::Release);
-        self.lease.below.store(0, Ordering::Release);
         writer.floor = next + 1;
         // Chunks that were drawn before are stale from here on.
         self.write(&mut writer, &Owned::default());
@@ -341,6 +340,8 @@ impl Cursor {
             owned.spare.is_empty() || owned.current.end <= owned.spare.start,
             "the spare lies above the current range (I2): {owned:?}"
         );
+        self.lease.stamp.store(0, Ordering::Release);
+        self.lease.below.store(0, Ordering::Release);
         let version = writer.version;
         let copy = &self.copies[usize::from(version.is_multiple_of(2))];
         // Pairs with the reader's fence: who sees any store below also sees that the version has moved on before.
