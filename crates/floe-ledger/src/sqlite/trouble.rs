@@ -47,8 +47,9 @@ pub(super) use crate::opening::RAISE;
 /// The file was in use for longer than a call waits.
 pub(super) fn held(shown: &str, max_wait: Duration) -> LedgerError {
     LedgerError::Unavailable(format!(
-        "another process has held {shown} for {max_wait:?}: find it with `fuser -v {shown}` or `lsof {shown}` (one that \
-         is stopped, or an open transaction in `sqlite3`), and let it go on or end it"
+        "other processes held {shown} at every try for {max_wait:?}: find one that is stopped, or an open transaction in \
+         `sqlite3`, with `fuser -v {shown}` or `lsof {shown}`, and let it go on or end it; where they only take turns on a \
+         slow disk, allow more time with `max_wait`"
     ))
 }
 

@@ -27,7 +27,7 @@ fn a_file_that_is_held_for_too_long_is_unavailable_with_the_way_to_find_the_hold
     let request = ask(10);
     match ledger.reserve(&request) {
         Err(LedgerError::Unavailable(text)) => {
-            says(&text, &["another process has held", "50ms", "fuser -v", "lsof", "ids.db"]);
+            says(&text, &["other processes held", "50ms", "fuser -v", "lsof", "ids.db"]);
         }
         other => panic!("{other:?}"),
     }
@@ -45,7 +45,7 @@ fn a_file_that_is_held_from_the_first_moment_on_is_unavailable_too() {
     holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT;").unwrap();
     match Sqlite::builder().max_wait(Duration::from_millis(50)).at(&path) {
         Err(OpenError::Ledger(LedgerError::Unavailable(text))) => {
-            says(&text, &["another process has held", "lsof"])
+            says(&text, &["other processes held", "lsof"])
         }
         other => panic!("{other:?}"),
     }

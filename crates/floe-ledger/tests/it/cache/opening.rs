@@ -183,7 +183,7 @@ fn a_file_that_somebody_holds_is_unavailable_and_that_passes() {
     let opened = waiting.before_ledger("behind:", || Ok(Box::new(Memory::default())));
     match opened.map(drop) {
         Err(OpenError::Ledger(LedgerError::Unavailable(text))) => {
-            says(&text, &["another process has held", "cache.db"])
+            says(&text, &["other processes held", "cache.db"])
         }
         other => panic!("{other:?}"),
     }

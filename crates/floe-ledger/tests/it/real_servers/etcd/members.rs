@@ -43,7 +43,7 @@ fn a_member_without_a_majority_is_passed_over() {
     let sound = Etcd::start(&[]);
     // Wherever it begins: a few times.
     for end in 1..6 {
-        let ledger = open(&url(&[&lonely, &sound], "max_wait=10s&connect_timeout=10"));
+        let ledger = open(&url(&[&lonely, &sound], "max_wait=60s&connect_timeout=10"));
         assert_eq!(got(&*ledger, &ask(1)), (end - 1, end));
     }
 }
