@@ -207,8 +207,13 @@ impl Stream {
     /// Leaves a lease behind a draw of one by this stamp.
     pub(crate) fn lease(&self, stamp: Stamp) {
         if let Ok(now) = self.layout.position_at(stamp.time()) {
-            self.line.cursor.grant(stamp, now, self.limit(now, 0), 0);
+            self.lease_from(now, stamp);
         }
+    }
+
+    /// `now` is the first position of the stamp's tick.
+    fn lease_from(&self, now: u64, stamp: Stamp) {
+        self.line.cursor.grant(stamp, now, self.limit(now, 0), 0);
     }
 
     #[cold]
@@ -216,7 +221,7 @@ impl Stream {
         let now = self.layout.position_at(stamp.time()).ok()?;
         match self.draw_from(now, stamp.era(), 1, true, 0) {
             Draw::Got(drawn) => {
-                self.line.cursor.grant(stamp, now, self.limit(now, 0), 0);
+                self.lease_from(now, stamp);
                 Some((drawn.start, drawn.tag))
             }
             Draw::Later(_) | Draw::NeedRange => None,

@@ -1,6 +1,7 @@
 //! What one thread sees of the cursor. What several threads see of one another is in `models`.
 
 use super::*;
+use crate::time::UnixMillis;
 
 fn owned(current: Range<u64>) -> Owned {
     Owned { current, ..Owned::default() }
@@ -60,4 +61,83 @@ fn what_is_left_is_what_can_be_drawn() {
         let Draw::Got(drawn) = draw(&cursor, count, true, 40) else { panic!("there are {left} and {count}") };
         assert_eq!((drawn.left, cursor.left()), (left, left), "{drawn:?}");
     }
+}
+
+fn stamp(era: u64, millis: i64) -> Stamp {
+    Stamp::new(era, UnixMillis::new(millis))
+}
+
+/// What is drawn by the lease that was granted at `stamp`, until it is used up, and by which tags.
+fn leased(cursor: &Cursor, stamp: Stamp) -> (Vec<u64>, Vec<u64>) {
+    std::iter::from_fn(|| cursor.draw_leased(stamp)).unzip()
+}
+
+#[test]
+fn a_lease_ends_with_its_range_before_the_limit_and_before_too_little_is_left() {
+    let (now, end_of_current) = (stamp(0, 5), 10);
+    // 38 positions are left at first.
+    for (from, limit, low, below) in [
+        (0, 40, 0, end_of_current),
+        (0, 7, 0, 7),
+        (0, 40, 30, 8),
+        (0, 40, 38, 0),
+        (1, 40, 0, 0),
+        (0, 0, 0, 0),
+    ] {
+        let cursor = Cursor::new(0);
+        cursor.publish(&Owned { spare: 12..40, tag: 3, ..owned(0..10) }, 0);
+        cursor.grant(now, from, limit, low);
+        let (positions, tags) = leased(&cursor, now);
+        assert_eq!(
+            positions,
+            (0..below).collect::<Vec<_>>(),
+            "from {from} below {limit}, while {low} are left"
+        );
+        assert!(tags.iter().all(|&tag| tag == 3), "{tags:?}");
+    }
+}
+
+#[test]
+fn a_lease_is_granted_in_the_spare_and_not_in_the_gap_before_it() {
+    let (cursor, now) = (Cursor::new(0), stamp(0, 5));
+    cursor.publish(&Owned { spare: 12..40, ..owned(0..10) }, 0);
+    assert_eq!(got(draw(&cursor, 10, true, 40)), Some((0, 10)));
+    cursor.grant(now, 0, 40, 0);
+    assert_eq!(cursor.draw_leased(now), None, "10 and 11 are not owned");
+    assert_eq!(got(draw(&cursor, 1, true, 40)), Some((12, 1)));
+    cursor.grant(now, 0, 40, 0);
+    assert_eq!(leased(&cursor, now).0, (13..40).collect::<Vec<_>>());
+}
+
+/// I5, and what a copy of the process, or a machine that slept, must not draw.
+#[test]
+fn a_lease_holds_for_its_own_stamp_and_for_ranges_of_its_own_era() {
+    let cursor = Cursor::new(0);
+    cursor.publish(&Owned { era: 1, ..owned(0..10) }, 0);
+    cursor.grant(stamp(0, 5), 0, 10, 0);
+    assert_eq!(cursor.draw_leased(stamp(0, 5)), None, "the ranges are of a later era");
+    cursor.grant(stamp(1, 5), 0, 10, 0);
+    for other in [stamp(0, 5), stamp(2, 5), stamp(1, 4), stamp(1, 6)] {
+        assert_eq!(cursor.draw_leased(other), None, "{other:?}");
+    }
+    assert_eq!(cursor.draw_leased(stamp(1, 5)), Some((0, 0)));
+}
+
+#[test]
+fn a_lease_ends_when_the_ranges_change_and_when_the_cursor_closes() {
+    let (cursor, now) = (Cursor::new(0), stamp(0, 5));
+    let granted = || {
+        cursor.grant(now, 0, 40, 0);
+        cursor.draw_leased(now)
+    };
+    cursor.publish(&owned(0..10), 0);
+    assert_eq!(granted(), Some((0, 0)));
+    cursor.publish(&Owned { tag: 4, ..owned(0..20) }, 0);
+    assert_eq!(cursor.draw_leased(now), None, "the next draw looks for the new range");
+    assert_eq!(granted(), Some((1, 4)));
+    cursor.close();
+    assert_eq!((cursor.draw_leased(now), granted()), (None, None), "nothing is owned");
+    cursor.publish(&owned(0..20), 0);
+    assert_eq!(cursor.draw_leased(now), None);
+    assert_eq!(granted(), Some((3, 0)));
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::clock::{ClockPolicy, TimeSource};
-use crate::cursor::{Draw, Drawn};
+use crate::clock::{ClockPolicy, Stamp, TimeSource};
+use crate::cursor::{Draw, Drawn, Owned};
 use crate::definition::DatedShape;
 use crate::error::MintError;
 use crate::layout::{Layout, Workers};

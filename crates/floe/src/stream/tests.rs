@@ -115,6 +115,22 @@ fn a_draw_reaches_exactly_as_far_as_may_be_run_ahead() {
     }
 }
 
+/// As far as that, by the lease that the first of them leaves behind, and in a tick that the stamp has come to.
+#[test]
+fn ids_one_by_one_reach_as_far_as_a_draw() {
+    for (ahead_ms, ticks) in [(0, 1), (1, 2), (10, 11)] {
+        let stream = Stream::new(Layout::TWITTER, Start::Zero, ahead_ms, 42, Arc::<Signal>::default());
+        stream.own(3, START_MS.unsigned_abs(), (START_MS + 100_000).unsigned_abs(), 0);
+        for later in [0, 50] {
+            let stamp = Stamp::new(0, UnixMillis::new(START_MS + later));
+            let first = Layout::TWITTER.position_at(stamp.time()).unwrap();
+            let drawn: Vec<_> = std::iter::from_fn(|| stream.draw_one(stamp)).collect();
+            let all = (first..first + ticks * Layout::TWITTER.per_tick()).map(|position| (position, 3));
+            assert!(drawn.into_iter().eq(all), "{ahead_ms} ms ahead, {later} ms later");
+        }
+    }
+}
+
 /// What a tick was drawn from is not given back, be it one position of it.
 #[test]
 fn closing_gives_back_from_the_first_tick_in_which_nothing_was_drawn() {

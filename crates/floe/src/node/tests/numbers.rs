@@ -142,6 +142,20 @@ fn a_range_that_does_not_follow_is_a_spare_and_nothing_in_hand_is_lost() {
     assert_eq!(minted, [12, 13, 14, 15, 16, 17, 18, 19, 27, 28]);
 }
 
+/// One by one they go by a lease, which asks for the next range no later than a batch does.
+#[test]
+fn the_next_range_is_wanted_when_too_little_is_left_behind_a_lease() {
+    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
+    numbers.low.store(4, Ordering::Relaxed);
+    numbers.line.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
+    let stamp = Stamp::new(0, UnixMillis::new(5));
+    for number in 0..10 {
+        assert_eq!(numbers.draw_one(stamp), Some(number));
+        assert_eq!(numbers.line.take_wanted().is_some(), 10 - (number + 1) < 4, "after {number}");
+    }
+    assert_eq!(numbers.draw_one(stamp), None);
+}
+
 #[test]
 fn increments_and_offsets_end_at_the_largest_number() {
     for (increment, offset) in [(1, 0), (1, 1), (2, 1), (2, 2), (3, 5), (1 << 32, 1 << 32), (1_000, 7)] {
