@@ -493,6 +493,26 @@ fn a_record_of_a_newer_floe_and_one_of_no_floe_are_refused() {
     assert!(said().contains("holds a record mark/shop/s/10/7 that no floe has written"), "{}", said());
 }
 
+/// A name that is new in one realm may have been meant in another.
+#[test]
+fn ten_of_the_other_realms_that_have_a_name_are_told() {
+    let (store, name) = (Map::default(), Name::new("orders").unwrap());
+    let realms: Vec<String> = (10..22).map(|number| format!("realm-{number}")).collect();
+    for realm in &realms {
+        store.ledger(realm).bind(&name, "a segment", true).unwrap();
+    }
+    let told = |realm: &str| {
+        let found = store.ledger(realm).in_other_realms(&name).unwrap();
+        found.into_iter().map(|elsewhere| elsewhere.realm).collect::<Vec<_>>()
+    };
+    assert_eq!(told("a realm without it"), realms[..10]);
+    assert_eq!(told("realm-10"), realms[1..11], "its own is no other one");
+    let key = "mark/realm-11/n/orders";
+    let version = store.get(key).unwrap().unwrap().version;
+    store.put(key, "hello", Some(&version)).unwrap();
+    assert_eq!(told("realm-10"), realms[2..], "what is damaged there is that realm's trouble");
+}
+
 fn tokens() -> impl Strategy<Value = Token> {
     any::<[u8; 16]>().prop_filter_map("zero", Token::from_bytes)
 }
