@@ -54,22 +54,11 @@ impl Segment {
     /// One number if that needs no wait: what nearly every call comes to, without a batch of one.
     #[inline]
     fn try_mint(&self) -> Option<Id> {
-        let position = match self.shared.clock.at_hand() {
-            Some(stamp) => self.numbers.draw_one(stamp)?,
-            None => self.draw_without_a_stamp()?,
-        };
+        let position = self.numbers.draw_one(self.shared.clock.at_hand()?)?;
         Some(number(self.numbers.number_at(position)))
     }
 
-    /// The numbers do not hang on the time, and so go on where nothing that does may be minted.
-    #[cold]
-    fn draw_without_a_stamp(&self) -> Option<u64> {
-        match self.numbers.draw(self.shared.clock.era(), 1) {
-            Draw::Got(drawn) => Some(drawn.start),
-            Draw::Later(_) | Draw::NeedRange => None,
-        }
-    }
-
+    /// Where no time is at hand as well: the numbers do not hang on it, and so go on where nothing that does may be minted.
     #[cold]
     fn wait_for_one(&self) -> Result<Id, MintError> {
         self.mint_many(1)?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
