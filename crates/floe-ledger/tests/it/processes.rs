@@ -27,7 +27,12 @@ pub(crate) fn program(name: &str) -> PathBuf {
 /// never rest pass one that waits, for seconds where each flush of the disk takes a tenth of one.
 pub(crate) fn start(path: &Path, count: u64, times: u64) -> Child {
     Command::new(program("reserve"))
-        .args([&format!("sqlite:{}?max_wait=5m", path.display()), "orders", &count.to_string(), &times.to_string()])
+        .args([
+            &format!("sqlite:{}?max_wait=5m", path.display()),
+            "orders",
+            &count.to_string(),
+            &times.to_string(),
+        ])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
