@@ -8,6 +8,7 @@ use super::error::{FormDefinitionError, FormError};
 
 /// A base with its symbols, which are in ASCII order: at one width the order of texts is the order of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Radix {
     /// `0-9`.
     Decimal,
@@ -71,8 +72,9 @@ pub(super) enum Length {
 pub(super) const MAX_DIGITS: u8 = 128;
 
 impl Radix {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Decimal, Self::Hex, Self::Base32, Self::Base36, Self::Base58, Self::Base62];
+    /// All of them, by how many symbols they have.
+    pub const ALL: &'static [Self] =
+        &[Self::Decimal, Self::Hex, Self::Base32, Self::Base36, Self::Base58, Self::Base62];
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {

@@ -208,7 +208,7 @@ fn read_words(words: &mut Words<'_>, bits: Option<u32>) -> Result<Form, FormDefi
         "uuid8" => Form::uuid8(bits)?,
         "hashids" => Form::hashids(bits, read_hashids(words)?)?,
         "sqids" => Form::sqids(bits, read_sqids(words)?)?,
-        name => match Radix::ALL.into_iter().find(|radix| radix.as_str() == name) {
+        name => match Radix::ALL.iter().copied().find(|radix| radix.as_str() == name) {
             Some(radix) => Form::digits(bits, read_digits(words, radix)?)?,
             None => return Err(FormDefinitionError::UnknownForm(name.to_owned())),
         },

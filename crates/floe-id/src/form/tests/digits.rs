@@ -126,7 +126,7 @@ fn each_form_has_every_symbol_in_its_place() {
 
 #[test]
 fn the_smallest_and_the_largest_of_every_width_and_base() {
-    for radix in Radix::ALL {
+    for &radix in Radix::ALL {
         for bits in 1..=128 {
             let form = Form::digits(bits, Digits::new(radix)).unwrap();
             let most = encode(&form, largest(bits)).len();
@@ -149,7 +149,7 @@ fn the_smallest_and_the_largest_of_every_width_and_base() {
 
 #[test]
 fn the_powers_of_every_base_and_their_neighbours() {
-    for (radix, base) in Radix::ALL.into_iter().zip([10_u128, 16, 32, 36, 58, 62]) {
+    for (radix, base) in Radix::ALL.iter().copied().zip([10_u128, 16, 32, 36, 58, 62]) {
         let form = Form::digits(128, Digits::new(radix)).unwrap();
         let powers = core::iter::successors(Some(1_u128), |power| power.checked_mul(base));
         for (exponent, power) in powers.enumerate() {
@@ -183,7 +183,7 @@ proptest! {
     #[test]
     fn every_form_reads_back_and_keeps_the_order(a: u128, b: u128, shift in 0_u32..128) {
         let (a, b) = (a >> shift, b >> shift);
-        for radix in Radix::ALL {
+        for &radix in Radix::ALL {
             let shortest = texts(radix, |digits| digits);
             encode(&shortest, a);
             let fixed = texts(radix, |digits| digits.width(40));
