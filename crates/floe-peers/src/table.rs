@@ -37,8 +37,8 @@ pub const COLUMNS: &[Column] = &[
     column(
         "crash + rollback",
         &[Class::Rollback, Class::Crash],
-        "while a process is down, its machine's clock is set back once more, by 1 ms to 3 s longer than the time (1 ms to \
-         5 s) after which something starts it again",
+        "a process is down for 1 ms to 5 s until something starts it again; in that time its machine's clock is set back \
+         once more, by the length of that time plus 1 ms to 3 s",
     ),
     column("crash + skew", &[Class::Skew, Class::Crash], ""),
     // A worker id that is taken away after an hour shows only where a process starts that takes it.
@@ -210,8 +210,8 @@ impl Table {
         writeln!(
             text,
             "Seeds {first} to {last} in each cell, {nodes} nodes, {seconds} virtual seconds each: {} histories, {} calls, \
-             {} IDs. A cell says what all its seeds show together, and the smallest seed that shows it: 12/M in 8% is 12 \
-             of a million IDs that had been handed out before, and 8 of a hundred histories in which any was.\n",
+             {} IDs. A cell adds up all its seeds, and names the smallest seed that shows a repeat. `12/M in 8%` means: of \
+             a million IDs, 12 had been handed out before, and this happened in 8 of 100 histories.\n",
             grouped(histories(self.rows.len(), seeds)),
             grouped(asked),
             grouped(ids),
@@ -228,17 +228,19 @@ impl Table {
         if self.rows.iter().any(|(entrant, outcomes)| outcomes.iter().any(|it| is_predicted(entrant, it))) {
             writeln!(
                 text,
-                "\nPredicted: after the store had forgotten, or a machine had gone back to a snapshot of itself, as floe's \
-                 documentation says; floe handed out nothing else twice."
+                "\n*Predicted* means: the store had forgotten, or a running machine had been copied, and floe's documentation \
+                 says that IDs repeat then. floe repeated no other ID."
             )?;
         }
         self.part(text, "IDs smaller than one of a call that had returned before theirs began", disorder)?;
         self.part(text, "Calls without an ID, of a thousand: refused + unanswered for a second", unserved)?;
         writeln!(
             text,
-            "\nfloe refuses where it cannot be sure: a node that sees that the store went backwards stops the name until \
-             someone raises its marks, no more nodes mint than there are worker ids for them, and in the half of the \
-             histories in which the store has a clock, no node whose own is over ten seconds off it."
+            "\nfloe refuses calls when it cannot be sure:\n\n\
+             - A node sees that the store went backwards: it stops the name until someone raises the marks.\n\
+             - There are more nodes than worker ids: the rest do not mint.\n\
+             - The store has a clock (in half of the histories), and the node's clock differs from it by more than ten \
+             seconds: the node does not mint."
         )?;
         self.others(text)
     }
