@@ -2,7 +2,6 @@
 //!
 //! IDs are compared as they are minted, as bytes or numbers.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -12,50 +11,60 @@ use floe::kind::{
 use svix_ksuid::KsuidLike;
 
 use crate::Result;
-use crate::measure::{Outcome, fill, run};
-use crate::rows::Row;
+use crate::measure::{Blank, Outcome, fill, fill_with, run};
+use crate::rows::{BATCH, Row, THREADS};
 
-/// IDs of one thread in one round.
-const MANY: usize = 2_000_000;
+/// IDs of one round.
+const COUNT: usize = 2_000_000;
 
 /// All rows, floe before its peer.
-pub(crate) fn all() -> Vec<Row> {
-    let row = |name, run| Row { name, run };
+pub(crate) fn rows() -> Vec<Row> {
+    let row = |name, run| Row { group: "Kinds without a ledger", name, threads: THREADS, count: COUNT, run };
     vec![
-        row("kind uuid v4, 1 thread", || floes(1, UuidV4Generator::new(), |id| id.get())),
-        row("kind uuid v4, 2 threads", || floes(2, UuidV4Generator::new(), |id| id.get())),
-        row("kind uuid v7 minter, 1 thread", || {
-            run(1, MANY, || {
+        row("floe uuid v4", |threads, count| floes(threads, count, UuidV4Generator::new(), |id| id.get())),
+        row("uuid v4", |threads, count| others(threads, count, || uuid::Uuid::new_v4().as_u128())),
+        row("floe uuid v7 minter, one a thread", |threads, count| {
+            run(threads, count, || {
                 let mut minter = UuidV7Generator::new().minter();
                 move |ids: &mut [u128]| fill(ids, || minter.mint().map(floe::kind::Uuid::get))
             })
         }),
-        row("kind uuid v7, 1 thread", || floes(1, UuidV7Generator::new(), |id| id.get())),
-        row("kind uuid v7, 2 threads on one generator", || floes(2, UuidV7Generator::new(), |id| id.get())),
-        row("kind uuid v7, batches of 1000", || batches(UuidV7Generator::new(), |id| id.get())),
-        row("kind uuid v7, precise", || floes(1, UuidV7Generator::precise(), |id| id.get())),
-        row("kind ulid minter, 1 thread", || {
-            run(1, MANY, || {
+        row("floe uuid v7", |threads, count| floes(threads, count, UuidV7Generator::new(), |id| id.get())),
+        row("floe uuid v7, batches of 1,000", |threads, count| {
+            batches(threads, count, UuidV7Generator::new(), |id| id.get())
+        }),
+        row("floe uuid v7, precise", |threads, count| {
+            floes(threads, count, UuidV7Generator::precise(), |id| id.get())
+        }),
+        row("uuid v7", |threads, count| others(threads, count, || uuid::Uuid::now_v7().as_u128())),
+        row("floe ulid minter, one a thread", |threads, count| {
+            run(threads, count, || {
                 let mut minter = UlidGenerator::new().minter();
                 move |ids: &mut [u128]| fill(ids, || minter.mint().map(floe::kind::Ulid::get))
             })
         }),
-        row("kind ulid, 1 thread", || floes(1, UlidGenerator::new(), |id| id.get())),
-        row("kind ulid, 2 threads on one generator", || floes(2, UlidGenerator::new(), |id| id.get())),
-        row("kind ulid, batches of 1000", || batches(UlidGenerator::new(), |id| id.get())),
-        row("ferroid ulid, monotonic, thread-local", || {
-            others(|| {
+        row("floe ulid", |threads, count| floes(threads, count, UlidGenerator::new(), |id| id.get())),
+        row("floe ulid, batches of 1,000", |threads, count| {
+            batches(threads, count, UlidGenerator::new(), |id| id.get())
+        }),
+        row("ferroid ulid, monotonic, one a thread", |threads, count| {
+            others(threads, count, || {
                 ferroid::generator::thread_local::Ulid::new_ulid_mono(|_| std::hint::spin_loop()).to_raw()
             })
         }),
-        row("ulid ulid, random", || others(|| ulid::Ulid::generate().0)),
-        row("kind objectid, 1 thread", || floes(1, ObjectIdGenerator::new(), |id| id.to_bytes())),
-        row("kind objectid, 2 threads", || floes(2, ObjectIdGenerator::new(), |id| id.to_bytes())),
-        row("bson objectid", || others(|| bson::oid::ObjectId::new().bytes())),
-        row("kind ksuid, 1 thread", || floes(1, KsuidGenerator::new(), |id| id.to_bytes())),
-        row("svix-ksuid ksuid", || others(|| *svix_ksuid::Ksuid::new(None::<SystemTime>, None).bytes())),
-        row("kind nanoid, 1 thread", || floes(1, NanoIdGenerator::default(), |id| text(id.as_bytes()))),
-        row("nanoid nanoid", || others(|| text(nanoid::nanoid!().as_bytes()))),
+        row("ulid, random", |threads, count| others(threads, count, || ulid::Ulid::generate().0)),
+        row("floe objectid", |threads, count| {
+            floes(threads, count, ObjectIdGenerator::new(), |id| id.to_bytes())
+        }),
+        row("bson objectid", |threads, count| others(threads, count, || bson::oid::ObjectId::new().bytes())),
+        row("floe ksuid", |threads, count| floes(threads, count, KsuidGenerator::new(), |id| id.to_bytes())),
+        row("svix-ksuid", |threads, count| {
+            others(threads, count, || *svix_ksuid::Ksuid::new(None::<SystemTime>, None).bytes())
+        }),
+        row("floe nanoid", |threads, count| {
+            floes(threads, count, NanoIdGenerator::default(), |id| text(id.as_bytes()))
+        }),
+        row("nanoid", |threads, count| others(threads, count, || text(nanoid::nanoid!().as_bytes()))),
     ]
 }
 
@@ -66,28 +75,28 @@ fn text(bytes: &[u8]) -> [u8; 21] {
     text
 }
 
-fn floes<G, I>(threads: usize, generator: G, take: fn(G::Id) -> I) -> Result<Outcome>
+fn floes<G, I>(threads: usize, count: usize, generator: G, take: fn(G::Id) -> I) -> Result<Outcome>
 where
     G: Mint + 'static,
-    I: Copy + Ord + Send + Default + 'static,
+    I: Blank + Ord,
 {
     let generator = Arc::new(generator);
-    run(threads, MANY, || {
+    run(threads, count, || {
         let generator = Arc::clone(&generator);
         move |ids: &mut [I]| fill(ids, || generator.mint().map(take))
     })
 }
 
-fn batches<G, I>(generator: G, take: fn(G::Id) -> I) -> Result<Outcome>
+fn batches<G, I>(threads: usize, count: usize, generator: G, take: fn(G::Id) -> I) -> Result<Outcome>
 where
     G: Mint + 'static,
-    I: Copy + Ord + Send + Default + 'static,
+    I: Blank + Ord,
 {
     let generator = Arc::new(generator);
-    run(1, MANY, || {
+    run(threads, count, || {
         let generator = Arc::clone(&generator);
         move |ids: &mut [I]| {
-            for places in ids.chunks_mut(1_000) {
+            for places in ids.chunks_mut(BATCH) {
                 let batch = generator.mint_many(u64::try_from(places.len())?)?;
                 for (place, id) in places.iter_mut().zip(batch) {
                     *place = take(id);
@@ -98,6 +107,6 @@ where
     })
 }
 
-fn others<I: Copy + Ord + Send + Default + 'static>(make: fn() -> I) -> Result<Outcome> {
-    run(1, MANY, || move |ids: &mut [I]| fill(ids, || Ok::<_, Infallible>(make())))
+fn others<I: Blank + Ord>(threads: usize, count: usize, make: fn() -> I) -> Result<Outcome> {
+    run(threads, count, || move |ids: &mut [I]| fill_with(ids, make))
 }

@@ -64,15 +64,17 @@ pub(crate) fn minting() -> Result<bool> {
         let url = if shared { server.url() } else { "memory:".to_owned() };
         Ok(Floe::open(floe_ledger::open_in(&url, "bench")?)?)
     };
-    let rows: [(&str, Mint); 2] =
-        [("snowflake, shared generator", rows::snowflakes), ("segment", |floe| rows::segment_of(floe, 1))];
+    let rows: [(&str, Mint); 2] = [
+        ("snowflake, shared generator", rows::snowflakes),
+        ("segment", |floe| rows::segment_of(floe, 1, rows::MANY)),
+    ];
     let mut sound = true;
     for (name, run) in rows {
         let mut nanos = [Vec::new(), Vec::new()];
         for _ in 0..TURNS {
             for (shared, nanos) in [false, true].into_iter().zip(&mut nanos) {
                 let outcome = run(&open(shared)?)?;
-                sound &= outcome.repeated == 0;
+                sound &= outcome.repeated() == 0;
                 nanos.push(outcome.nanos_per_id());
             }
         }

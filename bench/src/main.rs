@@ -1,8 +1,5 @@
 //! How fast floe mints, beside others in the same run. Only IDs that a checker found unique are counted.
 //! `floe-bench --help` lists what it measures.
-//!
-//! A row is run five times, in turn with all others, so that what else the machine does meets every row. The table
-//! shows the median and the best.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -12,16 +9,22 @@ mod attack;
 mod bulk;
 mod chaos;
 mod clients;
+mod compare;
 mod idle;
 mod kinds;
 mod ledgers;
+mod limits;
 mod load;
+mod machine;
 mod measure;
 mod nginx;
+mod plot;
 mod redis;
 mod rows;
 mod serve;
 mod soak;
+mod table;
+mod texts;
 mod tickets;
 
 /// Any error, on its way to the person at the terminal.
@@ -29,8 +32,6 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 
 /// A measurement that prints its own figures; whether all went as it must.
 type Report = dyn FnOnce() -> Result<bool>;
-
-const ROUNDS: usize = 5;
 
 fn main() -> ExitCode {
     match run() {
@@ -46,7 +47,8 @@ fn main() -> ExitCode {
 const USAGE: &str = "\
 usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
 
-  ROW…            the rows whose name holds one of these (default: all)
+  ROW…            floe beside others, the rows whose name holds one of these (default: all); --quick makes a tenth of
+                  the IDs; --out DIR is where the table goes as Markdown, JSON and SVG (default: target/bench)
   --load URL      mints over HTTP, redis:// or thrift://, 10,000 a second for 60 s
   --counter       a counter on PostgreSQL beside nextval
   --ledgers       minting on PostgreSQL beside minting on memory
@@ -79,7 +81,8 @@ const ON_A_BINARY: &[(&str, OnABinary)] = &[
 /// Whether all went as it must: no ID twice, no target of the load missed.
 fn run() -> Result<bool> {
     let mut load = load::Load::default();
-    let (mut url, mut binary, mut soak, mut wanted) = (None, None, None, Vec::new());
+    let (mut url, mut binary, mut soak) = (None, None, None);
+    let mut comparison = compare::Comparison::default();
     let (mut chaos, mut troubled) = (chaos::Chaos::default(), None);
     let mut report: Option<Box<Report>> = None;
     let mut arguments = std::env::args().skip(1);
@@ -90,6 +93,8 @@ fn run() -> Result<bool> {
                 print!("{USAGE}");
                 return Ok(true);
             }
+            "--quick" => comparison.quick = true,
+            "--out" => comparison.out = PathBuf::from(value()?),
             "--load" => url = Some(value()?),
             "--counter" => report = Some(Box::new(ledgers::counter)),
             "--ledgers" => report = Some(Box::new(ledgers::minting)),
@@ -108,7 +113,7 @@ fn run() -> Result<bool> {
                 let binary = PathBuf::from(value()?);
                 report = Some(Box::new(move || measure(&binary)));
             }
-            row => wanted.push(row.to_owned()),
+            row => comparison.wanted.push(row.to_owned()),
         }
     }
     if let Some(report) = report {
@@ -126,36 +131,6 @@ fn run() -> Result<bool> {
     match url {
         Some(url) => load.run(&url),
         None if binary.is_some() => Ok(true),
-        None => table(&wanted),
+        None => comparison.run(),
     }
-}
-
-fn table(wanted: &[String]) -> Result<bool> {
-    let mut rows = rows::all();
-    rows.extend(kinds::all());
-    rows.retain(|row| wanted.is_empty() || wanted.iter().any(|part| row.name.contains(part)));
-    let mut results: Vec<Vec<measure::Outcome>> = rows.iter().map(|_| Vec::new()).collect();
-    for round in 1..=ROUNDS {
-        for (row, results) in rows.iter().zip(&mut results) {
-            eprint!("\r\x1b[Kround {round} of {ROUNDS}: {}", row.name);
-            results.push((row.run)()?);
-        }
-    }
-    eprint!("\r\x1b[K");
-    println!("{:<46} {:>10} {:>10} {:>10} {:>6}", "", "median", "best", "unique IDs", "twice");
-    let mut sound = true;
-    for (row, results) in rows.iter().zip(&mut results) {
-        results.sort_by(|a, b| a.nanos_per_id().total_cmp(&b.nanos_per_id()));
-        let median = results[results.len() / 2].nanos_per_id();
-        let best = results[0].nanos_per_id();
-        let unique: u64 = results.iter().map(|outcome| outcome.unique).sum();
-        let repeated: u64 = results.iter().map(|outcome| outcome.repeated).sum();
-        sound &= repeated == 0;
-        println!("{:<46} {:>7} ns {:>7} ns {unique:>10} {repeated:>6}", row.name, short(median), short(best));
-    }
-    Ok(sound)
-}
-
-fn short(nanos: f64) -> String {
-    if nanos < 100.0 { format!("{nanos:.2}") } else { format!("{nanos:.0}") }
 }

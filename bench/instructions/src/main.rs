@@ -178,6 +178,11 @@ fn minting() -> Result<()> {
         );
         Ok(())
     })?;
+    let mut ids = vec![Id::MAX; usize::try_from(BATCH)?];
+    row_of("fill of 1,000", COUNT / BATCH, BATCH, || {
+        generator.fill(black_box(&mut ids))?;
+        Ok(())
+    })?;
     let rig = Rig::new()?;
     let segment = rig.segment()?;
     rig.tick();
@@ -187,6 +192,10 @@ fn minting() -> Result<()> {
     })?;
     row_of("segment, batch of 1,000", COUNT / BATCH, BATCH, || {
         black_box(segment.mint_many(BATCH)?.map(Id::get).fold(0, u64::max));
+        Ok(())
+    })?;
+    row_of("segment, fill of 1,000", COUNT / BATCH, BATCH, || {
+        segment.fill(black_box(&mut ids))?;
         Ok(())
     })
 }

@@ -49,6 +49,23 @@ impl Batch<Id> {
     }
 }
 
+impl<I: IdRepr> Batch<I> {
+    /// Writes the batch to `ids`, which has as many places.
+    pub(crate) fn write(self, ids: &mut [I]) {
+        assert_eq!(
+            u64::try_from(ids.len()),
+            Ok(self.end - self.next),
+            "a batch has a place for each ID (I3)"
+        );
+        match &self.places {
+            Places::Layout(placer) => placer.place_run(self.next, ids),
+            Places::Numbers { increment, offset, make } => {
+                make(offset + increment * self.next).series(u128::from(*increment), ids);
+            }
+        }
+    }
+}
+
 /// The ID of a number that a ledger has handed out.
 #[expect(
     clippy::expect_used,
@@ -123,6 +140,17 @@ impl Iterator for DatedBatch {
 }
 
 impl ExactSizeIterator for DatedBatch {}
+
+/// Writes a batch of one ID for each place; no places need no batch.
+pub(crate) fn fill<I: IdRepr>(
+    ids: &mut [I],
+    mint_many: impl FnOnce(u64) -> Result<Batch<I>, MintError>,
+) -> Result<(), MintError> {
+    if !ids.is_empty() {
+        mint_many(u64::try_from(ids.len()).unwrap_or(u64::MAX))?.write(ids);
+    }
+    Ok(())
+}
 
 /// What `mint` returns, up to its first error.
 pub(crate) fn until_error<I>(

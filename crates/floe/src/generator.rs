@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::batch::{Batch, until_error};
+use crate::batch::{Batch, fill, until_error};
 use crate::clock::{Clock, Stamp};
 use crate::cursor::{Draw, Drawn};
 use crate::driver::Link;
@@ -162,6 +162,23 @@ impl<I: IdRepr> Generator<I> {
     pub fn mint_many(&self, count: u64) -> Result<Batch<I>, MintError> {
         let drawn = wait::block(self.many(count)?, &*self.shared, self.shared.max_wait_ms)?;
         Ok(self.batch(drawn))
+    }
+
+    /// Mints an ID for each place of `ids`, at most [`Generator::max_batch`], in one step: about as fast as memory takes them.
+    ///
+    /// ```
+    /// use floe::{Floe, Id, Layout, ledger::Memory};
+    /// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+    /// let mut ids = vec![Id::MAX; 1_000];
+    /// orders.fill(&mut ids)?;
+    /// assert!(ids.is_sorted_by(|one, next| one < next));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MintError`], after which no place was written: all are filled or none. `Count` names the most.
+    pub fn fill(&self, ids: &mut [I]) -> Result<(), MintError> {
+        fill(ids, |count| self.mint_many(count))
     }
 
     /// [`Generator::mint_many`] in a future, on any runtime.

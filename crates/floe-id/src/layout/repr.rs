@@ -28,6 +28,28 @@ pub trait IdRepr:
 
     /// The number, for [`Layout::split`].
     fn to_u128(self) -> u128;
+
+    /// Fills `ids` with this ID and those that follow it, each `step` larger than the one before. It checks the last one and writes
+    /// all of them about as fast as memory takes them.
+    ///
+    /// ```
+    /// use floe_id::{Id, IdRepr};
+    /// let mut ids = [Id::MAX; 3];
+    /// Id::try_from(7_u64)?.series(10, &mut ids);
+    /// assert_eq!(ids.map(Id::get), [7, 17, 27]);
+    /// # Ok::<(), floe_id::IdError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Where the step is 0, or the last one has more bits than an ID of this type has. Minting on would repeat IDs.
+    fn series(self, step: u128, ids: &mut [Self]);
+}
+
+/// The `count`th number from `first` on in steps of `step`, where it has at most 128 bits and is no other than those before.
+fn last(first: u128, step: u128, count: usize) -> Option<u128> {
+    let steps = u128::try_from(count.saturating_sub(1)).ok()?;
+    let far = steps.checked_mul(step)?;
+    if steps > 0 && step == 0 { None } else { first.checked_add(far) }
 }
 
 impl IdRepr for Id {
@@ -48,6 +70,20 @@ impl IdRepr for Id {
     fn to_u128(self) -> u128 {
         u128::from(self)
     }
+
+    #[inline]
+    fn series(self, step: u128, ids: &mut [Self]) {
+        let last = last(self.to_u128(), step, ids.len()).and_then(|last| Self::try_from(last).ok());
+        assert!(last.is_some(), "the series repeats an ID, or its last one has more than 63 bits");
+        // A larger step than this leaves room for one ID, so no step is taken.
+        let (mut number, step) = (self.get(), u64::try_from(step).unwrap_or_default());
+        for id in ids {
+            *id = Self::composed(number);
+            // Wraps behind the last ID alone, where nothing is written any more. A check for each ID would keep the compiler from
+            // writing several at once.
+            number = number.wrapping_add(step);
+        }
+    }
 }
 
 impl IdRepr for WideId {
@@ -64,6 +100,18 @@ impl IdRepr for WideId {
 
     fn to_u128(self) -> u128 {
         self.get()
+    }
+
+    #[inline]
+    fn series(self, step: u128, ids: &mut [Self]) {
+        let last = last(self.get(), step, ids.len());
+        assert!(last.is_some(), "the series repeats an ID, or its last one has more than 128 bits");
+        let mut number = self.get();
+        for id in ids {
+            *id = Self::from(number);
+            // As above.
+            number = number.wrapping_add(step);
+        }
     }
 }
 

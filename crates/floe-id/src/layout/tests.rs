@@ -191,6 +191,70 @@ fn placing_past_the_last_position_crashes() {
     Layout::TWITTER.place(Layout::TWITTER.end_position(), 0);
 }
 
+/// A run has the IDs that are placed one by one, wherever it begins and however many ticks it crosses.
+fn assert_a_run_is_placed<I: IdRepr>(layout: &Layout, blank: I) {
+    let placer = layout.placer::<I>(layout.workers() - 1).unwrap();
+    let end = usize::try_from(layout.end_position()).unwrap();
+    let each: Vec<I> = (0..layout.end_position()).map(|position| placer.place(position)).collect();
+    for start in 0..end {
+        for count in [0, 1, 2, end - start] {
+            let mut ids = vec![blank; count.min(end - start)];
+            placer.place_run(start as u64, &mut ids);
+            assert_eq!(ids, each[start..start + ids.len()], "{layout} from {start}");
+        }
+    }
+}
+
+#[test]
+fn a_run_is_what_is_placed_one_by_one() {
+    for layout in tiny() {
+        assert_a_run_is_placed::<WideId>(&layout, WideId::MAX);
+        if layout.width() == Width::Narrow {
+            assert_a_run_is_placed::<Id>(&layout, Id::MAX);
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "outside the layout")]
+fn a_run_crashes_past_the_last_position() {
+    let layout = Layout::GAME;
+    layout.placer::<WideId>(0).unwrap().place_run(layout.end_position() - 1, &mut [WideId::MAX; 2]);
+}
+
+#[test]
+fn a_series_ends_at_the_largest_id() {
+    let mut ids = [Id::MAX; 2];
+    Id::try_from(Id::MAX.get() - 5).unwrap().series(5, &mut ids);
+    assert_eq!(ids[1], Id::MAX);
+    let mut ids = [WideId::MAX; 3];
+    WideId::new(0).series(u128::MAX / 2, &mut ids);
+    assert_eq!(ids.map(WideId::get), [0, u128::MAX / 2, u128::MAX - 1]);
+    // One ID takes no step.
+    let mut ids = [Id::MAX];
+    Id::try_from(7_u64).unwrap().series(u128::MAX, &mut ids);
+    assert_eq!(ids[0].get(), 7);
+    Id::MAX.series(0, &mut []);
+}
+
+#[test]
+#[should_panic(expected = "more than 63 bits")]
+fn a_series_crashes_past_the_largest_id() {
+    Id::try_from(Id::MAX.get() - 5).unwrap().series(6, &mut [Id::MAX; 2]);
+}
+
+#[test]
+#[should_panic(expected = "more than 128 bits")]
+fn a_wide_series_crashes_past_the_largest_id() {
+    WideId::MAX.series(1, &mut [WideId::MAX; 2]);
+}
+
+#[test]
+#[should_panic(expected = "repeats an ID")]
+fn a_series_without_a_step_crashes() {
+    Id::MAX.series(0, &mut [Id::MAX; 2]);
+}
+
 #[test]
 #[should_panic(expected = "outside the layout")]
 fn a_placer_crashes_past_the_last_position() {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::Memory;
-use floe::{Definition, Floe, Generator, Id, Layout, MintError, Name, NameOptions, Outcome, Start};
+use floe::{Definition, Floe, Generator, Id, Layout, MintError, Name, NameOptions, Outcome, Start, WideId};
 
 use crate::checker::{Returned, increasing_and_unique, unique};
 use crate::executor::block_on;
@@ -232,6 +232,52 @@ fn a_batch_as_large_as_they_come_is_minted() {
         assert_eq!(orders.mint_many(wrong).unwrap_err(), MintError::Count { asked: wrong, max: most });
         assert_eq!(orders.try_mint_many(wrong).unwrap_err(), MintError::Count { asked: wrong, max: most });
     }
+}
+
+#[test]
+fn slices_are_filled_beside_every_other_way_to_mint() {
+    for (layout, count) in [(roomy(), 100_000), (Layout::TWITTER, 2_000)] {
+        let floe = patient();
+        let orders = floe.snowflake("orders", layout).unwrap();
+        let lists = from_threads(THREADS, move |thread| match thread {
+            0 => (0..count).map(|_| orders.mint().unwrap()).collect(),
+            1 => orders.mint_many(count).unwrap().collect(),
+            _ => {
+                let mut ids = vec![Id::MAX; usize::try_from(count).unwrap()];
+                // Slices of many lengths, which end within ticks and behind them.
+                let (first, second) = ids.split_at_mut(7);
+                orders.fill(first).unwrap();
+                second.chunks_mut(1_234).for_each(|chunk| orders.fill(chunk).unwrap());
+                ids
+            }
+        });
+        assert_eq!(increasing_and_unique(&lists), THREADS * count);
+    }
+}
+
+#[test]
+fn a_slice_that_cannot_be_filled_is_not_touched() {
+    let floe = Floe::builder().max_wait(Duration::from_millis(300)).open(Memory::default()).unwrap();
+    let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let max = orders.max_batch();
+    let mark = Id::try_from(42_u64).unwrap();
+    let mut ids = vec![mark; usize::try_from(max + 1).unwrap()];
+    assert_eq!(orders.fill(&mut ids), Err(MintError::Count { asked: max + 1, max }));
+    orders.fill(&mut []).unwrap();
+    floe.close();
+    assert!(matches!(orders.fill(&mut ids[..100]), Err(MintError::Stopped(_))));
+    assert!(ids.iter().all(|id| *id == mark));
+}
+
+#[test]
+fn wide_ids_fill_a_slice() {
+    let floe = patient();
+    let orders = floe.wide_snowflake("orders", Layout::GAME).unwrap();
+    let before = orders.mint().unwrap();
+    let mut ids = [WideId::MAX; 100];
+    orders.fill(&mut ids).unwrap();
+    assert!(before < ids[0] && ids.is_sorted_by(|one, next| one < next));
+    assert!(ids.iter().all(|id| orders.inspect(*id).is_ok()));
 }
 
 /// A batch of more might fit no window that is renewed before its end.

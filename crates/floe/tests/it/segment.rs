@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::{Key, Ledger, Memory};
-use floe::{Definition, Floe, MintError, Name, NameOptions, Segment};
+use floe::{Definition, Floe, Id, MintError, Name, NameOptions, Segment};
 
 use crate::faulty::{Faulty, Mode, within};
 
@@ -85,6 +85,21 @@ fn threads_get_numbers_of_their_own_and_batches_without_gaps() {
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(minted.iter().collect::<HashSet<_>>().len(), minted.len());
+}
+
+#[test]
+fn slices_are_filled_with_numbers_that_follow_one_another() {
+    let floe = Floe::builder().max_wait(Duration::from_secs(30)).open(Memory::default()).unwrap();
+    let segment = segment(&floe, 3, 2, &steps(50, 10_000));
+    let mut all = Vec::new();
+    for count in [1, 120, 0, 49, 1_000] {
+        let mut ids = vec![Id::MAX; count];
+        segment.fill(&mut ids).unwrap();
+        assert!(ids.windows(2).all(|pair| pair[0].get() + 3 == pair[1].get()), "no gaps: {ids:?}");
+        all.extend(ids.iter().map(|id| id.get()));
+        all.push(segment.mint().unwrap().get());
+    }
+    assert!(all.is_sorted_by(|one, next| one < next) && all.iter().all(|number| number % 3 == 2));
 }
 
 #[test]
