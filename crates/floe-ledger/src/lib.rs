@@ -13,6 +13,7 @@
 //! | `etcd://…` | `etcd` | whoever reaches the cluster |
 //! | `zookeeper://…` | `zookeeper` | whoever reaches the ensemble |
 //! | `s3://…`, `gs://…`, `az://…` | `object-store` | whoever reaches the bucket |
+//! | `floe://…` | `served` | whoever reaches a floe server that [offers](offer) its own ledger |
 //!
 //! Before a shared one a `Cache` may stand (feature `cache`), out of which a node restarts while that one is gone.
 //!
@@ -44,6 +45,8 @@ pub mod fuzzing;
 pub mod mysql;
 #[cfg(feature = "object-store")]
 pub mod object;
+#[cfg(feature = "offer")]
+pub mod offer;
 mod opening;
 #[cfg(feature = "postgres-no-tls")]
 pub mod postgres;
@@ -54,6 +57,8 @@ pub mod redis;
 #[cfg_attr(not(any(feature = "etcd", feature = "zookeeper")), allow(dead_code, unused_imports))]
 mod remote;
 mod schemes;
+#[cfg(feature = "served")]
+pub mod served;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(feature = "zookeeper")]
@@ -124,6 +129,7 @@ floe::__error!(OpenError);
 /// - `etcd://host:port,host:port/prefix` is a cluster; see [`etcd`] and [`Etcd::open`].
 /// - `zookeeper://user:password@host:port,host:port/path` is an ensemble; see [`zookeeper`] and [`Zookeeper::open`].
 /// - `s3://bucket/prefix`, `gs://bucket/prefix` and `az://container/prefix` are buckets; see [`object`].
+/// - `floe://:token@host:port,host:port` is the ledger of a floe server; see [`served`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.

@@ -19,7 +19,7 @@ use crate::DEFAULT_REALM;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Opening {
-    realm: String,
+    pub(crate) realm: String,
     pub(crate) missing: Missing,
     pub(crate) pinned: Option<String>,
     pub(crate) sole: bool,
@@ -27,6 +27,7 @@ pub struct Opening {
 
 /// What becomes of a ledger, of tables and of a realm that are not there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "offer", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Missing {
     /// They are made.
     Make,

@@ -20,6 +20,8 @@ use crate::{OpenError, Opening};
 
 // A build with few ledgers has no use for all of it.
 pub(crate) mod driver;
+#[cfg(any(feature = "etcd", feature = "served"))]
+pub(crate) mod endpoint;
 #[cfg_attr(
     not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
     allow(dead_code)
@@ -93,6 +95,12 @@ impl<'a> Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// How the realm is entered on the first connection; `None` on later ones, where every call names its id.
+    #[cfg(feature = "served")]
+    pub(crate) fn first(&self) -> Option<&Opening> {
+        self.known.is_none().then_some(self.opening)
+    }
+
     /// Whether tables and a realm that are missing are made.
     ///
     /// # Errors

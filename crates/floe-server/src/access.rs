@@ -337,6 +337,33 @@ impl Caller {
         }
     }
 
+    /// Refuses who may use the ledger of no realm, or, where one is named, not of that `realm`. Without tokens nobody may.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), and `Forbidden`.
+    pub(crate) fn check_ledger(&self, realm: Option<&str>) -> Result<(), Refusal> {
+        self.check()?;
+        let rules = match &self.0 {
+            Who::Bearer(bearer) => bearer.settings.ledger.as_slice(),
+            _ => &[],
+        };
+        if rules.iter().any(|rule| realm.is_none_or(|realm| rule.covers(realm))) {
+            return Ok(());
+        }
+        let of = realm.map_or(String::new(), |realm| {
+            format!(" of the realm {:?}", realm.chars().take(40).collect::<String>())
+        });
+        Err(Refusal::new(
+            Status::Forbidden,
+            match &self.0 {
+                Who::Bearer(_) => format!(
+                    "the token `{self}` may not use the ledger{of}: add the realm to `ledger` of that [[token]]"
+                ),
+                _ => "this server offers its ledger to nobody who calls so: give a [[token]] `ledger = [\"default\"]`, the realms that its bearer may use (floe token new), and show that token".to_owned(),
+            },
+        ))
+    }
+
     /// Whether the caller may know of `name`.
     pub(crate) fn sees(&self, name: &str) -> bool {
         match &self.0 {
@@ -525,6 +552,32 @@ mod tests {
         assert!(both.visitor(&both.token(shop.secret().as_bytes(), &both.unknown()), "bills", "").is_none());
         let none = Access::new(&[], &[], &Metrics::new(10, []));
         assert!(none.visitor(&none.unknown(), "orders", "").is_some(), "there is nothing to hold it against");
+    }
+
+    #[test]
+    fn a_ledger_is_for_the_realms_of_a_token_alone() {
+        let token = NewToken::random("fleet", "*").unwrap();
+        let ledger = token.toml().replace("# ledger = [\"default\"]", "ledger = ['shop', 'test-*']");
+        let config = Config::parse(&format!("realm = 'r'\n{ledger}"), "floe.toml".as_ref()).unwrap();
+        let offering = Access::new(&config.tokens, &[], &Metrics::new(10, []));
+        let refused = |caller: &Caller, realm: Option<&str>| {
+            caller.check_ledger(realm).err().map(|refusal| refusal.status)
+        };
+        let bearer = offering.token(token.secret().as_bytes(), &offering.unknown());
+        for realm in [None, Some("shop"), Some("test-1")] {
+            assert_eq!(refused(&bearer, realm), None, "{realm:?}");
+        }
+        for realm in ["r", "shop2", "test-", ""] {
+            assert_eq!(refused(&bearer, Some(realm)), Some(Status::Forbidden), "{realm}");
+        }
+        assert_eq!(refused(&offering.unknown(), None), Some(Status::Unauthenticated));
+        // Every name is not the ledger, and neither is a server that asks nobody.
+        let (other, _, all_names) = access();
+        let none = Access::new(&[], &[], &Metrics::new(10, []));
+        for caller in [other.token(all_names.secret().as_bytes(), &other.unknown()), none.unknown()] {
+            assert_eq!(refused(&caller, None), Some(Status::Forbidden));
+            assert_eq!(refused(&caller, Some("r")), Some(Status::Forbidden));
+        }
     }
 
     #[test]

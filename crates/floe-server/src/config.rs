@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use floe::ledger::Ledger;
 use floe::{KindRegistry, Name, WorkerChoice};
-use floe_ledger::OpenError;
+use floe_ledger::{OpenError, Opening};
 use floe_wire::Protocol;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -480,9 +480,16 @@ impl Config {
     pub fn open_ledger(&self) -> Result<Box<dyn Ledger>, OpenError> {
         match (&self.ledger, &self.cache) {
             (Some(url), Some(dir)) => cached(url, dir, self),
-            (Some(url), None) => self.opening().open(url),
+            (_, None) => self.open_store(&self.opening()),
             (None, Some(_)) => Err(OpenError::Asked(check::NO_CACHE.to_owned())),
-            (None, None) => self.opening().open_dir(&self.data_dir),
+        }
+    }
+
+    /// Opens a realm of the ledger, without its cache.
+    pub(crate) fn open_store(&self, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+        match &self.ledger {
+            Some(url) => opening.open(url),
+            None => opening.open_dir(&self.data_dir),
         }
     }
 
@@ -491,10 +498,7 @@ impl Config {
     /// # Errors
     /// [`OpenError`].
     pub fn open_existing_ledger(&self) -> Result<Box<dyn Ledger>, OpenError> {
-        match &self.ledger {
-            Some(url) => self.opening().to_look().open(url),
-            None => self.opening().to_look().open_dir(&self.data_dir),
-        }
+        self.open_store(&self.opening().to_look())
     }
 
     /// The threads that serve clients.

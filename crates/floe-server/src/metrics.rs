@@ -42,6 +42,7 @@ pub(crate) struct Metrics {
     wait_seconds: Family<NameLabel, Seconds>,
     requests: Family<RequestLabels, Counter>,
     request_seconds: Family<RouteLabel, Histogram>,
+    ledger_calls: Family<LedgerCallLabels, Counter>,
     commands: Family<CommandLabels, Counter>,
     command_seconds: Family<ProtocolLabel, Durations>,
     /// Requests whose answer has not begun.
@@ -121,6 +122,12 @@ struct CommandLabels {
     outcome: &'static str,
 }
 
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct LedgerCallLabels {
+    call: &'static str,
+    outcome: &'static str,
+}
+
 /// The counters of one protocol, for one connection.
 pub(crate) struct ProtocolMetrics {
     protocol: &'static str,
@@ -180,6 +187,10 @@ impl Metrics {
             Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 16)));
         let help = "Time until the answer to an HTTP request began";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, request_seconds.clone());
+        let ledger_calls = Family::default();
+        let help =
+            "Calls of other processes that this server's ledger answered (floe://), by what they came to";
+        registry.register("offered_ledger_calls", help, ledger_calls.clone());
         let commands = Family::default();
         let help = "Commands of the protocols beside HTTP, by what they came to";
         registry.register("commands", help, commands.clone());
@@ -232,6 +243,7 @@ impl Metrics {
             wait_seconds,
             requests,
             request_seconds,
+            ledger_calls,
             commands,
             command_seconds,
             in_flight,
@@ -296,6 +308,11 @@ impl Metrics {
     pub(crate) fn request(&self, route: &'static str, status: u16, took: Duration) {
         self.requests.get_or_create(&RequestLabels { route, status }).inc();
         self.request_seconds.get_or_create(&RouteLabel { route }).observe(took.as_secs_f64());
+    }
+
+    /// Counts a call of another process that the ledger answered.
+    pub(crate) fn ledger_call(&self, call: &'static str, outcome: &'static str) {
+        self.ledger_calls.get_or_create(&LedgerCallLabels { call, outcome }).inc();
     }
 
     /// The counters of a route, for requests that are answered with 200.

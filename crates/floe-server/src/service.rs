@@ -28,6 +28,7 @@ mod endings;
 mod inspect;
 mod loaded;
 mod names;
+mod offered;
 mod opening;
 mod raise;
 mod report;
@@ -38,6 +39,7 @@ pub(crate) use date::DateText;
 use date::Dates;
 pub(crate) use inspect::{Field, Inspection, Opened, Reading};
 use names::Rules;
+use offered::Offered;
 pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
 
 /// How soon asking again makes sense where nothing better is known.
@@ -76,6 +78,7 @@ pub(crate) struct Service {
     /// Whether the last call that needed the ledger met none.
     ledger_gone: AtomicBool,
     awaited: Awaited,
+    offered: Offered,
     /// Names that are served although the ledger has not heard of them yet, and who is told that there are some.
     unbound: Mutex<Vec<(Name, Definition)>>,
     has_unbound: Notify,
@@ -134,6 +137,7 @@ impl Service {
             draining: AtomicBool::new(false),
             ledger_gone: AtomicBool::new(false),
             awaited,
+            offered: Offered::new(config),
             unbound: Mutex::default(),
             has_unbound: Notify::new(),
             stopped: Notify::new(),

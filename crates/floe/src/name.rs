@@ -98,6 +98,22 @@ impl Name {
         self.of_key("until")
     }
 
+    /// A name, or a note about one ([`is_note`](Self::is_note)), as a ledger is given it: for a ledger that carries calls from
+    /// one process to another.
+    ///
+    /// ```
+    /// use floe::Name;
+    /// assert_eq!(Name::of_ledger("*orders")?.as_str(), "*orders");
+    /// assert!(Name::of_ledger("two words").is_err() && Name::new("*orders").is_err());
+    /// # Ok::<_, floe::NameError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`NameError`] as for [`new`](Self::new).
+    pub fn of_ledger(text: &str) -> Result<Self, NameError> {
+        Self::new(&text.replace(NOTE, "_")).map(|_| Self(text.to_owned()))
+    }
+
     /// Whether `text`, from a ledger's list of names, is a note about a name (the check of a key of its sealed form, that it
     /// was retired, on which day it ends), and no name.
     pub fn is_note(text: &str) -> bool {

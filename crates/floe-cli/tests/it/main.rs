@@ -1,6 +1,9 @@
 //! The real binary, as its users and its operators meet it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+#[cfg(unix)]
+#[path = "../../../floe-ledger/tests/it/asking.rs"]
+mod asking;
 mod boundaries;
 mod client;
 mod clients;
@@ -13,9 +16,15 @@ mod input;
 mod inspect;
 mod kill;
 mod ledger_check;
+#[cfg(unix)]
+#[allow(dead_code, unused_imports, unused_macros, reason = "some of its faults are for stores alone")]
+#[path = "../../../floe-ledger/tests/it/real_servers/faults.rs"]
+mod ledger_faults;
 mod ledger_file;
 mod log;
 mod mint;
+#[cfg(unix)]
+mod offered;
 mod own_kind;
 mod pause;
 mod process;

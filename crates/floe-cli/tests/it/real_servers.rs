@@ -7,6 +7,7 @@ mod clock;
 mod elsewhere;
 mod faults;
 mod fleet;
+mod offered;
 mod outage;
 mod passwords;
 mod pinned;

@@ -14,6 +14,7 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 
 use crate::OpenError;
 use crate::remote::Bounds;
+pub(super) use crate::remote::endpoint::Endpoint;
 use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT, takes};
 use crate::remote::ssl_mode::{self, Use, Verify};
 use crate::remote::tls;
@@ -34,21 +35,6 @@ pub(super) struct Settings {
     pub(super) allow_unsafe: bool,
     /// The URL without credentials and options.
     pub(super) shown: String,
-}
-
-/// Where a member listens.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Endpoint {
-    /// A name or an address, without brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port } = self;
-        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
-    }
 }
 
 /// A user and its password.
@@ -97,7 +83,11 @@ impl Settings {
             Some((user, members)) => (Some(user), members),
             None => (None, members),
         };
-        let endpoints = members.split(',').map(endpoint).collect::<Option<Vec<_>>>().ok_or_else(no_url)?;
+        let endpoints = members
+            .split(',')
+            .map(|member| Endpoint::parse(member, PORT))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(no_url)?;
         let prefix = prefix_of(prefix)?;
         let mut bounds = Bounds { max_wait: MAX_WAIT, connect: CONNECT_TIMEOUT };
         let (mut allow_unsafe, mut password_file) = (false, None);
@@ -150,20 +140,6 @@ fn no_url() -> OpenError {
 
 fn decoded(text: &str) -> Result<String, OpenError> {
     percent_decode_str(text).decode_utf8().map(Into::into).map_err(|_| no_url())
-}
-
-/// `host`, `host:port`, `[address]:port`.
-fn endpoint(text: &str) -> Option<Endpoint> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => rest.split_once(']')?,
-        None => text.split_at(text.find(':').unwrap_or(text.len())),
-    };
-    let port = match port {
-        "" => PORT,
-        port => port.strip_prefix(':')?.parse().ok()?,
-    };
-    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
-    (!host.is_empty() && host.bytes().all(is_host)).then(|| Endpoint { host: host.to_owned(), port })
 }
 
 fn prefix_of(path: &str) -> Result<String, OpenError> {

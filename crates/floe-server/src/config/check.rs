@@ -26,6 +26,9 @@ pub(super) fn problems(config: &Config, unread: &Complaints) -> Vec<String> {
     if read(&["tls", "[[token]]"]) {
         certificates(config, &mut problems);
     }
+    if read(&["ledger", "[[token]]"]) {
+        offered(config, &mut problems);
+    }
     if read(&["ledger", "cache", "window"]) {
         cache(config, &mut problems);
     }
@@ -106,6 +109,15 @@ fn certificates(config: &Config, problems: &mut Problems<'_>) {
             "[[token]] certificate: the token `{}` is for a client certificate, and none is asked for: set tls with client_ca, or remove it",
             token.name
         ));
+    }
+}
+
+fn offered(config: &Config, problems: &mut Problems<'_>) {
+    if config.offers_ledger() && config.ledger.as_deref() == Some("memory:") {
+        problems.of(
+            "ledger",
+            "ledger: memory: cannot be offered to other processes, since each opening of it begins anew: name a ledger that lasts, or remove `ledger` from each [[token]]",
+        );
     }
 }
 
@@ -204,9 +216,9 @@ fn names(config: &Config, problems: &mut Problems<'_>) {
     }
 }
 
-/// Why no name can ever be minted from.
+/// Why no name can ever be minted from, where that is all that the server is for.
 pub(super) fn nothing_to_mint(config: &Config) -> Option<String> {
-    if !config.names.is_empty() || config.names_on_first_use() {
+    if !config.names.is_empty() || config.names_on_first_use() || config.offers_ledger() {
         return None;
     }
     Some(match &config.file {

@@ -226,6 +226,7 @@ drain_timeout = "{drain_timeout}"
 # mysql_native = "*0000000000000000000000000000000000000000"  # for MySQL clients that know mysql_native_password alone
 # max_names = 1000                     # no new name where its patterns cover so many already
 # raise = false                        # whether it may also move them on (ALTER TABLE … AUTO_INCREMENT), for good
+# ledger = ["default"]                 # the realms whose ledger it may use as floe://, each with all that IDs come from; ["*"] is all
 # certificate = "shop.example"         # a CN or DNS name in a client certificate that stands for the token
 
 # ---- tinyid's own tokens, row by row as its table tiny_id_token holds them (docs/clients.md). With one of them, tinyid's ----

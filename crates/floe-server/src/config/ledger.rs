@@ -85,6 +85,11 @@ impl Config {
         self.realm_id.iter().fold(opening, |opening, id| opening.realm_id(id))
     }
 
+    /// Whether other processes may use the ledger through this server.
+    pub(crate) fn offers_ledger(&self) -> bool {
+        self.tokens.iter().any(|token| !token.ledger.is_empty())
+    }
+
     /// Whether other machines use the ledger too, as far as its URL tells.
     pub(crate) fn is_shared(&self) -> bool {
         super::check::is_shared(self)

@@ -34,6 +34,8 @@ pub struct TokenSettings {
     pub max_names: Option<usize>,
     /// Whether the bearer may move those names on (`ALTER TABLE … AUTO_INCREMENT`), which nothing takes back.
     pub raise: bool,
+    /// The realms whose ledger the bearer may use (`floe://…`): with one of them, all that its IDs come from.
+    pub ledger: Vec<NameRule>,
 }
 
 /// One `[[tiny_id_token]]` of a configuration: a row of tinyid's own table, `tiny_id_token(token, biz_type)`. Whoever
@@ -127,6 +129,7 @@ impl NewToken {
             names,
             max_names: None,
             raise: false,
+            ledger: Vec::new(),
         };
         Ok(Self { secret, settings })
     }
@@ -146,7 +149,7 @@ impl NewToken {
         let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
         let native = mysql_native.map(|hash| hash.to_string()).unwrap_or_default();
         format!(
-            "[[token]]\nname = {name}\nnames = [{}]\nhash = \"{hash}\"\n# For MySQL clients that know mysql_native_password alone.\n# mysql_native = \"{native}\"\n# To move these names on by ALTER TABLE … AUTO_INCREMENT, which nothing takes back.\n# raise = true\n",
+            "[[token]]\nname = {name}\nnames = [{}]\nhash = \"{hash}\"\n# For MySQL clients that know mysql_native_password alone.\n# mysql_native = \"{native}\"\n# To move these names on by ALTER TABLE … AUTO_INCREMENT, which nothing takes back.\n# raise = true\n# To use the ledger of these realms, and all that IDs come from there (floe://).\n# ledger = [\"default\"]\n",
             names.join(", ")
         )
     }
@@ -163,6 +166,7 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
         }
         name => Ok(name),
     });
+    let ledger = section.read("ledger", names).unwrap_or_default();
     let names = section.read("names", names);
     let max_names = section.read("max_names", within(0..=1_000_000));
     let raise = section.read("raise", boolean).unwrap_or(false);
@@ -175,8 +179,16 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
     if !["hash", "mysql_native", "certificate"].iter().any(|proof| section.has(proof)) {
         section.complain("hash", "it is missing: `floe token new` makes a token and prints its hash (or name a client's certificate)");
     }
-    let settings =
-        TokenSettings { name: name?, hash, mysql_native, certificate, names: names?, max_names, raise };
+    let settings = TokenSettings {
+        name: name?,
+        hash,
+        mysql_native,
+        certificate,
+        names: names?,
+        max_names,
+        raise,
+        ledger,
+    };
     Some((section.at_key("name"), settings))
 }
 

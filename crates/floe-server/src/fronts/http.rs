@@ -39,6 +39,7 @@ mod held;
 mod ids;
 mod katsubushi;
 pub(in crate::fronts) mod leaf;
+mod ledger;
 mod operate;
 mod plain;
 mod problem;
@@ -93,6 +94,7 @@ pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<K
         .routes(routes!(v1::names))
         .routes(routes!(v1::name))
         .routes(routes!(v1::slots))
+        .routes(routes!(ledger::call))
         .routes(routes!(leaf::segment))
         .routes(routes!(leaf::snowflake))
         .routes(routes!(leaf::decode))
@@ -174,7 +176,12 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
         _ if of_site.is_err() => of_site.map(|()| request).map_err(IntoResponse::into_response),
         // The router takes it for a GET, whose IDs nobody would see.
         (None, Some(_)) if method == Method::HEAD => Err(HttpProblem::Method(method.clone()).into_response()),
-        (None, _) => admit(&shared, request, client, call, false).await.map_err(IntoResponse::into_response),
+        (None, _) => match ledger::takes_body(route, &caller) {
+            Ok(takes) => {
+                admit(&shared, request, client, call, takes).await.map_err(IntoResponse::into_response)
+            }
+            Err(refusal) => Err(Problem::from(refusal).into_response()),
+        },
         (Some(asked), _) => match asked.malformed() {
             Some(refused) => Err(refused),
             // Read also where nobody looks at it, so that the connection can go on.
@@ -184,6 +191,8 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
             },
         },
     };
+    // gRPC's are counted where they are read.
+    let needed = needed + admitted.as_ref().map_or(0, |request| if call { 0 } else { held::body(request) });
     let admitted = match (admitted, held.resize(needed).await) {
         (Ok(_), Err(full)) => Err(Problem::from(Refusal::from(full)).into_response()),
         (admitted, _) => admitted,
@@ -266,6 +275,7 @@ fn route_of(request: &Request) -> &'static str {
         "/v1/names",
         "/v1/names/{name}",
         "/v1/slots",
+        "/v1/ledger/{realm}",
         "/api/segment/get/{key}",
         "/api/snowflake/get/{key}",
         "/decodeSnowflakeId",
@@ -310,7 +320,7 @@ fn allowed(route: &str) -> Option<&'static str> {
 }
 
 /// Refuses what is too large before anything reads it. A gRPC call's messages are read by its service, within the same
-/// limit, and the calls of Leaf and tinyid are `lenient`: they take any body. No other call takes one: what a client puts
+/// limit. Calls of Leaf and tinyid, and those of a ledger, are `lenient`: they take any body. No other call takes one: what a client puts
 /// there would be ignored, so it is refused too.
 async fn admit(
     shared: &Shared,

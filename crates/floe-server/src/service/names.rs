@@ -19,6 +19,8 @@ pub(super) struct Rules {
     index: RuleIndex,
     has_file: bool,
     on_first_use: bool,
+    /// Whether other processes use the ledger through this server.
+    offers_ledger: bool,
 }
 
 impl Rules {
@@ -28,6 +30,7 @@ impl Rules {
             index: RuleIndex::new(config.names.iter().map(|settings| &settings.rule)),
             has_file: config.file.is_some(),
             on_first_use: config.names_on_first_use(),
+            offers_ledger: config.offers_ledger(),
         }
     }
 
@@ -39,12 +42,13 @@ impl Rules {
         })
     }
 
-    /// Whether any name here needs the ledger: all but those that are listed with a kind that needs none.
+    /// Whether the ledger is needed: by other processes to which it is offered, or by any name but those that are listed with
+    /// a kind that needs none.
     pub(super) fn need_the_ledger(&self) -> bool {
         let needs = |settings: &NameSettings| {
             matches!(settings.rule, NameRule::Pattern(_)) || settings.definition.needs_ledger()
         };
-        self.on_first_use || self.settings.iter().any(needs)
+        self.on_first_use || self.offers_ledger || self.settings.iter().any(needs)
     }
 
     /// The patterns.

@@ -85,6 +85,7 @@ const ROUTES: &[&str] = &[
     "POST /tinyid/id/nextIdSimple",
     "POST /tinyid/id/nextSegmentId",
     "POST /tinyid/id/nextSegmentIdSimple",
+    "POST /v1/ledger/{realm}",
     "POST /v1/mint/{name}",
     "PUT /api/segment/get/{key}",
     "PUT /api/snowflake/get/{key}",

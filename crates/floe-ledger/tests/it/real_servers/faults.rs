@@ -13,7 +13,7 @@ use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Proxy, Server};
 
-use crate::{ask, got, orders, says};
+use crate::asking::{ask, got, orders, says};
 
 /// A fresh server, and its URL at a port (its own, or a proxy's) with more options, `max_wait=1s&…`.
 pub(crate) struct Rig<S> {

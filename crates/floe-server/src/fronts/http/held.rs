@@ -30,6 +30,12 @@ pub(super) fn request(request: &Request) -> usize {
     REQUEST + header + request.uri().path_and_query().map_or(0, |path| path.as_str().len())
 }
 
+/// What a body holds that was read before its call.
+pub(super) fn body(request: &Request) -> usize {
+    let exact = http_body::Body::size_hint(request.body()).exact();
+    exact.and_then(|exact| usize::try_from(exact).ok()).unwrap_or(0)
+}
+
 /// What its answer holds beside that.
 pub(super) fn answer(response: &Response<Body>) -> usize {
     let of_pieces = response.extensions().get::<Piecemeal>().is_some();

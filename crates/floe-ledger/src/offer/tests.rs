@@ -1,0 +1,85 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use floe::ledger::Memory;
+
+use super::*;
+
+#[test]
+fn a_key_has_one_writing() {
+    for text in ["s/10/0", "s/10/1023", "s/63/9223372036854775807", "s/0/0", "n/orders", "n/*orders", "n/a:b"]
+    {
+        assert_eq!(Key::read(text).unwrap().as_str(), text);
+    }
+    let cache = Key::cache(&Token::from_bytes([7; 16]).unwrap());
+    assert_eq!(Key::read(cache.as_str()).unwrap(), cache);
+    for text in [
+        "",
+        "n/",
+        "s/",
+        "c/",
+        "s/10",
+        "s/010/1",
+        "s/+10/1",
+        "s/10/01",
+        "s/10/-1",
+        "n/a b",
+        "n/a/b",
+        "orders",
+        "c/7",
+        "c/07070707070707070707070707070707x",
+        "c/0A070707070707070707070707070707",
+        "c/00000000000000000000000000000000",
+        "c/+7070707070707070707070707070707",
+    ] {
+        assert_eq!(Key::read(text), None, "{text}");
+    }
+}
+
+/// A store of realms that are each in memory, which counts how often one is opened.
+fn offer() -> (Offer, Arc<AtomicUsize>) {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&opened);
+    let open = move |_: &Opening| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(Memory::default()) as Box<dyn Ledger>)
+    };
+    (Offer::new(open), opened)
+}
+
+fn say(offer: &Offer, realm: &str, realm_id: Option<&str>, call: Call) -> Said {
+    let question = Question { nonce: "7".to_owned(), realm_id: realm_id.map(str::to_owned), call };
+    let answered = offer.answer(realm, &|_| true, &serde_json::to_vec(&question).unwrap()).unwrap();
+    serde_json::from_slice(&answered.body).unwrap()
+}
+
+fn enter(sole: bool) -> Call {
+    Call::Enter { missing: Missing::Make, realm_id: None, sole }
+}
+
+#[test]
+fn a_realm_is_opened_once_and_the_one_that_rested_longest_makes_room() {
+    let (offer, opened) = offer();
+    let id = say(&offer, "first", None, enter(false)).realm_id.unwrap();
+    for realm in 0..OPEN - 1 {
+        say(&offer, &format!("r{realm}"), None, enter(false));
+    }
+    let said = say(&offer, "first", Some(&id), Call::Clock {});
+    assert!(matches!(said.answer, Answer::Clock(_)) && said.nonce == "7", "{said:?}");
+    assert_eq!(opened.load(Ordering::Relaxed), OPEN);
+    say(&offer, "one more", None, enter(false));
+    assert_eq!(offer.realms().len(), OPEN);
+    assert!(offer.realms().iter().all(|realm| realm.name != "r0"), "it rested longest");
+    assert_eq!(say(&offer, "first", None, enter(false)).realm_id, Some(id));
+    assert_eq!(opened.load(Ordering::Relaxed), OPEN + 1);
+    // Who names no realm is answered by the store, which knows whether there are others.
+    say(&offer, crate::DEFAULT_REALM, None, enter(true));
+    say(&offer, crate::DEFAULT_REALM, None, enter(true));
+    assert_eq!(opened.load(Ordering::Relaxed), OPEN + 3);
+}
+
+#[test]
+fn a_text_is_bounded_and_cut_between_characters() {
+    assert_eq!(short("ü".repeat(LONGEST_TEXT).as_str()).chars().count(), LONGEST_TEXT);
+    let cut = short("ü".repeat(LONGEST_TEXT + 1).as_str());
+    assert!(cut.ends_with('…') && cut.chars().count() == LONGEST_TEXT + 1);
+}

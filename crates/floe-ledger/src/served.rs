@@ -1,0 +1,165 @@
+//! The ledger that a floe server offers: a hundred thousand processes behind a few servers, and these behind one store.
+//!
+//! # What it promises
+//! What the store behind the server promises: each call is carried out there, once asked, and the server hands on what the
+//! store said. A call is one request, `POST /v1/ledger/REALM`. The token of a reservation is the caller's, so who asks
+//! again after a lost answer gets the same range, from any server on the same store.
+//!
+//! # On what that depends
+//! - **Only floe's answer counts.** It repeats the random `nonce` of its question and has the realm's id. A page, a status
+//!   of a proxy, or the answer to another question is [`LedgerError::Unavailable`], and proves nothing.
+//! - **The servers named in a URL have one store.** The realm's id is held against each answer: another one is
+//!   [`LedgerError::Unfit`]. A store that lost ranges is noticed as without a server between.
+//! - **A right.** Whoever has the token can use up each name and slot of the realm, and read its records.
+//!
+//! # How it behaves
+//! Whoever calls drives the connections, at most four. Each call ends within `max_wait` (5 s unless the URL says otherwise)
+//! and then says [`LedgerError::Unavailable`]. A connection on which anything went wrong is closed, and the next one goes to
+//! the next server of the URL, also where a server cannot reach its store.
+
+use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
+use floe::{Name, UnixMillis};
+
+use self::link::Servers;
+use self::url::Settings;
+use crate::offer::{Answer, Call, PAGE, Text};
+use crate::remote::Remote;
+use crate::{OpenError, Opening, realm_name};
+
+mod link;
+mod url;
+
+/// A ledger behind a floe server.
+struct Served {
+    remote: Remote<Servers>,
+}
+
+/// Opens what a URL names.
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+    realm_name(opening.realm())?;
+    let settings = Settings::parse(url, &|name| std::env::var(name).ok())?;
+    let servers = Servers::new(settings, opening.realm())?;
+    Ok(Box::new(Served { remote: Remote::open("floe-served", servers, opening)? }))
+}
+
+/// Whether a URL can be read, its files included. Nobody is connected to.
+pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
+    Servers::new(Settings::parse(url, &|name| std::env::var(name).ok())?, "").map(drop)
+}
+
+impl Served {
+    /// What `read` makes of the answer to a call.
+    fn ask<T>(&self, call: Call, read: impl FnOnce(Answer) -> Option<T>) -> Result<T, LedgerError> {
+        let realm_id = self.remote.realm_id();
+        let answer = self.remote.call(move |link| Box::pin(link.call(realm_id, call)))?;
+        read(answer.or_error()?).ok_or_else(|| {
+            LedgerError::Unavailable(format!(
+                "{} answered what was not asked: look whether it is a floe server of the same version",
+                self.remote.describe()
+            ))
+        })
+    }
+
+    /// Up to `limit` of a list, a page at a time. `page` asks for what is behind a key, and says which one is an item's.
+    fn pages<T>(
+        &self,
+        after: &str,
+        limit: usize,
+        page: impl Fn(String, usize) -> Result<Vec<T>, LedgerError>,
+        key: impl Fn(&T) -> &str,
+    ) -> Result<Vec<T>, LedgerError> {
+        let mut all: Vec<T> = Vec::new();
+        loop {
+            let wanted = PAGE.min(limit - all.len());
+            let behind = all.last().map_or(after, &key).to_owned();
+            let found = page(behind.clone(), wanted)?;
+            if found.len() > wanted || !found.iter().all(|item| key(item) > behind.as_str()) {
+                return Err(LedgerError::Unavailable(format!(
+                    "{} listed what was not asked for: look whether it is a floe server of the same version",
+                    self.remote.describe()
+                )));
+            }
+            let is_last = found.len() < wanted;
+            all.extend(found);
+            if is_last || all.len() == limit {
+                return Ok(all);
+            }
+        }
+    }
+}
+
+fn reply(answer: Answer) -> Option<Reply> {
+    match answer {
+        Answer::Got { start, end, previous_mark } => Some(Reply::Got { start, end, previous_mark }),
+        Answer::Refused { mark, note } => Some(Reply::Refused { mark, note }),
+        _ => None,
+    }
+}
+
+/// The value of one sort of answer.
+macro_rules! only {
+    ($answer:ident) => {
+        |answer| match answer {
+            Answer::$answer(value) => Some(value),
+            _ => None,
+        }
+    };
+}
+
+impl Ledger for Served {
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.ask(Call::Reserve(request.into()), reply)
+    }
+
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.ask(Call::Count(request.into()), reply)
+    }
+
+    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
+        self.ask(Call::GiveBack { key: Text(key.clone()), token: Text(token), from }, only!(GivenBack))
+    }
+
+    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
+        let (name, definition) = (Text(name.clone()), definition.to_owned());
+        self.ask(Call::Bind { name, definition, marked }, only!(Bound))
+    }
+
+    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
+        self.ask(Call::Definition { name: Text(name.clone()) }, only!(Definition))
+    }
+
+    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        let page = |after, limit| self.ask(Call::Names { after, limit }, only!(Names));
+        self.pages(after, limit, page, |(name, _)| name)
+    }
+
+    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
+        self.ask(Call::Raise { key: Text(key.clone()), at_least }, only!(Raised))
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let page = |after, limit| {
+            let call = Call::List { prefix: prefix.to_owned(), after, limit };
+            let found = self.ask(call, only!(Records))?.into_iter();
+            Ok(found.map(|(key, mark, note)| Record { key, mark, note }).collect())
+        };
+        self.pages(after, limit, page, |record| &record.key)
+    }
+
+    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        Ok(self.ask(Call::Clock {}, only!(Clock))?.map(UnixMillis::new))
+    }
+
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        let found = self.ask(Call::InOtherRealms { name: Text(name.clone()) }, only!(Elsewhere))?.into_iter();
+        Ok(found.map(|(realm, definition, mark)| Elsewhere { realm, definition, mark }).collect())
+    }
+
+    fn realm_id(&self) -> Result<String, LedgerError> {
+        Ok(self.remote.realm_id())
+    }
+
+    fn describe(&self) -> String {
+        self.remote.describe()
+    }
+}

@@ -1,0 +1,264 @@
+//! A connection to a server, and the one request that every call is.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use floe::ledger::LedgerError;
+use http::{HeaderValue, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::url::Settings;
+use crate::offer::{Answer, Call, Question, Said, short};
+use crate::remote::endpoint::Endpoint;
+use crate::remote::{Bounds, Connect, Connected, Trouble, Wanted, realm, tls};
+use crate::{OpenError, Opening};
+
+/// How long an answer is at most, in bytes: a page of a list whose notes are as long as they may be, and far below.
+const LONGEST_ANSWER: usize = 4 << 20;
+
+/// How the servers of a URL are reached.
+pub(super) struct Servers {
+    settings: Settings,
+    tls: Option<Arc<ClientConfig>>,
+    /// `/v1/ledger/shop`.
+    path: Arc<str>,
+    realm: String,
+    /// The server to try next. It begins anywhere, so that the processes of a fleet do not all go to the first.
+    next: AtomicUsize,
+}
+
+/// A connection to one server.
+pub(super) struct Link {
+    requests: SendRequest<Full<Bytes>>,
+    server: Endpoint,
+    authorization: HeaderValue,
+    path: Arc<str>,
+    /// Whether there is another server to go to where this one cannot reach its store.
+    is_one_of_several: bool,
+}
+
+/// What a server, or something that stands before it, did instead of answering.
+#[derive(Debug)]
+pub(super) struct Fault {
+    server: Endpoint,
+    text: String,
+    /// Whether the settings of this process are wrong, as far as the server tells.
+    is_asked_for: bool,
+}
+
+impl Fault {
+    fn new(server: &Endpoint, text: impl Display) -> Self {
+        Self { server: server.clone(), text: text.to_string(), is_asked_for: false }
+    }
+
+    fn sentence(&self) -> String {
+        format!("floe at {}: {}", self.server, self.text)
+    }
+}
+
+impl From<Fault> for Trouble<Fault> {
+    fn from(fault: Fault) -> Self {
+        Self::Store(fault)
+    }
+}
+
+impl Servers {
+    pub(super) fn new(settings: Settings, realm: &str) -> Result<Self, OpenError> {
+        let tls = settings.tls.as_ref().map(|verify| tls::client(verify).map(Arc::new)).transpose()?;
+        let path = format!("/v1/ledger/{}", utf8_percent_encode(realm, NON_ALPHANUMERIC)).into();
+        let next = AtomicUsize::new(usize::from(getrandom::u32().unwrap_or(0).to_le_bytes()[0]));
+        Ok(Self { settings, tls, path, realm: realm.to_owned(), next })
+    }
+
+    async fn enter(&self, server: &Endpoint, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble<Fault>> {
+        let mut link = self.link(server).await?;
+        let mut realm_id = None;
+        if let Some(Opening { missing, pinned, sole, .. }) = wanted.first() {
+            let call = Call::Enter { missing: *missing, realm_id: pinned.clone(), sole: *sole };
+            let Said { realm_id: id, answer, .. } = link.ask(None, call).await?;
+            match (answer.or_error()?, id) {
+                (Answer::Entered, id @ Some(_)) => realm_id = id,
+                _ => {
+                    return Err(
+                        Fault::new(server, format!("it did not enter the realm {}", self.realm)).into()
+                    );
+                }
+            }
+        }
+        Ok(Connected { link, realm_id, remarks: Vec::new() })
+    }
+
+    async fn link(&self, server: &Endpoint) -> Result<Link, Fault> {
+        let broken = |error: &dyn Display| {
+            Fault::new(server, format!("{error}: look whether it runs, and whether it has TLS (sslmode)"))
+        };
+        let socket = TcpStream::connect((server.host.as_str(), server.port)).await;
+        let socket = socket.map_err(|error| broken(&error))?;
+        socket.set_nodelay(true).map_err(|error| broken(&error))?;
+        let requests = match &self.tls {
+            None => speak(socket).await,
+            Some(config) => {
+                let host = ServerName::try_from(server.host.clone()).map_err(|error| broken(&error))?;
+                let stream = TlsConnector::from(Arc::clone(config)).connect(host, socket).await;
+                let stream = stream.map_err(|error| {
+                    let text = error.to_string();
+                    let is_asked_for = text.contains("invalid peer certificate");
+                    let text =
+                        format!("TLS: {text}: look at sslmode and sslrootcert, and at its certificate");
+                    Fault { is_asked_for, ..Fault::new(server, text) }
+                })?;
+                speak(stream).await
+            }
+        };
+        Ok(Link {
+            requests: requests.map_err(|error| broken(&error))?,
+            server: server.clone(),
+            authorization: self.settings.authorization.clone(),
+            path: Arc::clone(&self.path),
+            is_one_of_several: self.settings.servers.len() > 1,
+        })
+    }
+}
+
+/// Speaks HTTP/1.1 on a stream, with a task that reads it whether or not anybody calls.
+async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+) -> Result<SendRequest<Full<Bytes>>, hyper::Error> {
+    let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // The error reaches the caller by its request.
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(requests)
+}
+
+impl Link {
+    /// What the realm with this id says to a call, errors of the store included.
+    pub(super) async fn call(&mut self, realm_id: String, call: Call) -> Result<Answer, Trouble<Fault>> {
+        let said = self.ask(Some(realm_id.clone()), call).await?;
+        match (said.answer, said.realm_id) {
+            (_, Some(id)) if id != realm_id => {
+                Err(realm::is_another(&format!("floe://{}", self.server)).into())
+            }
+            (Answer::Unavailable(text), _) if self.is_one_of_several => {
+                Err(LedgerError::Unavailable(short(&text)).into())
+            }
+            (answer @ (Answer::Unavailable(_) | Answer::Unfit(_)), None) | (answer, Some(_)) => Ok(answer),
+            (_, None) => Err(self.is_no_floe("answers for no realm").into()),
+        }
+    }
+
+    /// One question, and what a floe says to it.
+    async fn ask(&mut self, realm_id: Option<String>, call: Call) -> Result<Said, Trouble<Fault>> {
+        let nonce = realm::fresh_id()?;
+        let question = Question { nonce: nonce.clone(), realm_id, call };
+        let broken =
+            |error: &dyn Display| Fault::new(&self.server, format!("the connection broke off ({error})"));
+        let body = serde_json::to_vec(&question).map_err(|error| broken(&error))?;
+        let request = Request::post(&*self.path)
+            .header(header::HOST, self.server.to_string())
+            .header(header::AUTHORIZATION, self.authorization.clone())
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::from(body))
+            .map_err(|error| broken(&error))?;
+        self.requests.ready().await.map_err(|error| broken(&error))?;
+        let answer = self.requests.send_request(request).await.map_err(|error| broken(&error))?;
+        let (head, body) = answer.into_parts();
+        let body =
+            Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|error| broken(&error))?.to_bytes();
+        if head.status != StatusCode::OK {
+            return Err(self.refused(head.status, &body).into());
+        }
+        match serde_json::from_slice::<Said>(&body) {
+            Ok(said) if said.nonce == nonce => Ok(said),
+            Ok(_) => Err(self.is_no_floe("answers another question").into()),
+            Err(_) => Err(self.is_no_floe("answers with what is no answer of a ledger").into()),
+        }
+    }
+
+    /// An answer that is an error: floe's own says why, and any other one nothing.
+    fn refused(&self, status: StatusCode, body: &[u8]) -> Fault {
+        let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+        let text = |key: &str| problem.get(key).and_then(serde_json::Value::as_str);
+        match (text("type").and_then(|sort| sort.strip_prefix("/problems/")), text("detail")) {
+            (Some(sort), Some(detail)) => Fault {
+                is_asked_for: ["unauthenticated", "wrong-token", "forbidden"].contains(&sort),
+                ..Fault::new(&self.server, short(detail))
+            },
+            _ => self.is_no_floe(&format!("answers HTTP {}", status.as_u16())),
+        }
+    }
+
+    fn is_no_floe(&self, what: &str) -> Fault {
+        Fault::new(
+            &self.server,
+            format!(
+                "something there {what}: look whether that is a floe server that offers its ledger, and what stands before it. \
+                 Nothing is known of the call"
+            ),
+        )
+    }
+}
+
+impl Connect for Servers {
+    type Link = Link;
+    type Error = Fault;
+
+    fn shown(&self) -> &str {
+        &self.settings.shown
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.settings.bounds
+    }
+
+    /// Tries each server once, and none for longer than its share of the time.
+    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble<Fault>> {
+        let servers = &self.settings.servers;
+        let count = u32::try_from(servers.len()).unwrap_or(u32::MAX);
+        let share = self.bounds().connect.min(self.bounds().max_wait) / count.max(1);
+        let mut last = Trouble::NoThread;
+        for _ in 0..count {
+            let index = self.next.fetch_add(1, Ordering::Relaxed) % servers.len();
+            let Some(server) = servers.get(index) else { continue };
+            // The bound of the whole says the same of a single one, and better.
+            let entered = if count == 1 {
+                self.enter(server, wanted).await
+            } else {
+                let late = |_| Err(Fault::new(server, format!("no answer within {share:?}")).into());
+                timeout(share, self.enter(server, wanted)).await.unwrap_or_else(late)
+            };
+            match entered {
+                Err(trouble @ (Trouble::Store(_) | Trouble::Ledger(LedgerError::Unavailable(_)))) => {
+                    last = trouble
+                }
+                outcome => return outcome,
+            }
+        }
+        Err(last)
+    }
+
+    fn is_closed(link: &Link) -> bool {
+        link.requests.is_closed()
+    }
+
+    fn at_work(&self, fault: Fault) -> LedgerError {
+        LedgerError::Unavailable(fault.sentence())
+    }
+
+    fn at_open(&self, fault: Fault) -> OpenError {
+        match fault.is_asked_for {
+            true => OpenError::Asked(fault.sentence()),
+            false => self.at_work(fault).into(),
+        }
+    }
+}

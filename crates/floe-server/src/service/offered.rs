@@ -1,0 +1,63 @@
+//! The ledger, offered to other processes (`floe://…`): the bearers of tokens with that right call it through this server,
+//! which hands on what the store says.
+//!
+//! The store is opened for them by itself. A cache of this server is left out: what it holds is this server's.
+
+use std::sync::Arc;
+
+use floe_ledger::offer::Offer;
+use tokio::sync::Semaphore;
+
+use super::Service;
+use crate::access::Caller;
+use crate::config::Config;
+use crate::status::{Refusal, Status};
+
+/// How many calls block at once, of the threads that may: others need them too.
+const AT_ONCE: usize = 6;
+
+/// See the module.
+pub(super) struct Offered {
+    offer: Arc<Offer>,
+    turns: Arc<Semaphore>,
+}
+
+impl Offered {
+    pub(super) fn new(config: &Config) -> Self {
+        let config = config.clone();
+        Self {
+            offer: Arc::new(Offer::new(move |opening| config.open_store(opening))),
+            turns: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+}
+
+impl Service {
+    /// The answer of the ledger of `realm` to a question of another process, as [`Offer::answer`] has it. One that the caller
+    /// does not wait for any more is carried out if it has begun.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the caller may not ask, or it is no question.
+    pub(crate) async fn ledger_call(
+        &self,
+        caller: &Caller,
+        realm: String,
+        question: impl AsRef<[u8]> + Send + 'static,
+    ) -> Result<Vec<u8>, Refusal> {
+        caller.check_ledger(Some(&realm))?;
+        let stopped = |cause: String| Refusal::new(Status::Stopped, cause);
+        let turn = Arc::clone(&self.offered.turns).acquire_owned().await;
+        let turn = turn.map_err(|error| stopped(error.to_string()))?;
+        let (offer, caller) = (Arc::clone(&self.offered.offer), caller.clone());
+        let work = move || {
+            let _turn = turn;
+            offer.answer(&realm, &|other| caller.check_ledger(Some(other)).is_ok(), question.as_ref())
+        };
+        let answered = tokio::task::spawn_blocking(work).await;
+        let answered =
+            answered.map_err(|error| stopped(format!("the call failed inside the server: {error}")))?;
+        let answered = answered.map_err(Refusal::bad)?;
+        self.metrics.ledger_call(answered.call, answered.outcome);
+        Ok(answered.body)
+    }
+}
