@@ -44,6 +44,7 @@ const STORES: &[Store] = &[
     store!("etcd", etcd, ["etcd"], "//…"),
     store!("zookeeper", zookeeper, ["zookeeper"], "//…"),
     store!("object-store", object, ["s3", "gs", "az"], "//…"),
+    store!("dynamodb", dynamodb, ["dynamodb"], "//…"),
 ];
 
 /// How the URLs begin that this build opens.
