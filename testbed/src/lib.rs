@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 mod azurite;
 pub mod certificates;
 pub mod clients;
+mod dynamodb;
 mod etcd;
 mod faketime;
 mod home;
@@ -30,6 +31,7 @@ mod zookeeper;
 
 pub use azurite::Azurite;
 pub use certificates::Certificates;
+pub use dynamodb::{Dynalite, Moto};
 pub use etcd::Etcd;
 pub use faketime::faketime;
 pub use home::Home;

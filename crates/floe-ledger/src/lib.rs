@@ -14,6 +14,7 @@
 //! | `zookeeper://…` | `zookeeper` | whoever reaches the ensemble |
 //! | `s3://…`, `gs://…`, `az://…` | `object-store` | whoever reaches the bucket |
 //! | `floe://…` | `served` | whoever reaches a floe server that [offers](offer) its own ledger |
+//! | `dynamodb://…` | `dynamodb` | whoever reaches the table |
 //!
 //! Before a shared one a `Cache` may stand (feature `cache`), out of which a node restarts while that one is gone.
 //!
@@ -36,6 +37,8 @@ use floe::ledger::{Ledger, LedgerError};
 
 #[cfg(feature = "cache")]
 pub mod cache;
+#[cfg(feature = "dynamodb")]
+pub mod dynamodb;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 #[cfg(all(fuzzing, feature = "mysql", feature = "zookeeper"))]
@@ -130,6 +133,7 @@ floe::__error!(OpenError);
 /// - `zookeeper://user:password@host:port,host:port/path` is an ensemble; see [`zookeeper`] and [`Zookeeper::open`].
 /// - `s3://bucket/prefix`, `gs://bucket/prefix` and `az://container/prefix` are buckets; see [`object`].
 /// - `floe://:token@host:port,host:port` is the ledger of a floe server; see [`served`].
+/// - `dynamodb://table` is a table of Amazon DynamoDB; see [`dynamodb`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.

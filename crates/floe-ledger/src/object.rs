@@ -20,7 +20,6 @@
 //! of records takes a request for each, and longer where there are many.
 //! Calls may come from any thread, an async runtime's included.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use floe::ledger::{Ledger, LedgerError};
@@ -31,13 +30,13 @@ use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, Upda
 
 use self::keys::{key_of, path_of};
 use self::url::Settings;
-use crate::remote::Trouble;
 use crate::remote::driver::Driver;
+use crate::remote::{Trouble, stored};
 use crate::{OpenError, Opening};
 
-mod connector;
+pub(crate) mod connector;
 mod keys;
-mod url;
+pub(crate) mod url;
 
 /// Of a list: how many names of objects are one lot, and how many objects; and how many of those are read at once.
 const LISTED: usize = 1_000;
@@ -65,26 +64,18 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     crate::realm_name(opening.realm())?;
     let settings = Settings::parse(url)?;
     let client = settings.client()?;
-    let driver = Driver::start("floe-objects", Box::pin(std::future::ready(()))).map_err(|error| {
-        LedgerError::Unavailable(format!(
-            "the system refused a thread for the ledger at {} ({error}): look at the limits of this process",
-            settings.shown
-        ))
-    })?;
+    let driver = Driver::start("floe-objects", &settings.shown, Box::pin(std::future::ready(())))?;
     let bucket = Bucket { client, settings, driver };
-    let key = format!("realm/{}", opening.realm());
-    let path = bucket.path(&key);
-    let found = match bucket.run(async { bucket.read(&path).await }) {
+    let path = bucket.path(&format!("realm/{}", opening.realm()));
+    match bucket.run(async { bucket.read(&path).await }) {
         Err(Trouble::Store(error)) if is_final(&error) => {
             return Err(OpenError::Asked(bucket.words(Trouble::Store(error)).to_string()));
         }
         found => found.map_err(|trouble| bucket.words(trouble))?,
     };
-    let place = crate::remote::stored::enter(&bucket, opening)?;
-    // Where it was not there, it has just been made.
-    if let Some(Entry { text, .. }) = found.map_or_else(|| bucket.get(&key), |found| Ok(Some(found)))? {
-        bucket.check(&key, &text)?;
-    }
+    let place = stored::enter(&bucket, opening)?;
+    let other = Version::new("\"00000000000000000000000000000000\"\n1");
+    stored::check_conditions(&bucket, opening.realm(), &other, ["If-None-Match", "If-Match"])?;
     Ok(Box::new(Stored::new(bucket, place)))
 }
 
@@ -95,14 +86,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
 
 impl Bucket {
     fn run<T: Send>(&self, work: impl Future<Output = Result<T, Error>> + Send) -> Result<T, Trouble<Error>> {
-        let mut answer = None;
-        let bound = self.settings.max_wait;
-        let was_run = self.driver.run(bound, pin!(async { answer = Some(work.await) }));
-        match answer {
-            Some(outcome) => outcome.map_err(Trouble::Store),
-            None if was_run => Err(Trouble::Timeout(bound)),
-            None => Err(Trouble::NoThread),
-        }
+        self.driver.wait(self.settings.max_wait, async { work.await.map_err(Trouble::Store) })
     }
 
     fn path(&self, key: &str) -> Path {
@@ -140,24 +124,6 @@ impl Bucket {
             Err(Trouble::Store(error @ Error::NotFound { .. })) if is_of_object(&error) => Ok(Put::Conflict),
             Err(trouble) => Err(self.words(trouble)),
         }
-    }
-
-    /// Tries both conditions on an object that is there, with the `text` that it holds already.
-    fn check(&self, key: &str, text: &str) -> Result<(), LedgerError> {
-        let other = UpdateVersion {
-            e_tag: Some("\"00000000000000000000000000000000\"".to_owned()),
-            version: Some("1".to_owned()),
-        };
-        for (mode, header) in [(PutMode::Create, "If-None-Match"), (PutMode::Update(other), "If-Match")] {
-            if !matches!(self.write(key, text, mode)?, Put::Conflict) {
-                return Err(LedgerError::Unfit(format!(
-                    "{} ignores the condition of a write ({header}): two nodes would be given the same range. Use a store that \
-                     carries out conditional writes, or another ledger",
-                    self.settings.shown
-                )));
-            }
-        }
-        Ok(())
     }
 
     fn words(&self, trouble: Trouble<Error>) -> LedgerError {
@@ -268,7 +234,7 @@ fn version(e_tag: Option<String>, generation: Option<String>) -> Version {
 }
 
 /// The innermost cause in one line, without what is long in it.
-fn cause(error: &Error) -> String {
+pub(crate) fn cause(error: &dyn std::error::Error) -> String {
     let whole = whole_cause(error);
     match whole.char_indices().nth(LONGEST_CAUSE) {
         Some((end, _)) => format!("{}…", &whole[..end]),
@@ -276,8 +242,8 @@ fn cause(error: &Error) -> String {
     }
 }
 
-fn whole_cause(error: &Error) -> String {
-    let mut innermost: &dyn std::error::Error = error;
+fn whole_cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }

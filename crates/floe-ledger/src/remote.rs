@@ -7,7 +7,7 @@
 //! within its bound.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) mod endpoint;
     allow(dead_code)
 )]
 pub(crate) mod options;
-mod pool;
+pub(crate) mod pool;
 #[cfg_attr(
     not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
     allow(dead_code)
@@ -211,12 +211,8 @@ impl<C: Connect> Remote<C> {
     pub(crate) fn open(name: &str, connect: C, opening: &Opening) -> Result<Self, OpenError> {
         let pool = Arc::new(Pool::new(connect, opening.clone()));
         let closed = Arc::clone(&pool);
-        let driver = Driver::start(name, Box::pin(async move { closed.close().await })).map_err(|error| {
-            LedgerError::Unavailable(format!(
-                "the system refused a thread for the ledger at {} ({error}): look at the limits of this process",
-                pool.connect.shown()
-            ))
-        })?;
+        let driver =
+            Driver::start(name, pool.connect.shown(), Box::pin(async move { closed.close().await }))?;
         let remote = Self { pool, found: OnceLock::new(), driver };
         match remote.wait(remote.pool.begin()) {
             Ok(remarks) => {
@@ -293,13 +289,6 @@ impl<C: Connect> Remote<C> {
         &self,
         work: impl Future<Output = Result<T, Trouble<C::Error>>> + Send,
     ) -> Result<T, Trouble<C::Error>> {
-        let max_wait = self.pool.connect.bounds().max_wait;
-        let mut answer = None;
-        let was_run = self.driver.run(max_wait, pin!(async { answer = Some(work.await) }));
-        match answer {
-            Some(outcome) => outcome,
-            None if was_run => Err(Trouble::Timeout(max_wait)),
-            None => Err(Trouble::NoThread),
-        }
+        self.driver.wait(self.pool.connect.bounds().max_wait, work)
     }
 }

@@ -45,6 +45,7 @@ const STORES: &[Store] = &[
     store!("zookeeper", zookeeper, ["zookeeper"], "//…"),
     store!("object-store", object, ["s3", "gs", "az"], "//…"),
     store!("served", served, ["floe"], "//…"),
+    store!("dynamodb", dynamodb, ["dynamodb"], "//…"),
 ];
 
 /// How the URLs begin that this build opens.

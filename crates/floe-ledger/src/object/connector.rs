@@ -26,7 +26,7 @@ const TOKEN_FOR: &str = "x-aws-ec2-metadata-token-ttl-seconds";
 
 /// Makes the client of a bucket.
 #[derive(Debug)]
-pub(super) struct Connector(pub(super) ClientConfig);
+pub(crate) struct Connector(pub(crate) ClientConfig);
 
 impl HttpConnector for Connector {
     /// Without object_store's options: whether there is TLS, the URL's `endpoint` says, and a call's bound is the ledger's.

@@ -1,10 +1,10 @@
-//! The URL and the environment.
+//! The URL of a bucket or a table, and the environment.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
@@ -18,11 +18,13 @@ use crate::remote::options::{self, MAX_WAIT, password_from, takes};
 use crate::remote::ssl_mode::{SYSTEM, Verify};
 use crate::remote::tls;
 
-const OPTIONS: &str =
-    "max_wait, endpoint, sslrootcert, password_file, region and key_id (s3:), and account (az:)";
+const OPTIONS: &str = "max_wait, endpoint, sslrootcert, password_file, region and key_id (s3: and dynamodb:), and account (az:)";
 
 /// How often a request is made again by itself. Whoever called asks again, too.
-const RETRIES: usize = 3;
+pub(crate) const RETRIES: usize = 3;
+
+/// Where requests are signed for, if nothing says so: a work-alike has no regions.
+const NO_REGION: &str = "us-east-1";
 
 /// Which protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,14 +32,16 @@ enum Cloud {
     S3,
     Google,
     Azure,
+    DynamoDb,
 }
 
-pub(super) struct Settings {
+pub(crate) struct Settings {
     cloud: Cloud,
-    bucket: String,
+    /// Or the table.
+    pub(crate) bucket: String,
     pub(super) prefix: Path,
-    pub(super) max_wait: Duration,
-    endpoint: Option<String>,
+    pub(crate) max_wait: Duration,
+    pub(crate) endpoint: Option<String>,
     region: Option<String>,
     account: Option<String>,
     key_id: Option<String>,
@@ -45,29 +49,30 @@ pub(super) struct Settings {
     password_file: Option<PathBuf>,
     roots: Verify,
     /// The URL without options.
-    pub(super) shown: String,
+    pub(crate) shown: String,
 }
 
 impl Settings {
-    pub(super) fn parse(url: &str) -> Result<Self, OpenError> {
+    pub(crate) fn parse(url: &str) -> Result<Self, OpenError> {
         let (scheme, rest) = url.split_once("://").ok_or_else(no_url)?;
         let cloud = match scheme {
             "s3" => Cloud::S3,
             "gs" => Cloud::Google,
             "az" => Cloud::Azure,
+            "dynamodb" => Cloud::DynamoDb,
             _ => return Err(no_url()),
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         if place.contains('@') {
             // No part of what may be a secret is shown.
             return Err(OpenError::Asked(format!(
-                "the URL of a bucket has no credentials: {} takes them from where its other clients do ({})",
+                "the URL of a bucket or a table has no credentials: {} takes them from where its other clients do ({})",
                 cloud.name(),
                 cloud.credentials()
             )));
         }
         let (bucket, folder) = place.split_once('/').unwrap_or((place, ""));
-        if bucket.is_empty() {
+        if bucket.is_empty() || (cloud == Cloud::DynamoDb && !folder.is_empty()) {
             return Err(no_url());
         }
         let folder = folder.trim_end_matches('/');
@@ -96,9 +101,11 @@ impl Settings {
                 ("endpoint", _) => {
                     return Err(takes(key, &value, "a URL such as https://minio.example:9000"));
                 }
-                ("region", Cloud::S3) => settings.region = Some(value),
-                ("key_id", Cloud::S3) if is_header(&value) => settings.key_id = Some(value),
-                ("key_id", Cloud::S3) => return Err(takes(key, &value, "letters and digits")),
+                ("region", Cloud::S3 | Cloud::DynamoDb) => settings.region = Some(value),
+                ("key_id", Cloud::S3 | Cloud::DynamoDb) if is_header(&value) => settings.key_id = Some(value),
+                ("key_id", Cloud::S3 | Cloud::DynamoDb) => {
+                    return Err(takes(key, &value, "letters and digits"));
+                }
                 ("password_file", _) => settings.password_file = Some(value.into()),
                 ("account", Cloud::Azure) => settings.account = Some(value),
                 ("sslrootcert", _) => settings.roots = Verify::Full(value.into()),
@@ -109,7 +116,9 @@ impl Settings {
                 }
             }
         }
-        if settings.cloud == Cloud::S3 && settings.key_id.is_some() != settings.password_file.is_some() {
+        if matches!(cloud, Cloud::S3 | Cloud::DynamoDb)
+            && settings.key_id.is_some() != settings.password_file.is_some()
+        {
             return Err(OpenError::Asked(
                 "key_id and password_file belong together: the one names the access key, the other a file with its secret"
                     .to_owned(),
@@ -119,42 +128,62 @@ impl Settings {
     }
 
     /// Where the credentials come from, for who was refused.
-    pub(super) fn credentials(&self) -> &'static str {
+    pub(crate) fn credentials(&self) -> &'static str {
         self.cloud.credentials()
     }
 
-    /// The client. Nobody is connected to.
-    pub(super) fn client(&self) -> Result<Arc<dyn ObjectStore>, OpenError> {
+    /// What finds the credentials of Amazon's clouds, as a client of S3, and the region. Nobody is connected to.
+    pub(crate) fn amazon(&self) -> Result<(AmazonS3, String), OpenError> {
+        let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
+        if self.key_id.is_none() {
+            check_signed(&builder, AmazonS3ConfigKey::AccessKeyId, "AWS_ACCESS_KEY_ID")?;
+            check_signed(&builder, AmazonS3ConfigKey::Token, "AWS_SESSION_TOKEN")?;
+        }
+        if let Some(endpoint) = &self.endpoint {
+            builder = builder.with_endpoint(endpoint);
+        }
+        if let (Some(id), Some(file)) = (&self.key_id, &self.password_file) {
+            builder = signed_with(builder, id, password_from(file)?);
+        }
+        let told = self.region.clone().or_else(|| builder.get_config_value(&AmazonS3ConfigKey::Region));
+        let region = match (told, &self.endpoint) {
+            (Some(region), _) => region,
+            (None, Some(_)) => NO_REGION.to_owned(),
+            (None, None) => {
+                return Err(OpenError::Asked(format!(
+                    "the region of {shown} is not known: set AWS_REGION, or write {shown}?region=eu-central-1",
+                    shown = self.shown
+                )));
+            }
+        };
+        let builder = builder.with_region(&region).with_retry(self.retry());
+        check_signed(&builder, AmazonS3ConfigKey::Region, "the region")?;
+        let built = builder.with_http_connector(self.connector()?).build();
+        built.map(|client| (client, region)).map_err(|error| self.cannot_be_used(&error))
+    }
+
+    /// Requests over the TLS that the URL asks for.
+    pub(crate) fn connector(&self) -> Result<Connector, OpenError> {
+        Ok(Connector(tls::client(&self.roots)?))
+    }
+
+    fn retry(&self) -> RetryConfig {
         // A request that is asked again after its answer was lost finds its own write: see `floe::store`.
-        let retry =
-            RetryConfig { retry_timeout: self.max_wait, max_retries: RETRIES, ..RetryConfig::default() };
-        let connector = Connector(tls::client(&self.roots)?);
+        RetryConfig { retry_timeout: self.max_wait, max_retries: RETRIES, ..RetryConfig::default() }
+    }
+
+    fn cannot_be_used(&self, error: &object_store::Error) -> OpenError {
+        let cause = super::cause(error);
+        OpenError::Asked(format!("{} cannot be used ({cause}): set {}", self.shown, self.credentials()))
+    }
+
+    /// The client of a bucket. Nobody is connected to.
+    pub(super) fn client(&self) -> Result<Arc<dyn ObjectStore>, OpenError> {
+        let (retry, connector) = (self.retry(), self.connector()?);
         let built: Result<Arc<dyn ObjectStore>, object_store::Error> = match self.cloud {
-            Cloud::S3 => {
-                let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
-                if self.key_id.is_none() {
-                    check_signed(&builder, AmazonS3ConfigKey::AccessKeyId, "AWS_ACCESS_KEY_ID")?;
-                    check_signed(&builder, AmazonS3ConfigKey::Token, "AWS_SESSION_TOKEN")?;
-                }
-                if let Some(endpoint) = &self.endpoint {
-                    builder = builder.with_endpoint(endpoint);
-                }
-                if let (Some(id), Some(file)) = (&self.key_id, &self.password_file) {
-                    builder = signed_with(builder, id, password_from(file)?);
-                }
-                if let Some(region) = &self.region {
-                    builder = builder.with_region(region);
-                } else if builder.get_config_value(&AmazonS3ConfigKey::Region).is_none()
-                    && self.endpoint.is_none()
-                {
-                    return Err(OpenError::Asked(format!(
-                        "the region of the bucket {} is not known: set AWS_REGION, or write {}?region=eu-central-1",
-                        self.bucket, self.shown
-                    )));
-                }
-                check_signed(&builder, AmazonS3ConfigKey::Region, "the region")?;
-                let builder = builder.with_retry(retry).with_http_connector(connector);
-                builder.build().map(|client| Arc::new(client) as Arc<dyn ObjectStore>)
+            Cloud::S3 | Cloud::DynamoDb => {
+                let (client, _) = self.amazon()?;
+                Ok(Arc::new(client))
             }
             Cloud::Google => {
                 let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(&self.bucket);
@@ -182,10 +211,7 @@ impl Settings {
                 builder.build().map(|client| Arc::new(client) as Arc<dyn ObjectStore>)
             }
         };
-        built.map_err(|error| {
-            let cause = super::cause(&error);
-            OpenError::Asked(format!("{} cannot be used ({cause}): set {}", self.shown, self.credentials()))
-        })
+        built.map_err(|error| self.cannot_be_used(&error))
     }
 }
 
@@ -195,7 +221,7 @@ fn is_endpoint(text: &str) -> bool {
 }
 
 /// Whether it can stand in the head of a request.
-fn is_header(text: &str) -> bool {
+pub(crate) fn is_header(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
@@ -225,12 +251,13 @@ impl Cloud {
             Self::S3 => "S3",
             Self::Google => "Google Cloud Storage",
             Self::Azure => "Azure Blob Storage",
+            Self::DynamoDb => "DynamoDB",
         }
     }
 
     fn credentials(self) -> &'static str {
         match self {
-            Self::S3 => {
+            Self::S3 | Self::DynamoDb => {
                 "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, write key_id=…&password_file=… in the URL, or give the machine a \
                  role"
             }
@@ -247,8 +274,8 @@ impl Cloud {
 
 fn no_url() -> OpenError {
     OpenError::Asked(
-        "this is no URL of a bucket: write s3://bucket/prefix, gs://bucket/prefix or az://container/prefix, and options behind \
-         a ?, with %26 for & in one"
+        "this is no URL of a bucket or a table: write s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or \
+         dynamodb://table, and options behind a ?, with %26 for & in one"
             .to_owned(),
     )
 }

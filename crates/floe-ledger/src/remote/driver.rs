@@ -4,21 +4,23 @@
 //! machine with little to do that is most of what a short call would take. When nobody has called for a while, the thread
 //! takes over, so that a connection which the server closes is noticed, and whatever a connection does by itself goes on.
 
-use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use floe::ledger::LedgerError;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
+
+use super::Trouble;
 
 /// How long nobody has to call before the thread takes over.
 const QUIET: Duration = Duration::from_millis(20);
 
 /// What a caller waits for. It keeps its answer itself.
-pub(crate) type Work<'a> = Pin<&'a mut (dyn Future<Output = ()> + Send)>;
+type Work<'a> = Pin<&'a mut (dyn Future<Output = ()> + Send)>;
 
 /// See the module.
 pub(crate) struct Driver {
@@ -40,9 +42,21 @@ struct State {
 }
 
 impl Driver {
-    /// Starts the thread; it runs `at_end` when the driver is dropped.
-    pub(crate) fn start(name: &str, at_end: Pin<Box<dyn Future<Output = ()> + Send>>) -> io::Result<Self> {
-        let runtime = Arc::new(Builder::new_current_thread().enable_all().build()?);
+    /// Starts the thread `name` for the ledger that is `shown`; it runs `at_end` when the driver is dropped.
+    ///
+    /// # Errors
+    /// `Unavailable` where the system refuses it.
+    pub(crate) fn start(
+        name: &str,
+        shown: &str,
+        at_end: Pin<Box<dyn Future<Output = ()> + Send>>,
+    ) -> Result<Self, LedgerError> {
+        let refused = |error| {
+            LedgerError::Unavailable(format!(
+                "the system refused a thread for the ledger at {shown} ({error}): look at the limits of this process"
+            ))
+        };
+        let runtime = Arc::new(Builder::new_current_thread().enable_all().build().map_err(refused)?);
         let state = Arc::new(State::default());
         let (driven, known) = (Arc::clone(&runtime), Arc::clone(&state));
         let run = move || {
@@ -53,8 +67,24 @@ impl Driver {
             driven.block_on(at_end);
             end(driven);
         };
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?.thread().clone();
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(run).map_err(refused)?;
+        let thread = thread.thread().clone();
         Ok(Self { runtime: Some(runtime), state, thread, process: std::process::id() })
+    }
+
+    /// The outcome of `work`, or that it took longer than `max_wait`. See [`run`](Self::run).
+    pub(crate) fn wait<T: Send, E: Send>(
+        &self,
+        max_wait: Duration,
+        work: impl Future<Output = Result<T, Trouble<E>>> + Send,
+    ) -> Result<T, Trouble<E>> {
+        let mut answer = None;
+        let was_run = self.run(max_wait, pin!(async { answer = Some(work.await) }));
+        match answer {
+            Some(outcome) => outcome,
+            None if was_run => Err(Trouble::Timeout(max_wait)),
+            None => Err(Trouble::NoThread),
+        }
     }
 
     /// Runs `work` to its end, or until `max_wait` is over. Returns `false` in a process that was forked from the one that
@@ -62,7 +92,7 @@ impl Driver {
     /// on them.
     ///
     /// The work is behind a pointer so that this is compiled once, and not for every call of every ledger.
-    pub(crate) fn run(&self, max_wait: Duration, work: Work<'_>) -> bool {
+    fn run(&self, max_wait: Duration, work: Work<'_>) -> bool {
         if std::process::id() != self.process {
             return false;
         }

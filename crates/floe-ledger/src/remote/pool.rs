@@ -157,7 +157,7 @@ impl<C: Connect> Drop for Lease<'_, C> {
 
 /// How long to wait after so many failures before the last one: between half and the whole of a span that grows, so that
 /// the nodes of a fleet do not come back together. `random` says where between.
-fn pause(failures: u32, random: u32) -> Duration {
+pub(crate) fn pause(failures: u32, random: u32) -> Duration {
     let most = (FIRST_PAUSE * (1 << failures.min(5))).min(LONGEST_PAUSE);
     most / 2 + most / 2048 * (random % 1024)
 }

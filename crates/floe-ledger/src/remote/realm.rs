@@ -77,6 +77,15 @@ pub(crate) fn is_the_only_one(realm: &str, others: &[String], shown: &str) -> Re
     }
 }
 
+/// A store on which floe cannot be.
+#[cfg(feature = "object-store")]
+pub(crate) fn ignores(shown: &str, condition: &str) -> LedgerError {
+    LedgerError::Unfit(format!(
+        "{shown} ignores the condition of a write ({condition}): two nodes would be given the same range. Use a store that carries \
+         out conditional writes, or another ledger"
+    ))
+}
+
 /// The store was written by a floe that knows more than this one.
 pub(crate) fn is_newer(shown: &str, found: i64, known: i64) -> LedgerError {
     LedgerError::Unfit(format!(

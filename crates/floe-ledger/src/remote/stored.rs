@@ -49,6 +49,28 @@ pub(crate) fn enter(store: &impl Store, opening: &Opening) -> Result<Place, Open
     Ok(Place::make(store, name)?)
 }
 
+/// Tries both conditions of a write on the realm's own record, with the text that it holds already: that there is none, and
+/// that it has the version `other`. `called` is what the store calls the two.
+///
+/// # Errors
+/// Those of the store; `Unfit` where it ignores a condition.
+#[cfg(feature = "object-store")]
+pub(crate) fn check_conditions(
+    store: &impl Store,
+    realm: &str,
+    other: &floe::store::Version,
+    called: [&str; 2],
+) -> Result<(), LedgerError> {
+    let key = format!("realm/{realm}");
+    let Some(floe::store::Entry { text, .. }) = store.get(&key)? else { return Ok(()) };
+    for (expected, condition) in [None, Some(other)].into_iter().zip(called) {
+        if let floe::store::Put::Done(_) = store.put(&key, &text, expected)? {
+            return Err(realm::ignores(&store.describe(), condition));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};

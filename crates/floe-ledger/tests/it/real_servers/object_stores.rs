@@ -1,4 +1,4 @@
-//! The ledger in a bucket, on a real server of S3's protocol and on Microsoft's of Azure's.
+//! The ledger in a bucket, on a real server of S3's protocol and on Microsoft's of Azure's, and in a table of DynamoDB.
 //!
 //! Every test in here is left out by `scripts/test --skip-stores`, by the name of this module.
 
@@ -17,6 +17,9 @@ use floe_testbed::{Azurite, Minio};
 
 use super::faults::{Rig, faults, open};
 use crate::{ask, got, says};
+
+#[cfg(feature = "dynamodb")]
+mod dynamodb;
 
 fn rig() -> Rig<Minio> {
     Rig { server: Minio::start(&[]), url: Minio::url_at }

@@ -1,0 +1,174 @@
+//! Signed requests, and what is wrong where there is no answer.
+
+use http::header::CONTENT_TYPE;
+use http::{Request, StatusCode, Uri};
+use object_store::aws::{AwsAuthorizer, AwsCredentialProvider};
+use object_store::client::{ClientOptions, HttpClient, HttpConnector, HttpRequestBody};
+use serde_json::Value;
+
+use crate::OpenError;
+use crate::object::cause;
+use crate::object::url::{RETRIES, Settings, is_header};
+use crate::remote::pool::pause;
+
+/// How many characters of a text that is no answer are told.
+const TOLD: usize = 300;
+
+/// What a code has in it where the right is missing.
+pub(super) const DENIED: &str = "AccessDenied";
+
+/// Where requests go, and with what they are signed.
+pub(super) struct Endpoint {
+    client: HttpClient,
+    credentials: AwsCredentialProvider,
+    region: String,
+    uri: Uri,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Default)]
+pub(super) struct Fault {
+    /// DynamoDB's word for it; empty where it said nothing.
+    pub(super) code: String,
+    /// For people.
+    pub(super) cause: String,
+    /// What was there, where the condition of a write did not hold.
+    pub(super) item: Option<Value>,
+    /// Whether it may go well in a moment.
+    passes: bool,
+}
+
+impl Endpoint {
+    /// Nobody is connected to.
+    pub(super) fn of(settings: &Settings) -> Result<Self, OpenError> {
+        let (client, region) = settings.amazon()?;
+        let url = match &settings.endpoint {
+            Some(endpoint) => format!("{}/", endpoint.trim_end_matches('/')),
+            // A region is a part of a host's name here.
+            None if region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
+                format!("https://dynamodb.{region}.amazonaws.com/")
+            }
+            None => {
+                return Err(OpenError::Asked(format!(
+                    "`{region}` is no region: write one such as eu-central-1 into the URL or AWS_REGION"
+                )));
+            }
+        };
+        let uri = url.parse().map_err(|error| {
+            OpenError::Asked(format!(
+                "`{url}` cannot be asked ({error}): name the endpoint by ASCII characters"
+            ))
+        })?;
+        let connected = settings.connector()?.connect(&ClientOptions::default());
+        let requests = connected.map_err(|error| OpenError::Asked(cause(&error)))?;
+        Ok(Self { client: requests, credentials: client.credentials().clone(), region, uri })
+    }
+
+    /// The answer to a request, which is made again where that may help.
+    pub(super) async fn ask(&self, operation: &str, body: &Value) -> Result<Value, Fault> {
+        let mut failures = 0;
+        loop {
+            match self.ask_once(operation, body).await {
+                Err(fault) if fault.passes && (failures as usize) < RETRIES => {
+                    tokio::time::sleep(pause(failures, getrandom::u32().unwrap_or(0))).await;
+                    failures += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn ask_once(&self, operation: &str, body: &Value) -> Result<Value, Fault> {
+        let credential =
+            self.credentials.get_credential().await.map_err(|error| Fault::here(&cause(&error)))?;
+        // The signer panics on what cannot stand in the head of a request.
+        if ![Some(&credential.key_id), credential.token.as_ref()]
+            .into_iter()
+            .flatten()
+            .all(|text| is_header(text))
+        {
+            return Err(Fault::here(
+                "the access key or its session token has a space or a line break in it: set it again",
+            ));
+        }
+        let request = Request::post(self.uri.clone())
+            .header(CONTENT_TYPE, "application/x-amz-json-1.0")
+            .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
+            .body(HttpRequestBody::from(body.to_string()));
+        let mut request = request.map_err(|error| Fault::here(&error.to_string()))?;
+        AwsAuthorizer::new(&credential, "dynamodb", &self.region)
+            .try_authorize(&mut request, None)
+            .map_err(|error| Fault::here(&cause(&error)))?;
+        let cut = |error| Fault { passes: true, ..Fault::here(&cause(&error)) };
+        let answer = self.client.execute(request).await.map_err(cut)?;
+        let status = answer.status();
+        let body = answer.into_body().bytes().await.map_err(cut)?;
+        match serde_json::from_slice(&body) {
+            Ok(answer @ Value::Object(_)) if status.is_success() => Ok(answer),
+            Ok(answer) => Err(Fault::of(status, &answer)),
+            // A page of a portal looks like this, too: nothing is said of the record.
+            Err(_) => {
+                let text: String = String::from_utf8_lossy(&body).chars().take(TOLD).collect();
+                let fault = Fault::here(&format!("what answered is not DynamoDB ({status}: {text})"));
+                // Some work-alikes refuse access in XML.
+                let is_refused = matches!(status, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED);
+                let code = if is_refused { DENIED.to_owned() } else { String::new() };
+                Err(Fault { passes: status.is_server_error(), code, ..fault })
+            }
+        }
+    }
+}
+
+impl Fault {
+    fn here(cause: &str) -> Self {
+        Self { cause: cause.to_owned(), ..Self::default() }
+    }
+
+    fn of(status: StatusCode, answer: &Value) -> Self {
+        let code = answer["__type"].as_str().unwrap_or_default();
+        let code = code.rsplit('#').next().unwrap_or_default().to_owned();
+        let text = answer["message"].as_str().or_else(|| answer["Message"].as_str()).unwrap_or_default();
+        let mut fault = Self {
+            cause: format!("{status}, {code}: {text}"),
+            item: answer.get("Item").cloned(),
+            code,
+            passes: false,
+        };
+        fault.passes = status.is_server_error() || fault.is_throttled();
+        fault
+    }
+
+    /// Whether the table, or the account, is asked for more than it takes.
+    pub(super) fn is_throttled(&self) -> bool {
+        ["Throughput", "Throttling", "LimitExceeded"].iter().any(|word| self.code.contains(word))
+    }
+
+    /// Whether the credentials are wrong, or have not the right.
+    pub(super) fn is_access(&self) -> bool {
+        [DENIED, "Signature", "Token", "UnrecognizedClient"].iter().any(|word| self.code.contains(word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::StaticCredentialProvider;
+    use object_store::aws::AwsCredential;
+
+    use super::*;
+
+    /// From wherever it comes, such as the metadata of a machine: the signer would panic.
+    #[tokio::test]
+    async fn a_line_break_in_what_is_signed_with_is_told() {
+        let settings = Settings::parse("dynamodb://ids?endpoint=http://127.0.0.1:1").unwrap();
+        for (key_id, token) in [("a\nb", None), ("a", Some("of-the-session\n".to_owned()))] {
+            let credential =
+                AwsCredential { key_id: key_id.to_owned(), secret_key: "secret".to_owned(), token };
+            let credentials = Arc::new(StaticCredentialProvider::new(credential));
+            let endpoint = Endpoint { credentials, ..Endpoint::of(&settings).unwrap() };
+            let fault = endpoint.ask("GetItem", &Value::Null).await.unwrap_err();
+            assert!(fault.cause.contains("has a space or a line break in it"), "{fault:?}");
+        }
+    }
+}

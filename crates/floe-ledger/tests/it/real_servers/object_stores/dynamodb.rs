@@ -1,0 +1,361 @@
+//! The ledger in a table, on two servers of DynamoDB's protocol: Dynalite, which keeps its tables on the disk, and Moto, which
+//! checks signatures and rights, and says what is there where a condition does not hold.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use floe::Name;
+use floe::ledger::conformance;
+use floe::ledger::{Ledger, LedgerError};
+use floe_ledger::{OpenError, Opening};
+use floe_testbed::{Dynalite, Moto, Proxy};
+use serde_json::{Value, json};
+
+use super::conforms_at;
+use crate::real_servers::faults::{Rig, faults, open, timed};
+use crate::{ask, got, says};
+
+fn rig() -> Rig<Dynalite> {
+    Rig { server: Dynalite::start(&[]), url: Dynalite::url_at }
+}
+
+// Dynalite does not say what is there where a condition does not hold, so the caller that wrote last is ahead of the others.
+faults!(super::rig, 8);
+
+/// As an operator makes the table.
+const MAKE: &str = "create-table --table-name ids --billing-mode PAY_PER_REQUEST --deletion-protection-enabled \
+                    --attribute-definitions AttributeName=folder,AttributeType=S AttributeName=name,AttributeType=S \
+                    --key-schema AttributeName=folder,KeyType=HASH AttributeName=name,KeyType=RANGE";
+
+/// What the others here rest on: of those who write at once what they read, one wins.
+#[test]
+fn the_server_itself_swaps_atomically() {
+    const WRITERS: usize = 8;
+    const ROUNDS: usize = 40;
+    let server = Dynalite::start(&[]);
+    drop(open(&Dynalite::url_at(server.port(), "")));
+    let swap = |round: usize, writer: usize| {
+        let mut write = json!({
+            "TableName": "ids",
+            "Item": { "folder": { "S": "test" }, "name": { "S": "one" }, "record": { "S": format!("{}", round + 1) },
+                      "writer": { "N": writer.to_string() } },
+            "ConditionExpression": if round == 0 { "attribute_not_exists(#at)" } else { "#at = :round" },
+            "ExpressionAttributeNames": { "#at": "record" },
+        });
+        if round > 0 {
+            write["ExpressionAttributeValues"] = json!({ ":round": { "S": format!("{round}") } });
+        }
+        let answer = Dynalite::ask(server.port(), "PutItem", &write.to_string());
+        assert!(answer.starts_with("HTTP/1.1 200") || answer.contains("ConditionalCheckFailed"), "{answer}");
+        answer.starts_with("HTTP/1.1 200")
+    };
+    for round in 0..ROUNDS {
+        let swap = &swap;
+        let winners = thread::scope(|scope| {
+            let writers: Vec<_> =
+                (0..WRITERS).map(|writer| scope.spawn(move || swap(round, writer))).collect();
+            writers.into_iter().map(|writer| writer.join().unwrap()).filter(|won| *won).count()
+        });
+        assert_eq!(winners, 1, "in round {round}");
+    }
+}
+
+#[test]
+fn conforms() {
+    let server = Dynalite::start(&[]);
+    conforms_at(&Dynalite::url_at(server.port(), "max_wait=60s"));
+}
+
+#[test]
+fn a_slot_whose_record_somebody_deleted_stays_missing() {
+    let server = Dynalite::start(&[]);
+    let url = Dynalite::url_at(server.port(), "");
+    conformance::check_eaten(&|| open(&url), &|key| {
+        let key = format!(r#"{{"folder":{{"S":"mark/test"}},"name":{{"S":"{key}"}}}}"#);
+        server.aws(&format!("delete-item --table-name ids --key {key}"));
+    });
+}
+
+#[test]
+fn an_operator_can_read_a_record() {
+    let server = Dynalite::start(&[]);
+    let ledger = open(&Dynalite::url_at(server.port(), ""));
+    ledger.bind(&Name::new("orders").unwrap(), "segment", true).unwrap();
+    let key = r#"{"folder":{"S":"mark/test"},"name":{"S":"n/orders"}}"#;
+    let text = server.aws(&format!(
+        "get-item --consistent-read --table-name ids --key {key} --query Item.record.S --output text"
+    ));
+    let id = ledger.realm_id().unwrap();
+    assert!(text.starts_with(&format!("floe 1\nrealm {id}\nwritten ")), "{text}");
+    assert!(text.ends_with("mark 0 start 0 previous 0\ndefinition segment\nend"), "{text}");
+}
+
+#[test]
+fn a_reserve_is_one_request() {
+    let server = Dynalite::start(&[]);
+    let proxy = Proxy::before(server.port());
+    let ledger = open(&Dynalite::url_at(proxy.port(), ""));
+    got(&*ledger, &ask(5));
+    let before = proxy.round_trips();
+    for _ in 0..10 {
+        got(&*ledger, &ask(5));
+    }
+    assert_eq!(proxy.round_trips() - before, 10);
+    let before = proxy.round_trips();
+    drop(open(&Dynalite::url_at(proxy.port(), "")));
+    assert_eq!(proxy.round_trips() - before, 5, "the table, the realm twice, and a try of each condition");
+}
+
+/// DynamoDB has carried it out, and is asked again by itself: its refusal is no word of somebody else's write.
+#[test]
+fn a_write_whose_answer_was_lost_is_known_for_ones_own() {
+    let server = Dynalite::start(&[]);
+    let proxy = Proxy::before(server.port());
+    let ledger = open(&Dynalite::url_at(proxy.port(), ""));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    for round in 1..=5 {
+        let lost = proxy.lost_replies();
+        proxy.sever(true);
+        thread::scope(|scope| {
+            let call = scope.spawn(|| got(&*ledger, &ask(5)));
+            while proxy.lost_replies() == lost {
+                thread::yield_now();
+            }
+            proxy.sever(false);
+            assert_eq!(call.join().unwrap(), (round * 5, round * 5 + 5));
+        });
+    }
+}
+
+#[track_caller]
+fn refused(url: &str, parts: &[&str]) -> OpenError {
+    let Err(error) = Opening::of("test").open(url) else { panic!("{url} was opened") };
+    says(&error, parts);
+    error
+}
+
+#[test]
+fn a_table_is_made_once_and_waited_for() {
+    let server = Dynalite::start(&["--createTableMs", "1500"]);
+    let url = Dynalite::url_at(server.port(), "max_wait=500ms");
+    let Err(error) = floe_ledger::open_existing(&url, "test") else { panic!("it was made") };
+    says(&error, &["has no realm test", "floe serve"]);
+    assert_eq!(server.aws("list-tables --query TableNames --output text"), "");
+    let ranges = thread::scope(|scope| {
+        let openings: Vec<_> = (0..4).map(|_| scope.spawn(|| got(&*open(&url), &ask(5)))).collect();
+        openings.into_iter().map(|opening| opening.join().unwrap()).collect()
+    });
+    assert_eq!(crate::real_servers::faults::disjoint(ranges), 20);
+}
+
+#[test]
+fn a_table_of_somebody_else_is_refused() {
+    let server = Dynalite::start(&[]);
+    server.aws(
+        "create-table --table-name ids --billing-mode PAY_PER_REQUEST --key-schema AttributeName=id,KeyType=HASH \
+         --attribute-definitions AttributeName=id,AttributeType=N",
+    );
+    let error = refused(
+        &Dynalite::url_at(server.port(), ""),
+        &[
+            "another key",
+            r#"{"AttributeName":"id","KeyType":"HASH"}"#,
+            &format!("aws dynamodb {MAKE}").replace("                    ", ""),
+        ],
+    );
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+}
+
+/// What passes a request on, and gives the whole answer.
+type Pass<'a> = &'a dyn Fn(&Value) -> String;
+
+/// A server before Dynalite, which answers by `answer`. It listens until the test ends.
+fn front(server: u16, answer: impl Fn(&str, &Value, Pass) -> String + Send + Sync + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, answer) = (listener.local_addr().unwrap().port(), Arc::new(answer));
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let answer = Arc::clone(&answer);
+            thread::spawn(move || {
+                serve(&stream, |operation, body| {
+                    answer(operation, body, &|body| Dynalite::ask(server, operation, &body.to_string()))
+                })
+            });
+        }
+    });
+    port
+}
+
+/// Answers the one request of a connection.
+fn serve(mut stream: &TcpStream, answer: impl Fn(&str, &Value) -> String) {
+    let mut reader = BufReader::new(stream);
+    let (mut operation, mut length) = (String::new(), 0);
+    for line in reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
+        let (head, told) = line.split_once(": ").unwrap_or_default();
+        if head.eq_ignore_ascii_case("x-amz-target") {
+            operation = told.rsplit('.').next().unwrap().to_owned();
+        } else if head.eq_ignore_ascii_case("content-length") {
+            length = told.parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    if reader.read_exact(&mut body).is_ok() && length > 0 {
+        let answer = answer(&operation, &serde_json::from_slice(&body).unwrap());
+        stream.write_all(answer.as_bytes()).unwrap();
+    }
+}
+
+/// What is answered in the place of DynamoDB.
+fn said(status: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+/// Without the condition that it has.
+fn without_condition(body: &Value) -> Value {
+    let mut body = body.clone();
+    for member in ["ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"] {
+        body.as_object_mut().unwrap().remove(member);
+    }
+    body
+}
+
+#[test]
+fn a_store_that_ignores_conditions_is_refused() {
+    let server = Dynalite::start(&[]);
+    let port = front(server.port(), |operation, body, pass| match operation {
+        "PutItem" => pass(&without_condition(body)),
+        _ => pass(body),
+    });
+    let error = refused(&Dynalite::url_at(port, ""), &["ignores the condition of a write", "another ledger"]);
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+}
+
+/// Whatever it did when the ledger was opened: each answer has to name what was replaced.
+#[test]
+fn a_store_that_ignores_a_condition_later_hands_nothing_out() {
+    let server = Dynalite::start(&[]);
+    let mode = Arc::new(Mutex::new("honest"));
+    let by = Arc::clone(&mode);
+    let port = front(server.port(), move |operation, body, pass| match (operation, *by.lock().unwrap()) {
+        ("PutItem", "ignores") => pass(&without_condition(body)),
+        ("PutItem", "silent") => said("200 OK", "{}"),
+        _ => pass(body),
+    });
+    let ledger = open(&Dynalite::url_at(port, ""));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    assert_eq!(got(&*open(&Dynalite::url_at(server.port(), "")), &ask(5)), (5, 10));
+    for now in ["ignores", "silent"] {
+        *mode.lock().unwrap() = now;
+        let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(5)) else { panic!("{now}") };
+        says(&text, &["ignores the condition of a write"]);
+    }
+}
+
+#[test]
+fn a_global_table_is_refused() {
+    let server = Dynalite::start(&[]);
+    let port = front(server.port(), |_, body, pass| {
+        let answer = pass(body);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let replicas = r#""Replicas":[{"RegionName":"eu-west-1"}],"TableStatus":"#;
+        said(&head[9..head.find("\r\n").unwrap()], &body.replace(r#""TableStatus":"#, replicas))
+    });
+    let error = refused(&Dynalite::url_at(port, ""), &["global table (Replicas)", "last writer wins"]);
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+}
+
+#[test]
+fn what_is_throttled_is_asked_again_and_then_unavailable() {
+    let server = Dynalite::start(&[]);
+    let (mode, refusals) = (Arc::new(Mutex::new("")), Arc::new(AtomicUsize::new(0)));
+    let (by, left) = (Arc::clone(&mode), Arc::clone(&refusals));
+    let port = front(server.port(), move |_, body, pass| {
+        let refuses =
+            left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        let error = |code: &str| {
+            format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"slow down"}}"#)
+        };
+        match *by.lock().unwrap() {
+            _ if !refuses => pass(body),
+            "broken" => said("500 Internal Server Error", &error("InternalServerError")),
+            "page" => said("200 OK", "<html>log in, please</html>"),
+            code => said("400 Bad Request", &error(code)),
+        }
+    });
+    let ledger = open(&Dynalite::url_at(port, ""));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    let modes = [
+        (
+            "ProvisionedThroughputExceededException",
+            "asked for more than it takes (400 Bad Request, Provisioned",
+        ),
+        ("ThrottlingException", "asked for more than it takes"),
+        ("broken", "500 Internal Server Error, InternalServerError: slow down"),
+        ("page", "what answered is not DynamoDB (200 OK: <html>log in, please</html>)"),
+    ];
+    for (round, (now, words)) in (1..).zip(modes) {
+        *mode.lock().unwrap() = now;
+        refusals.store(usize::MAX, Ordering::SeqCst);
+        let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(5)) else { panic!("{now}") };
+        says(&text, &[words]);
+        // A page is no word of DynamoDB's, and is not asked for again.
+        refusals.store(if now == "page" { 0 } else { 3 }, Ordering::SeqCst);
+        assert_eq!(got(&*ledger, &ask(5)), (round * 5, round * 5 + 5), "{now}");
+    }
+}
+
+/// The policies in docs/ledgers.md: for a table that is there, and for one that floe makes. Moto asks for rights on everything,
+/// whatever the resource.
+fn policies() -> Vec<String> {
+    let page = include_str!("../../../../../../docs/ledgers.md");
+    let policies = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    policies.map(|policy| policy.replace("arn:aws:dynamodb:*:*:table/ids", "*")).collect()
+}
+
+#[test]
+fn the_rights_that_the_docs_list_are_enough() {
+    let [uses, makes] = policies().try_into().unwrap();
+    let moto = Moto::start(&makes, &[]);
+    let proxy = Proxy::before(moto.port());
+    let (first, second) =
+        (open(&moto.url_at(proxy.port(), "max_wait=20s")), open(&moto.url_at(moto.port(), "max_wait=20s")));
+    let made = "describe-table --table-name ids --output text --query Table.[DeletionProtectionEnabled,BillingModeSummary.BillingMode]";
+    assert_eq!(moto.aws(made), "True\tPAY_PER_REQUEST");
+    assert_eq!(got(&*first, &ask(5)), (0, 5));
+    assert_eq!(got(&*second, &ask(5)), (5, 10));
+    let before = proxy.round_trips();
+    assert_eq!(got(&*first, &ask(5)), (10, 15));
+    // Moto closes its connections, and each makes a trip here.
+    assert_eq!(proxy.round_trips() - before, 2, "a refusal says what is there");
+    assert_eq!(first.list("", "", 9).unwrap().len(), 1);
+
+    let moto = Moto::start(&uses, &[]);
+    let error = refused(
+        &moto.url_at(moto.port(), "max_wait=20s"),
+        &["has no table", "dynamodb:CreateTable", "aws dynamodb create-table --table-name ids"],
+    );
+    assert!(matches!(error, OpenError::Asked(_)), "{error:?}");
+    let moto = Moto::start(&uses, &[MAKE]);
+    let url = moto.url_at(moto.port(), "max_wait=20s");
+    assert_eq!(got(&*open(&url), &ask(5)), (0, 5));
+    let secret = url.split("password_file=").nth(1).unwrap().split('&').next().unwrap();
+    std::fs::write(secret, "another-secret").unwrap();
+    let error = refused(&url, &["dynamodb://ids refuses access", "Signature", "AWS_ACCESS_KEY_ID"]);
+    assert!(matches!(error, OpenError::Asked(_)), "{error:?}");
+}
+
+#[test]
+fn nobody_at_the_endpoint_is_told_within_the_bound() {
+    let nobody = floe_testbed::free_port();
+    let (error, took) = timed(|| {
+        refused(
+            &Dynalite::url_at(nobody, "max_wait=1s"),
+            &["dynamodb://ids", "Look whether it can be reached"],
+        )
+    });
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    assert!(took.as_secs() < 5, "{took:?}");
+}

@@ -1,0 +1,169 @@
+//! Two servers of DynamoDB's protocol, and Amazon's own command line to ask them as an operator would.
+//!
+//! Dynalite keeps its tables on the disk. It looks at no signature and knows no rights. Moto, which does, forgets
+//! everything when it ends.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::net::TcpStream;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use rustix::process::Signal;
+
+use crate::{Home, Server, listens, minio, output};
+
+/// The key that clients have where nobody looks at it.
+const KEY: &str = "floe";
+const SECRET: &str = "a-secret-of-eight-and-more";
+
+/// A Dynalite, which makes no table by itself.
+pub struct Dynalite(Server);
+
+impl Dynalite {
+    /// A server with these options beside what it needs, in which a table is being made for a moment.
+    pub fn start(options: &[&str]) -> Self {
+        let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+        let start = move |home: &Home, port: u16| {
+            let mut command = home.command(Path::new("/usr/bin/env"));
+            command.arg("node").arg(installed("node/node_modules/dynalite/cli.js"));
+            command.args(["--host", "127.0.0.1", "--port", &port.to_string(), "--path", "data"]);
+            command.args(["--createTableMs", "50"]).args(&options);
+            command
+        };
+        Self(Server::new(Home::new("dynalite"), Signal::TERM, start, listens))
+    }
+
+    /// The URL of the table `ids` for floe, at a port (its own, or a proxy's), with these options too.
+    pub fn url_at(port: u16, options: &str) -> String {
+        static FILE: LazyLock<PathBuf> = LazyLock::new(|| minio::secret("dynamodb", SECRET));
+        url(port, KEY, &FILE, options)
+    }
+
+    /// What `aws dynamodb` says to a command.
+    #[track_caller]
+    pub fn aws(&self, command: &str) -> String {
+        output(&mut aws(self.port(), [KEY, SECRET], &format!("dynamodb {command}")))
+    }
+
+    /// The whole answer to a request, which is sent to the server at `port`: `HTTP/1.1 200 OK` and so on.
+    pub fn ask(port: u16, operation: &str, body: &str) -> String {
+        let heads = [
+            "Content-Type: application/x-amz-json-1.0".to_owned(),
+            format!("X-Amz-Target: DynamoDB_20120810.{operation}"),
+            "X-Amz-Date: 20260101T000000Z".to_owned(),
+            "Authorization: AWS4-HMAC-SHA256 Credential=floe/20260101/us-east-1/dynamodb/aws4_request, \
+             SignedHeaders=host, Signature=0"
+                .to_owned(),
+        ];
+        post(port, "/", &heads, body)
+    }
+}
+
+impl Deref for Dynalite {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.0
+    }
+}
+
+/// A Moto whose users have the rights that they are given, and who are asked for signatures.
+pub struct Moto {
+    server: Server,
+    keys: [String; 2],
+}
+
+impl Moto {
+    /// A server with the one user `floe`, who has the rights in this policy of IAM.
+    ///
+    /// Before anybody is asked for rights, these commands of `aws dynamodb` are carried out.
+    pub fn start(policy: &str, before: &[&str]) -> Self {
+        let start = |home: &Home, port: u16| {
+            let mut command = home.command(&installed("python/bin/python"));
+            command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
+            // It asks no cloud for what it does not have.
+            command.env("MOTO_DISABLE_GLOBAL_CORS", "true");
+            command
+        };
+        let server = Server::new(Home::new("moto"), Signal::TERM, start, listens);
+        let moto = Self { server, keys: [KEY, SECRET].map(str::to_owned) };
+        moto.iam("create-user", &[]);
+        moto.iam("put-user-policy", &["--policy-name", "ids", "--policy-document", policy]);
+        let made = moto.iam("create-access-key", &["--query", "AccessKey.[AccessKeyId,SecretAccessKey]"]);
+        let mut words = made.split_whitespace().map(str::to_owned);
+        let keys = [words.next().unwrap(), words.next().unwrap()];
+        for command in before {
+            moto.aws(command);
+        }
+        // From the next request on, keys and rights are asked for.
+        let answer = post(moto.server.port(), "/moto-api/reset-auth", &[], "0");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        Self { keys, ..moto }
+    }
+
+    fn iam(&self, command: &str, arguments: &[&str]) -> String {
+        let mut aws = aws(self.server.port(), self.keys.each_ref().map(String::as_str), "iam");
+        output(aws.args([command, "--user-name", "floe", "--output", "text"]).args(arguments))
+    }
+
+    /// The URL of the table `ids` for floe as that user, at a port (its own, or a proxy's), with these options too.
+    pub fn url_at(&self, port: u16, options: &str) -> String {
+        let file = self.server.home().write("secret", &self.keys[1]);
+        url(port, &self.keys[0], &file, options)
+    }
+
+    /// What `aws dynamodb` says to a command of that user.
+    #[track_caller]
+    pub fn aws(&self, command: &str) -> String {
+        let keys = self.keys.each_ref().map(String::as_str);
+        output(&mut aws(self.server.port(), keys, &format!("dynamodb {command}")))
+    }
+}
+
+impl Deref for Moto {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
+}
+
+fn url(port: u16, key: &str, secret: &Path, options: &str) -> String {
+    let secret = secret.display();
+    format!("dynamodb://ids?endpoint=http://127.0.0.1:{port}&key_id={key}&password_file={secret}&{options}")
+}
+
+/// Amazon's command line before a command, whose words have no spaces in them.
+fn aws(port: u16, [key, secret]: [&str; 2], command: &str) -> Command {
+    let mut aws = Command::new(installed("python/bin/aws"));
+    aws.args(["--endpoint-url", &format!("http://127.0.0.1:{port}"), "--region", "us-east-1"]);
+    aws.env("AWS_ACCESS_KEY_ID", key).env("AWS_SECRET_ACCESS_KEY", secret).env("AWS_PAGER", "");
+    aws.args(command.split_whitespace());
+    aws
+}
+
+fn post(port: u16, path: &str, heads: &[String], body: &str) -> String {
+    let mut request = format!("POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n");
+    for head in heads {
+        write!(request, "{head}\r\n").unwrap();
+    }
+    write!(request, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn installed(path: &str) -> PathBuf {
+    let path = minio::stores().join(path);
+    assert!(
+        path.exists(),
+        "these tests need {}: ./scripts/stores installs it, and scripts/test --skip-stores leaves them out",
+        path.display()
+    );
+    path
+}
