@@ -86,7 +86,7 @@ fn settings() -> String {
 fn protocols() -> String {
     let listen = Config::standalone().listen;
     let listen: Vec<_> = listen.iter().map(|endpoint| format!("`{endpoint}`")).collect();
-    let mut table = "| protocol | setting and metrics' label | listens by default on | port of the original |\n|---|---|---|---|\n".to_owned();
+    let mut table = "| protocol | setting and metrics' label | listens by default on | example of a port of its own |\n|---|---|---|---|\n".to_owned();
     for protocol in PROTOCOLS.iter().filter(|protocol| protocol.word != OF_TESTS) {
         let (name, word, port) = (protocol.name, protocol.word, protocol.port);
         let default = match protocol.server_begins {
@@ -276,6 +276,9 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         ("configuration.md", format!("`listen` ({listen})")),
         ("configuration.md", format!("`mysql` (127.0.0.1:{})", floe_wire::mysql::PROTOCOL.port)),
         ("configuration.md", format!("holds `cache_window` ({hour}) of the slot's time")),
+        ("configuration.md", format!("{} ms, and then `clock.max_hold`", config.clock.wait.as_millis())),
+        ("guarantees.md", format!("up to `clock.wait` ({} ms)", config.clock.wait.as_millis())),
+        ("ledgers.md", format!("`cache_window` of one slot, {hour}")),
         ("http.md", format!("on `listen`, by default `{listen}`")),
     ];
     for (page, sentence) in said {
