@@ -39,6 +39,9 @@ mod resp;
 #[cfg(feature = "protocol-thrift")]
 mod thrift;
 
+#[cfg(test)]
+mod book;
+
 use katsubushi::Katsubushi;
 
 macro_rules! served {

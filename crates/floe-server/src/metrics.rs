@@ -162,15 +162,11 @@ impl Metrics {
         let floe = Arc::new(OnceLock::new());
         let mut registry = Registry::with_prefix("floe");
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The version that runs", build);
+        registry.register("build", "The version of this server", build);
         let minted = Family::default();
         registry.register("minted", "IDs minted", minted.clone());
         let minted_with_token = Family::default();
-        registry.register(
-            "minted_with_token",
-            "IDs minted by the bearers of a token",
-            minted_with_token.clone(),
-        );
+        registry.register("minted_with_token", "IDs minted with a token", minted_with_token.clone());
         let waits = Family::default();
         registry.register("mint_waits", "Calls that had to wait for their IDs", waits.clone());
         let wait_seconds: Family<NameLabel, Seconds> = Family::default();
@@ -192,10 +188,10 @@ impl Metrics {
             "Calls of other processes that this server's ledger answered (floe://), by what they came to";
         registry.register("offered_ledger_calls", help, ledger_calls.clone());
         let commands = Family::default();
-        let help = "Commands of the protocols beside HTTP, by what they came to";
+        let help = "Commands of every protocol but HTTP, by outcome: ok, or the error";
         registry.register("commands", help, commands.clone());
         let command_seconds = Family::default();
-        let help = "Time until the commands that came together, a pipeline, were answered";
+        let help = "Time until all commands of a pipeline were answered";
         registry.register_with_unit("pipeline_duration", help, Unit::Seconds, command_seconds.clone());
         let in_flight = Gauge::default();
         registry.register(
@@ -206,25 +202,25 @@ impl Metrics {
         let (connections, accepted, turned_away) = (Gauge::default(), Counter::default(), Counter::default());
         registry.register("connections", "Open connections", connections.clone());
         registry.register("connections_accepted", "Connections that were accepted", accepted.clone());
-        let help = "Connections that were turned away at limits.connections, or at the share of one address";
+        let help = "Connections refused at limits.connections or limits.connections_per_address";
         registry.register("connections_turned_away", help, turned_away.clone());
         let closed_for_others = Counter::default();
-        let help = "Connections that were idle or stuck, and closed since others needed their places or their memory";
+        let help = "Idle or stuck connections that were closed to make room for others";
         registry.register("connections_closed_for_others", help, closed_for_others.clone());
         let memory_held = Gauge::default();
-        let help = "Memory that is held for clients: their connections, requests, and answers that they have yet to read";
+        let help = "Memory held for clients: connections, requests, and answers that were not read yet";
         registry.register_with_unit("memory_held", help, Unit::Bytes, memory_held.clone());
         let (names_created, names_unloaded) = (Counter::default(), Counter::default());
         let (names_refused, names_limit) = (Counter::default(), Gauge::default());
-        registry.register("names_created", "Names that came into being here", names_created.clone());
-        let help = "Names that made room in memory for others; they come back when they are asked for";
+        registry.register("names_created", "Names that this server made", names_created.clone());
+        let help = "Names unloaded to make room for others; the next call loads them again";
         registry.register("names_unloaded", help, names_unloaded.clone());
-        let help = "Calls that were refused since they needed one name more than limits.max_names, new_names_per_hour or a token's max_names";
+        let help = "Calls refused because a new name would exceed limits.max_names, limits.new_names_per_hour or a token's max_names";
         registry.register("names_refused", help, names_refused.clone());
-        let help = "The most names in memory: limits.max_names, and those that the configuration lists";
+        let help = "The most names in memory: limits.max_names plus the names that the configuration lists";
         registry.register("names_limit", help, names_limit.clone());
         let unknown_protocols = Counter::default();
-        let help = "Connections that were closed since what came on them is no protocol that is served";
+        let help = "Connections closed because their first bytes are no protocol that is served";
         registry.register("connections_unknown_protocol", help, unknown_protocols.clone());
         let of_protocols = of_protocols.into_iter().map(|(name, help)| {
             let counter = Counter::default();
@@ -465,21 +461,24 @@ impl FromStatus {
         gauge(
             encoder,
             "rollback_held_seconds",
-            "Rollback of the wall clock that is held through now, or too far for that and refused",
+            "How far the wall clock is behind after a rollback, whether the node mints through it or refuses",
             held,
         )?;
-        let help = "Whether the clock is refused (1) and nothing is minted by it";
+        let help = "1 while the clock is refused: names that need it mint nothing";
         gauge(encoder, "clock_refused", help, i64::from(clock.refused.is_some()))?;
-        let help = "Wall clock minus the ledger's clock, where that is known";
-        clock.ledger_offset_ms.map_or(Ok(()), |offset| {
-            gauge(encoder, "ledger_clock_offset_seconds", help, signed_seconds(offset))
-        })
+        let help = "Wall clock minus the ledger's clock; no sample until it is known";
+        let metric =
+            encoder.encode_descriptor("ledger_clock_offset_seconds", help, None, MetricType::Gauge)?;
+        match clock.ledger_offset_ms {
+            Some(offset) => ConstGauge::new(signed_seconds(offset)).encode(metric),
+            None => Ok(()),
+        }
     }
 
     fn slots(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
         let mut left = encoder.encode_descriptor(
             "window_left_seconds",
-            "What is left of the reserved window, by worker bits",
+            "Time left in the reserved window, by worker bits",
             None,
             MetricType::Gauge,
         )?;
@@ -489,7 +488,7 @@ impl FromStatus {
         }
         let mut worker = encoder.encode_descriptor(
             "worker_id",
-            "The worker id that is held, by worker bits",
+            "The worker id that this node holds, by worker bits",
             None,
             MetricType::Gauge,
         )?;
@@ -508,7 +507,7 @@ impl FromStatus {
             ("ahead_seconds", "How far minted ticks run ahead of the steady clock", |name, _| {
                 (name.definition.kind() == Kind::SNOWFLAKE).then_some(Number::Seconds(millis(name.ahead_ms)))
             }),
-            ("segment_left", "Numbers left in hand", |name, _| {
+            ("segment_left", "Reserved numbers that are not minted yet", |name, _| {
                 let left = whole(name.left);
                 (name.definition.kind() == Kind::SEGMENT).then_some(Number::Whole(left))
             }),
@@ -516,7 +515,7 @@ impl FromStatus {
                 let left = name.horizon?.since(status.clock.steady);
                 Some(Number::Whole(left.div_euclid(1_000)))
             }),
-            ("name_ready", "Whether the name can be minted from (1)", |name, _| {
+            ("name_ready", "1 if the name can mint", |name, _| {
                 Some(Number::Whole(i64::from(name.state == NameState::Ready)))
             }),
         ];

@@ -415,7 +415,7 @@ impl Deref for Link {
 }
 
 /// How long closing waits for the ledger to take tails back. What it has not by then is left to pass.
-const CLOSE_MS: u64 = 5_000;
+pub(crate) const CLOSE_MS: u64 = 5_000;
 
 impl Driver {
     /// One that has no threads yet.

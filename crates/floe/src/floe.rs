@@ -89,6 +89,13 @@ pub struct Builder {
     kinds: KindRegistry,
 }
 
+/// How long a window is by default on a ledger of one machine, where node and ledger fail together.
+const EMBEDDED_WINDOW_MS: u64 = 3_000;
+/// How long it is by default on a ledger of several machines.
+const SHARED_WINDOW_MS: u64 = 30_000;
+/// How long a call waits by default.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
 impl Default for Builder {
     fn default() -> Self {
         Self {
@@ -96,7 +103,7 @@ impl Default for Builder {
             keep: None,
             worker: WorkerChoice::Auto,
             instance: String::new(),
-            max_wait: Duration::from_secs(1),
+            max_wait: MAX_WAIT,
             policy: ClockPolicy::default(),
             clock: None,
             check_clock: true,
@@ -242,7 +249,8 @@ impl Builder {
         const SHORTEST: u64 = 100;
         const LONGEST: u64 = 30 * 24 * 3_600_000;
         let shared_ledger = ledger.is_shared();
-        let window_ms = self.window.map_or(if shared_ledger { 30_000 } else { 3_000 }, millis);
+        let window_ms =
+            self.window.map_or(if shared_ledger { SHARED_WINDOW_MS } else { EMBEDDED_WINDOW_MS }, millis);
         if !(SHORTEST..=LONGEST).contains(&window_ms) {
             return Err(OpenError::Setting(format!("window {window_ms} ms is outside 100 ms to 30 days")));
         }
@@ -1196,5 +1204,35 @@ impl From<NameError> for OpenError {
 impl fmt::Debug for Floe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Floe({})", self.inner.shared.ledger.describe())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sentences of the pages that have one of the numbers above.
+    #[test]
+    fn the_pages_say_the_defaults() {
+        let embedded = EMBEDDED_WINDOW_MS / 1_000;
+        let shared = SHARED_WINDOW_MS / 1_000;
+        let close = crate::driver::CLOSE_MS / 1_000;
+        let page = |name: &str| {
+            let path = format!("{}/../../docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
+            std::fs::read_to_string(path).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        for (name, sentence) in [
+            ("configuration", format!("The default is {embedded} s on the embedded ledger")),
+            ("configuration", format!("fail together anyway, and {shared} s on a shared one")),
+            ("configuration", format!("A name has 1 to {} bytes", Name::MAX_BYTES)),
+            ("choose", format!("{embedded} s on SQLite, {shared} s on a shared ledger by default")),
+            ("questions", format!("the window is {embedded} s on SQLite and {shared} s on a shared ledger")),
+            ("operating", format!("once a window ({embedded} s by default)")),
+            ("settings", format!("on the embedded ledger is \"{embedded}s\", on a shared one \"{shared}s\"")),
+            ("library", format!("`Builder::max_wait` ({} s)", MAX_WAIT.as_secs())),
+            ("library", format!("| `close`, the last `drop` | the ledger, at most {close} s |")),
+        ] {
+            assert!(page(name).contains(&sentence), "docs/{name}.md does not say: {sentence}");
+        }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn text() -> String {
 
 # ---- Cluster settings: the same on every node, and for ever ----
 
-# One name space of IDs in the ledger. With a file it has to be said; this is what a server without a file uses.
+# One name space of IDs in the ledger. A file has to name it; a server without a file uses this one.
 realm = "{realm}"
 
 # ---- Process settings: free to change with every start ----
@@ -32,31 +32,30 @@ realm = "{realm}"
 # that each have an embedded ledger are two realms, and may mint the same IDs.
 # Several machines share a database: "postgres://floe@db/ids" (docs/ledgers.md).
 # ledger = "sqlite:{data_dir}/floe.db"
-# As a table it also says what has to be found there. With create = false, a ledger or a realm that is missing is an error
-# and is not made (--existing). With realm_id, a realm with another id is an error as well: the store was emptied, or it is
-# another one (`floe realm` prints the id).
+# As a table it also says what the server has to find there. With create = false (--existing), a missing ledger or realm is an
+# error, and the server makes none. With realm_id, a realm with another id is an error too: the store was emptied, or it is
+# another store. `floe realm` prints the id.
 #   ledger = {{ url = "postgres://floe@db/ids", create = false, realm_id = "0123456789abcdef0123456789abcdef" }}
 
-# How long a server that starts waits for a ledger that does not answer: it listens, /readyz says 503, and names that need
-# the ledger are answered `unavailable`. "forever", a duration, or "0" to end at once with exit code 1.
+# How long a starting server waits for a ledger that does not answer. Meanwhile it listens, /readyz answers 503, and calls that
+# need the ledger get `unavailable`. "forever", a duration, or "0" to exit at once with code 1.
 wait_for_ledger = "forever"
 
-# Where the embedded ledger lies.
+# The directory of the embedded ledger.
 data_dir = "{data_dir}"
 
-# A directory of this machine out of which a node restarts while the shared ledger is gone (docs/ledgers.md). The
-# default is none.
+# A directory of this machine. With it, a node can restart while the shared ledger is gone (docs/ledgers.md). The default is none.
 # cache = "floe-cache"
 
-# How much of a slot's time the cache reserves at once, 1s to 30d: it serves so long, and at least half so long, without
-# the ledger.
+# Time of a slot that the cache reserves at once, 1s to 30d. Without the ledger, the node mints for this long, and at least for
+# half of it.
 cache_window = "{cache_window}"
 
-# How much time is reserved at once: minting goes on this long when the ledger is gone, and a crash costs at most
-# this much of a slot's time. 100ms to 1d. The default on the embedded ledger is "3s", on a shared one "30s".
+# Time reserved per ledger write, 100ms to 1d. The node mints about this long if the ledger is gone, and a crash costs about this
+# much of a slot's time (docs/configuration.md). The default on the embedded ledger is "3s", on a shared one "30s".
 # window = "3s"
 
-# Whether the window is kept renewed while nobody mints. The default on the embedded ledger is false (an idle server
+# Whether an idle node renews its window. The default on the embedded ledger is false (an idle server
 # writes nothing), on a shared one true.
 # keep = false
 
@@ -65,7 +64,7 @@ cache_window = "{cache_window}"
 listen = [{listen}]
 
 {ports}
-# Whether a listener that other machines can reach may start without a [[token]], so that it serves everybody.
+# Whether a listener that other machines can reach may start without a [[token]]. It then serves everybody.
 insecure = {insecure}
 
 # Names under which a proxy on this machine passes requests over HTTP on to a listener that only this machine reaches, where
@@ -74,7 +73,7 @@ insecure = {insecure}
 # hosts = ["ids.example.com"]
 
 # TLS on every listener, with files of PEM that are read again when they change. With client_ca, a client's certificate can
-# stand for a token. A listener that other machines can reach refuses who comes without TLS, unless plain is true. The
+# stand for a token. Plaintext is then refused on listeners that other machines can reach, unless plain is true. The
 # default is no TLS (docs/security.md).
 # tls = {{ certificate = "server.pem", key = "server.key", client_ca = "clients.pem", plain = false }}
 
@@ -87,17 +86,17 @@ insecure = {insecure}
 # Which worker ids this node may take: "auto", a number, a range ("512..1023"), or pinned fields ({{ datacenter = 3 }}).
 worker = "auto"
 
-# A name of this node, under which never two run at once: with a fixed worker id, a restart on another machine takes
-# it over at once. Without one, only a restart on the same machine does.
+# A name for this node; two nodes must never run under it at once. With it, a restart on another machine takes over a fixed
+# worker id at once. Without it, only a restart on the same machine does.
 # instance = "node-1"
 
 # Threads that serve clients, 1 to 256. The default is one for each core, up to 4.
 # threads = 4
 
 [clock]
-# A clock that goes back by up to this is held through; beyond it, minting is refused until the clock is mended.
+# If the clock goes back by up to this, the node mints on. If it goes back further, the node refuses until the clock is right.
 max_hold = "{max_hold}"
-# How long a call waits for a clock that went back, before anything else.
+# If the clock goes back by up to this, a call waits until it is there again.
 wait = "{wait}"
 # "check": snowflake names mint only while this machine's clock is within 10 s of the ledger's, where the ledger has one
 # (SQLite has none). "ignore" leaves that out; IDs are unique either way.
@@ -109,8 +108,7 @@ format = "{format}"
 # off, error, warn, info, debug or trace, or a filter such as "info,floe_server=debug".
 level = "{level}"
 
-# The names behind calls that name none. They exist as all others do: without a file they come into being on first use,
-# with one it has to list them.
+# The names for calls that name none. Without a file, the first call makes them. A file has to list them.
 [default_names]
 # Twitter's Snowflake over Thrift.
 thrift = "{thrift}"
@@ -120,28 +118,29 @@ katsubushi = "{katsubushi}"
 [limits]
 # IDs in one call, 1 to 10000000. A larger count is refused, never cut.
 max_batch = {max_batch}
-# Names in memory, beside those that this file lists; the ledger may hold any number. One more takes the place of names
-# that nobody uses, which come back when they are asked for.
+# Names in memory, beside those that this file lists. Beyond that, unused names are unloaded; the next call loads them again.
+# The ledger may hold any number.
 max_names = {max_names}
-# Names that come into being on first use (without a file, or by a pattern) in an hour, for the bearers of each token.
+# Names that the bearers of one token may make in an hour by first use (without a file, or by a pattern).
 new_names_per_hour = {new_names_per_hour}
 # Names with a label of their own in the metrics, in the order of their first use; all others share `_other`.
 metric_names = {metric_names}
-# The longest that a call waits for its IDs.
+# How long a call waits for its IDs at most.
 max_wait = "{max_wait}"
-# The longest that a request takes until its answer begins.
+# How long a request may take until its answer begins.
 request_timeout = "{request_timeout}"
 # A request's body, URI and header, in bytes, and the fields of its header.
 body_bytes = {body_bytes}
 uri_bytes = {uri_bytes}
 header_bytes = {header_bytes}
 header_count = {header_count}
-# Memory that is held for all clients together: requests that are not whole, answers that are not read, and what connections
-# cost by themselves. When it is in use, the connections that have been stuck longest are closed, and requests that still find
-# none are refused as busy. "16MB" to "1024GB".
+# Memory for all clients together: connections, incomplete requests, and answers that were not read yet. When it is used up, the
+# server closes the connections that have been stuck longest. If that is not enough, it rejects requests as busy.
+# "16MB" to "1024GB".
 memory = "{memory}"
-# Connections at once over all listeners. A new one beyond that takes the place of the one that has been idle longest; if
-# none is idle, it is told so and closed. Each needs an open file (ulimit -n), and the server says so where they are too few.
+# Connections at once over all listeners. Beyond that, a new one replaces the one that has been idle longest. If none is
+# idle, the server tells the new client and closes it. Each connection needs an open file; the server logs if
+# `ulimit -n` is too low.
 connections = {connections}
 # Of these, connections of one address (of IPv6, one /64 network), and connections that show one token. The default is half
 # of all. A proxy or a balancer in front of the server is one address.

@@ -52,6 +52,8 @@ mod v1;
 
 use bounded::Bounded;
 pub(crate) use connection::{FRONT, date_line, turn_away};
+#[cfg(test)]
+pub(in crate::fronts) use problem::explanations;
 use problem::{HttpProblem, Problem};
 use spring::Asked;
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) const FRONT: Front = Front {
     serve,
     // Its errors name the call that they answer.
     turn_away: |_, _| Vec::new(),
-    counters: &[(USERAGENTS_REFUSED, "Calls of Thrift's get_id with a user agent that is none")],
+    counters: &[(USERAGENTS_REFUSED, "Calls of Thrift's get_id that were refused for their user agent")],
 };
 
 const USERAGENTS_REFUSED: &str = "thrift_useragents_refused";

@@ -79,11 +79,11 @@ pub(super) enum HttpProblem {
 }
 
 /// One sort of problem, for its page.
-pub(super) struct Explanation {
-    pub(super) slug: &'static str,
-    pub(super) status: u16,
-    pub(super) title: &'static str,
-    pub(super) meaning: &'static str,
+pub(in crate::fronts) struct Explanation {
+    pub(in crate::fronts) slug: &'static str,
+    pub(in crate::fronts) status: u16,
+    pub(in crate::fronts) title: &'static str,
+    pub(in crate::fronts) meaning: &'static str,
 }
 
 /// HTTP's own sorts of problems.
@@ -157,7 +157,7 @@ const HTTP: &[Explanation] = &[
 ];
 
 /// Every sort of problem that a client can meet.
-pub(super) fn explanations() -> impl Iterator<Item = Explanation> {
+pub(in crate::fronts) fn explanations() -> impl Iterator<Item = Explanation> {
     let of = |status: Status| Explanation {
         slug: status.slug(),
         status: status.http(),

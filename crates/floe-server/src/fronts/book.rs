@@ -1,0 +1,290 @@
+//! The parts of docs/ that are tables of the code. Each stands between two comments of its page, and a test compares it with
+//! the code, so that neither changes without the other. `GENERATED=overwrite` writes the parts again.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use floe::ledger::Memory;
+use floe::{Definition, Floe, Layout};
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use super::http::{explanations, leaf, tinyid};
+use super::{Backend, FRONTS, katsubushi, mysql, resp, thrift};
+use crate::access::Origin;
+use crate::awaited::Awaited;
+use crate::clients::{Address, Clients};
+use crate::config::{Config, show_duration};
+use crate::metrics::{Format, Metrics};
+use crate::protocols::PROTOCOLS;
+use crate::server;
+use crate::service::Service;
+use crate::service::call::{Call, NATIVE};
+use crate::status::Status;
+
+/// The protocol that only tests build.
+const OF_TESTS: &str = "lines";
+
+fn metrics() -> Metrics {
+    let fronts = FRONTS.iter().filter(|front| front.protocol.word != OF_TESTS);
+    Metrics::new(10, fronts.flat_map(|front| front.counters.iter().copied()))
+}
+
+/// Every metric of a server that has done something of each sort, since a metric without samples is not written.
+fn metrics_table() -> String {
+    let (metrics, floe) = (metrics(), Floe::open(Memory::default()).unwrap());
+    floe.snowflake("orders", Layout::TWITTER).unwrap().mint().unwrap();
+    floe.segment("tickets").unwrap().mint().unwrap();
+    metrics.observe(&floe);
+    for name in ["orders", "tickets"] {
+        metrics.name(name).minted(1);
+    }
+    metrics.minted_with("shop").inc();
+    metrics.request("/v1/mint/{name}", 200, std::time::Duration::ZERO);
+    metrics.protocol("resp").took(std::time::Duration::ZERO);
+    let text = metrics.encode(Format::Text).unwrap();
+
+    let mut rows: Vec<(&str, &str, &str, Vec<&str>)> = Vec::new();
+    for line in text.lines() {
+        if let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) {
+            rows.push((name, "", help.trim_end_matches('.'), Vec::new()));
+        } else if let Some((_, sort)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+            rows.last_mut().unwrap().1 = sort;
+        } else if let Some((_, labels)) = line.rsplit_once('}').and_then(|(front, _)| front.split_once('{')) {
+            let known = &mut rows.last_mut().unwrap().3;
+            let labels =
+                labels.split(',').filter_map(|label| label.split_once("=\"")).map(|(label, _)| label);
+            for label in labels.filter(|label| *label != "le") {
+                if !known.contains(&label) {
+                    known.push(label);
+                }
+            }
+        }
+    }
+    rows.sort_unstable();
+    let mut table = "| metric | type | labels | what it shows |\n|---|---|---|---|\n".to_owned();
+    for (name, sort, help, labels) in rows {
+        let labels: Vec<_> = labels.into_iter().map(|label| format!("`{label}`")).collect();
+        writeln!(table, "| `{name}` | {sort} | {} | {help} |", labels.join(", ")).unwrap();
+    }
+    table
+}
+
+/// What `floe config --defaults` prints.
+fn settings() -> String {
+    let text = Config::defaults_text();
+    let lines = text.lines().filter(|line| !line.starts_with(&format!("# {OF_TESTS} = ")));
+    format!("```toml\n{}\n```\n", lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Every protocol, in the order in which a connection is asked about.
+fn protocols() -> String {
+    let listen = Config::standalone().listen;
+    let listen: Vec<_> = listen.iter().map(|endpoint| format!("`{endpoint}`")).collect();
+    let mut table = "| protocol | setting and metrics' label | listens by default on | example of a port of its own |\n|---|---|---|---|\n".to_owned();
+    for protocol in PROTOCOLS.iter().filter(|protocol| protocol.word != OF_TESTS) {
+        let (name, word, port) = (protocol.name, protocol.word, protocol.port);
+        let default = match protocol.server_begins {
+            true => format!("`127.0.0.1:{port}`"),
+            false => listen.join(", "),
+        };
+        writeln!(table, "| {name} | `{word}` | {default} | {port} |").unwrap();
+    }
+    table
+}
+
+/// Which names answer a call, and what it makes of a new one.
+fn calls() -> String {
+    let of = |text: &str| text.parse::<Definition>().unwrap();
+    let definitions = [
+        leaf::SNOWFLAKE.natural.clone(),
+        Definition::SEGMENT,
+        Definition::Counter,
+        of("dated zone=UTC digits=6 overflow=refuse prefix="),
+        of("ulid"),
+    ];
+    let calls: [(&str, &Call); 11] = [
+        ("`/v1/mint/{name}`, gRPC's `floe.v1.Ids`, `MINT` of Redis' protocol", &NATIVE),
+        ("Leaf's `/api/snowflake/get/{key}`", &leaf::SNOWFLAKE),
+        ("Leaf's `/api/segment/get/{key}`", &leaf::SEGMENT),
+        ("tinyid's calls", &tinyid::CALL),
+        ("katsubushi's `/id`, `/ids` and gRPC calls, memcached's `get`", &katsubushi::CALL),
+        ("Redis' `INCR`", &resp::INCR),
+        ("Redis' `INCRBY` by more than 1", &resp::INCRBY),
+        ("Redis' `SET` of a first number", &resp::SET_FIRST),
+        ("Thrift's `get_id`", &thrift::MINT),
+        ("MySQL: one row", &mysql::ROW),
+        ("MySQL: several rows at once", &mysql::ROWS),
+    ];
+    let mut table = "| call | a new name becomes | snowflake | segment | counter | dated | texts |\n|---|---|---|---|---|---|---|\n".to_owned();
+    for (name, call) in calls {
+        let answers = definitions.iter().map(|definition| match call.admits("orders", definition) {
+            Ok(()) => "yes",
+            Err(_) => "",
+        });
+        let answers = answers.collect::<Vec<_>>().join(" | ");
+        let natural = match &call.natural {
+            Definition::Snowflake { layout, .. } => {
+                let preset = floe::layout::PRESETS.iter().find(|preset| preset.layout == *layout).unwrap();
+                format!("snowflake of `{}`", preset.name)
+            }
+            natural => natural.kind().to_string(),
+        };
+        writeln!(table, "| {name} | {natural} | {answers} |").unwrap();
+    }
+    table
+}
+
+/// The one table of errors, a column for each wire.
+fn errors() -> String {
+    let mut table = "| error | HTTP | gRPC | Redis | memcached | memcached, binary | MySQL |\n|---|---|---|---|---|---|---|\n".to_owned();
+    for status in Status::ALL {
+        let (number, state) = status.mysql();
+        let memcached = if status.is_memcached_client_error() { "CLIENT_ERROR" } else { "SERVER_ERROR" };
+        writeln!(
+            table,
+            "| `{}` | {} | {:?} | `{}` | `{memcached}` | {:?} | {number}, {} |",
+            status.slug(),
+            status.http(),
+            status.grpc(),
+            status.resp(),
+            status.memcached_binary(),
+            String::from_utf8_lossy(state),
+        )
+        .unwrap();
+    }
+    table
+}
+
+/// What HTTP calls a problem.
+fn problems() -> String {
+    let mut table = "| status | `/problems/…` | what it means |\n|---|---|---|\n".to_owned();
+    for row in explanations() {
+        writeln!(table, "| {} | `{}` | {} |", row.status, row.slug, row.meaning).unwrap();
+    }
+    table
+}
+
+/// Every route, from the description that the server itself hands out.
+async fn routes() -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let text = format!("realm = 'r'\ndata_dir = '{}'\n", directory.path().display());
+    let config = Arc::new(Config::parse(&text, "floe.toml".as_ref()).unwrap());
+    let awaited = Awaited::begin(&config);
+    awaited.tried().await;
+    let (ledger, settings) = (awaited.clone(), Arc::clone(&config));
+    let floe = tokio::task::spawn_blocking(move || server::open(ledger, &settings)).await.unwrap().unwrap();
+    let backend = Backend::new(&config, &Service::new(&config, floe, Arc::new(metrics()), awaited));
+    let request = Request::builder().uri("/openapi.json").header("host", "localhost");
+    let mut request = request.body(Body::empty()).unwrap();
+    let origin = Origin { protocol: "a test", peer: None, local: true, exposed: false };
+    request.extensions_mut().insert(backend.service.access().unknown().from(origin));
+    let clients = Clients::new(&config.limits, Arc::new(metrics()));
+    let place = clients.admit(Address::of(None)).unwrap();
+    request.extensions_mut().insert(Arc::clone(place.client()));
+    let answer = backend.router().oneshot(request).await.unwrap();
+    let answer = answer.into_body().collect().await.unwrap().to_bytes();
+    let api: Value =
+        serde_json::from_slice(&answer).unwrap_or_else(|error| panic!("{error}: {}", answer.escape_ascii()));
+
+    let mut rows: Vec<(String, String, BTreeSet<&str>)> = Vec::new();
+    for (path, methods) in api["paths"].as_object().unwrap() {
+        let methods = methods.as_object().unwrap();
+        let names: Vec<_> = methods.keys().map(|method| method.to_uppercase()).collect();
+        let names = if names.len() == 5 { "any".to_owned() } else { names.join(", ") };
+        // The methods of a path do the same.
+        let operation = methods.values().next().unwrap();
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let query = parameters.filter(|parameter| parameter["in"] == "query");
+        let query: Vec<_> =
+            query.map(|parameter| format!("`{}`", parameter["name"].as_str().unwrap())).collect();
+        let summary = operation["summary"].as_str().unwrap();
+        let answers = operation["responses"].as_object().unwrap().keys().map(String::as_str).collect();
+        rows.push((format!("{names} | `{path}`"), format!("{} | {summary}", query.join(", ")), answers));
+    }
+    let common =
+        rows.iter().map(|(_, _, answers)| answers.clone()).reduce(|some, more| &some & &more).unwrap();
+    let listed = |answers: &BTreeSet<&str>| answers.iter().copied().collect::<Vec<_>>().join(", ");
+    let mut table = format!(
+        "Each route may answer {}. The last column has what else it may answer.\n\n\
+         | method | path | query | what it does | also |\n|---|---|---|---|---|\n",
+        listed(&common)
+    );
+    for (route, about, answers) in &rows {
+        writeln!(table, "| {route} | {about} | {} |", listed(&(answers - &common))).unwrap();
+    }
+    table
+}
+
+/// A page with the text of its part, and what stood there.
+fn with_part<'p>(page: &'p str, name: &str, part: &str) -> Option<(String, &'p str)> {
+    let (before, rest) = page.split_once(&format!("<!-- generated: {name}"))?;
+    let (note, rest) = rest.split_once("-->\n")?;
+    let (found, after) = rest.split_once("<!-- end -->")?;
+    Some((format!("{before}<!-- generated: {name}{note}-->\n{part}<!-- end -->{after}"), found))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tables_of_the_book_are_those_of_the_code() {
+    let overwrite = std::env::var_os("GENERATED").is_some_and(|value| value == "overwrite");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut wrong = String::new();
+    for (page, name, part) in [
+        ("metrics.md", "metrics", metrics_table()),
+        ("settings.md", "settings", settings()),
+        ("wires.md", "protocols", protocols()),
+        ("wires.md", "calls", calls()),
+        ("wires.md", "errors", errors()),
+        ("http.md", "problems", problems()),
+        ("http.md", "routes", routes().await),
+    ] {
+        let path = docs.join(page);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (new, found) =
+            with_part(&text, name, &part).unwrap_or_else(|| panic!("docs/{page} has no part `{name}`"));
+        if overwrite {
+            std::fs::write(path, new).unwrap();
+        } else if found != part {
+            let lines = part.lines().filter(|line| !found.lines().any(|known| known == *line));
+            wrong.extend(lines.map(|line| format!("docs/{page}, {name}: {line}\n")));
+            let lines = found.lines().filter(|line| !part.lines().any(|known| known == *line));
+            wrong.extend(lines.map(|line| format!("docs/{page}, {name}, no more: {line}\n")));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{wrong}the pages are not what the code says: run\n    GENERATED=overwrite cargo test -p floe-server --lib book\nand read the change"
+    );
+}
+
+/// Sentences with a number that the code holds too.
+#[test]
+fn the_numbers_of_the_book_are_those_of_the_code() {
+    let config = Config::standalone();
+    let listen = config.listen.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let hour = show_duration(config.cache_window).replace('h', " h");
+    let said = [
+        (
+            "configuration.md",
+            format!("the first {} bytes of a connection tell which", floe_wire::FIRST_BYTES),
+        ),
+        ("configuration.md", format!("`listen` ({listen})")),
+        ("configuration.md", format!("`mysql` (127.0.0.1:{})", floe_wire::mysql::PROTOCOL.port)),
+        ("configuration.md", format!("holds `cache_window` ({hour}) of the slot's time")),
+        ("configuration.md", format!("{} ms, and then `clock.max_hold`", config.clock.wait.as_millis())),
+        ("guarantees.md", format!("up to `clock.wait` ({} ms)", config.clock.wait.as_millis())),
+        ("ledgers.md", format!("`cache_window` of one slot, {hour}")),
+        ("http.md", format!("on `listen`, by default `{listen}`")),
+    ];
+    for (page, sentence) in said {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+        let text = std::fs::read_to_string(path).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&sentence), "docs/{page} does not say: {sentence}");
+    }
+}
