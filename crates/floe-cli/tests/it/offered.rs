@@ -126,8 +126,12 @@ macro_rules! bears {
     };
 }
 
+#[test]
+fn thirty_two_callers_with_connections_of_their_own() {
+    crate::ledger_faults::callers_with_connections_of_their_own(&rig(), 32);
+}
+
 bears! {
-    thirty_two_callers_with_connections_of_their_own
     a_server_that_is_killed_in_mid_call_loses_nothing
     a_server_that_was_restarted_between_calls_is_met_on_a_new_connection
     a_frozen_server_is_waited_for_no_longer_than_the_bound
