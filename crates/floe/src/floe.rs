@@ -1225,9 +1225,16 @@ mod tests {
             ("configuration", format!("The default is {embedded} s on the embedded ledger")),
             ("configuration", format!("fail together anyway, and {shared} s on a shared one")),
             ("configuration", format!("A name has 1 to {} bytes", Name::MAX_BYTES)),
-            ("choose", format!("{embedded} s on SQLite, {shared} s on a shared ledger by default")),
-            ("questions", format!("the window is {embedded} s on SQLite and {shared} s on a shared ledger")),
+            ("choose", format!("The default is {embedded} s on SQLite, and {shared} s on a shared ledger")),
+            (
+                "questions",
+                format!("The default window is {embedded} s on SQLite and {shared} s on a shared ledger"),
+            ),
             ("operating", format!("once a window ({embedded} s by default)")),
+            (
+                "operating",
+                format!("{} s by default on the embedded ledger, a minute on a shared", 2 * embedded),
+            ),
             ("settings", format!("on the embedded ledger is \"{embedded}s\", on a shared one \"{shared}s\"")),
             ("library", format!("`Builder::max_wait` ({} s)", MAX_WAIT.as_secs())),
             ("library", format!("| `close`, the last `drop` | the ledger, at most {close} s |")),
