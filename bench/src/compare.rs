@@ -53,14 +53,13 @@ impl Comparison {
         }
         let rounds = if self.quick { 3 } else { 7 };
         for round in 1..=rounds {
+            eprintln!("round {round} of {rounds}");
             for (row, line) in &mut lines {
-                eprint!("\r\x1b[Kround {round} of {rounds}: {}, {} threads", line.name, line.threads);
                 let count = if self.quick { row.count / 10 } else { row.count };
                 let outcome = (row.run)(line.threads, count);
                 line.rounds.push(outcome.map_err(|error| format!("{}: {error}", line.name))?);
             }
         }
-        eprint!("\r\x1b[K");
         let lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
         let markdown = table::markdown(&machine, rounds, &lines);
         print!("{markdown}");
