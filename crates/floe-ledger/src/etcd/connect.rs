@@ -1,11 +1,9 @@
 //! What is looked at on every new connection: the member, the layout's version, the realm.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use floe::ledger::LedgerError;
 use rustls::ClientConfig;
-use tokio::time::timeout;
 
 use super::history::History;
 use super::link::Link;
@@ -14,6 +12,7 @@ use super::records::{Place, Span, VERSION};
 use super::trouble::Fault;
 use super::url::{Endpoint, Settings};
 use super::{Trouble, trouble};
+use crate::remote::endpoint::{Turn, share};
 use crate::remote::{Bounds, Connect, Connected, Wanted, realm as words};
 use crate::{DEFAULT_REALM, OpenError};
 
@@ -24,15 +23,20 @@ pub(super) struct Cluster {
     realm: String,
     place: Arc<Place>,
     history: Arc<History>,
-    /// The member to try next. It begins anywhere, so that the processes of a fleet do not all go to the first.
-    next: AtomicUsize,
+    turn: Turn,
 }
 
 impl Cluster {
     pub(super) fn new(settings: Settings, realm: &str, place: Arc<Place>) -> Result<Self, OpenError> {
         let tls = settings.tls.as_ref().map(|tls| tls.client().map(Arc::new)).transpose()?;
-        let next = AtomicUsize::new(usize::from(getrandom::u32().unwrap_or(0).to_le_bytes()[0]));
-        Ok(Self { settings, tls, realm: realm.to_owned(), place, history: Arc::default(), next })
+        Ok(Self {
+            settings,
+            tls,
+            realm: realm.to_owned(),
+            place,
+            history: Arc::default(),
+            turn: Turn::anywhere(),
+        })
     }
 
     async fn enter(&self, endpoint: &Endpoint, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
@@ -153,19 +157,10 @@ impl Connect for Cluster {
     /// answers that it knows no leader, or nothing at all: the look at the realm takes a majority.
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let endpoints = &self.settings.endpoints;
-        let count = u32::try_from(endpoints.len()).unwrap_or(u32::MAX);
-        let share = self.bounds().connect / count.max(1);
         let mut last = Trouble::NoThread;
-        for _ in 0..count {
-            let index = self.next.fetch_add(1, Ordering::Relaxed) % endpoints.len();
-            let Some(endpoint) = endpoints.get(index) else { continue };
-            // The bound of the whole says the same of a single one, and better.
-            let entered = if count == 1 {
-                self.enter(endpoint, wanted).await
-            } else {
-                let late = |_| Err(Fault::broken(endpoint, &format!("no answer within {share:?}")).into());
-                timeout(share, self.enter(endpoint, wanted)).await.unwrap_or_else(late)
-            };
+        for endpoint in self.turn.through(endpoints) {
+            let (bound, late) = (self.bounds().connect, |text: &str| Fault::broken(endpoint, &text));
+            let entered = share(bound, endpoints.len(), self.enter(endpoint, wanted), late).await;
             match entered {
                 Err(Trouble::Store(fault)) if !fault.is_final() => last = Trouble::Store(fault),
                 outcome => return outcome,

@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use floe::ledger::LedgerError;
 use http::{HeaderValue, Request, StatusCode, header};
@@ -15,12 +14,11 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::url::Settings;
 use crate::offer::{Answer, Call, Question, Said, short};
-use crate::remote::endpoint::Endpoint;
+use crate::remote::endpoint::{self, Endpoint, Turn};
 use crate::remote::{Bounds, Connect, Connected, Trouble, Wanted, realm, tls};
 use crate::{OpenError, Opening};
 
@@ -34,8 +32,7 @@ pub(super) struct Servers {
     /// `/v1/ledger/shop`.
     path: Arc<str>,
     realm: String,
-    /// The server to try next. It begins anywhere, so that the processes of a fleet do not all go to the first.
-    next: AtomicUsize,
+    turn: Turn,
 }
 
 /// A connection to one server.
@@ -77,8 +74,7 @@ impl Servers {
     pub(super) fn new(settings: Settings, realm: &str) -> Result<Self, OpenError> {
         let tls = settings.tls.as_ref().map(|verify| tls::client(verify).map(Arc::new)).transpose()?;
         let path = format!("/v1/ledger/{}", utf8_percent_encode(realm, NON_ALPHANUMERIC)).into();
-        let next = AtomicUsize::new(usize::from(getrandom::u32().unwrap_or(0).to_le_bytes()[0]));
-        Ok(Self { settings, tls, path, realm: realm.to_owned(), next })
+        Ok(Self { settings, tls, path, realm: realm.to_owned(), turn: Turn::anywhere() })
     }
 
     async fn enter(&self, server: &Endpoint, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble<Fault>> {
@@ -224,19 +220,11 @@ impl Connect for Servers {
     /// Tries each server once, and none for longer than its share of the time.
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble<Fault>> {
         let servers = &self.settings.servers;
-        let count = u32::try_from(servers.len()).unwrap_or(u32::MAX);
-        let share = self.bounds().connect.min(self.bounds().max_wait) / count.max(1);
+        let bound = self.bounds().connect.min(self.bounds().max_wait);
         let mut last = Trouble::NoThread;
-        for _ in 0..count {
-            let index = self.next.fetch_add(1, Ordering::Relaxed) % servers.len();
-            let Some(server) = servers.get(index) else { continue };
-            // The bound of the whole says the same of a single one, and better.
-            let entered = if count == 1 {
-                self.enter(server, wanted).await
-            } else {
-                let late = |_| Err(Fault::new(server, format!("no answer within {share:?}")).into());
-                timeout(share, self.enter(server, wanted)).await.unwrap_or_else(late)
-            };
+        for server in self.turn.through(servers) {
+            let late = |text: &str| Fault::new(server, text.to_owned());
+            let entered = endpoint::share(bound, servers.len(), self.enter(server, wanted), late).await;
             match entered {
                 Err(trouble @ (Trouble::Store(_) | Trouble::Ledger(LedgerError::Unavailable(_)))) => {
                     last = trouble
