@@ -1,6 +1,6 @@
 //! How HTTP begins. What follows is hyper's to read, and is not decoded here.
 //!
-//! Source: RFC 9110, section 9 ("Methods"), and the methods of its extensions (WebDAV); RFC 9112, section 3.2 ("Request
+//! Source: RFC 9110, section 16.1.1 ("Method Registry"), and IANA's registry of methods; RFC 9112, section 3.2 ("Request
 //! Target"); RFC 9113, section 3.4 ("HTTP/2 Connection Preface").
 
 use crate::protocol::{Begins, FIRST_BYTES, Protocol, first_word};
@@ -9,26 +9,49 @@ use crate::protocol::{Begins, FIRST_BYTES, Protocol, first_word};
 pub const PROTOCOL: Protocol =
     Protocol { word: "http", name: "HTTP", port: 8080, server_begins: false, begins };
 
-/// The methods of HTTP and of its extensions, each followed by a target that begins with `/`, `*` or a scheme.
-const METHODS: [&str; 18] = [
-    "GET",
-    "POST",
-    "HEAD",
-    "PUT",
-    "DELETE",
-    "OPTIONS",
-    "PATCH",
-    "TRACE",
+/// All registered methods, and `QUERY`, which clients send already; each is followed by a target that begins with `/`, `*`
+/// or a scheme. A method that is not here would be taken for a command of Redis'.
+const METHODS: [&str; 40] = [
+    "ACL",
+    "BASELINE-CONTROL",
+    "BIND",
+    "CHECKIN",
+    "CHECKOUT",
     "CONNECT",
+    "COPY",
+    "DELETE",
+    "GET",
+    "HEAD",
+    "LABEL",
+    "LINK",
+    "LOCK",
+    "MERGE",
+    "MKACTIVITY",
+    "MKCALENDAR",
+    "MKCOL",
+    "MKREDIRECTREF",
+    "MKWORKSPACE",
+    "MOVE",
+    "OPTIONS",
+    "ORDERPATCH",
+    "PATCH",
+    "POST",
+    "PRI",
     "PROPFIND",
     "PROPPATCH",
-    "MKCOL",
-    "COPY",
-    "MOVE",
-    "LOCK",
-    "UNLOCK",
+    "PUT",
+    "QUERY",
+    "REBIND",
     "REPORT",
     "SEARCH",
+    "TRACE",
+    "UNBIND",
+    "UNCHECKOUT",
+    "UNLINK",
+    "UNLOCK",
+    "UPDATE",
+    "UPDATEREDIRECTREF",
+    "VERSION-CONTROL",
 ];
 
 fn begins(bytes: &[u8]) -> Begins {
@@ -36,7 +59,7 @@ fn begins(bytes: &[u8]) -> Begins {
         Ok(word) => word,
         Err(known) => return known,
     };
-    if !METHODS.iter().any(|method| word == method.as_bytes()) && word != b"PRI" {
+    if !METHODS.iter().any(|method| word == method.as_bytes()) {
         return Begins::No;
     }
     let early = if bytes.len() < FIRST_BYTES { Begins::Unsure } else { Begins::No };

@@ -37,7 +37,7 @@ pub enum Begins {
 }
 
 /// How many bytes tell a protocol at most.
-pub const FIRST_BYTES: usize = 16;
+pub const FIRST_BYTES: usize = 24;
 
 impl PartialEq for Protocol {
     fn eq(&self, other: &Self) -> bool {
@@ -54,7 +54,7 @@ pub(crate) fn first_word(bytes: &[u8]) -> Result<(&[u8], &[u8]), Begins> {
         [first, ..] if !first.is_ascii_alphabetic() => return Err(Begins::No),
         _ => {}
     }
-    match bytes.iter().position(|byte| !byte.is_ascii_alphabetic() && *byte != b'_') {
+    match bytes.iter().position(|byte| !byte.is_ascii_alphabetic() && !b"_-".contains(byte)) {
         Some(end) => Ok(bytes.split_at(end)),
         None if bytes.len() < FIRST_BYTES => Err(Begins::Unsure),
         None => Err(Begins::No),

@@ -69,10 +69,13 @@ mod tests {
 
     #[test]
     fn each_protocol_is_told_by_how_it_begins() {
-        let cases: [(&[u8], Detected); 27] = [
+        let cases: [(&[u8], Detected); 30] = [
             (b"GET / HTTP/1.1\r\n", known("http")),
             (b"GET  / HTTP/1.1\r\n", known("http")),
             (b"PROPFIND /a HTTP/1.1\r\n", known("http")),
+            (b"QUERY /v1/ledger/0 HTTP/1.1\r\n", known("http")),
+            (b"UPDATEREDIRECTREF /a HTTP/1.1\r\n", known("http")),
+            (b"VERSION-CONTROL /a HTTP/1.1\r\n", known("http")),
             (b"GET  a\r\n", known("memcached")),
             (b"GET http://a/ HTTP/1.1", known("http")),
             (b"OPTIONS * HTTP/1.1", known("http")),
