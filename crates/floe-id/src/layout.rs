@@ -45,7 +45,7 @@ mod workers;
 pub use error::LayoutError;
 pub use field::{Field, FieldKind};
 pub use parse::{parse_epoch, parse_tick};
-pub use place::Placer;
+pub use place::{IdRun, Placer};
 pub use presets::{PRESETS, Preset};
 pub use proposals::{Proposal, TooWide};
 pub use repr::IdRepr;

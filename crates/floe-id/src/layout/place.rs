@@ -56,15 +56,102 @@ impl<I: IdRepr> Placer<I> {
     pub fn place_run(&self, start: u64, ids: &mut [I]) {
         let (mut position, mut rest) = (start, ids);
         while !rest.is_empty() {
-            // Within a tick one ID follows another by a step that never changes, and the whole tick lies inside the layout.
-            let behind = self.sequence_mask - (position & self.sequence_mask);
-            let count =
-                usize::try_from(behind).map_or(rest.len(), |behind| rest.len().min(behind.saturating_add(1)));
-            let (run, after) = rest.split_at_mut(count);
+            let left = self.left_of_tick(position);
+            let (run, after) =
+                rest.split_at_mut(usize::try_from(left).map_or(rest.len(), |left| rest.len().min(left)));
             self.place(position).series(1 << self.sequence_shift, run);
             position += run.len() as u64;
             rest = after;
         }
+    }
+
+    /// The IDs at `start` and at the positions behind it, and how many they are: at most `most`, and those of one tick alone. Each
+    /// is made from the one before, for less than [`place`](Self::place) takes.
+    ///
+    /// ```
+    /// use floe_id::{Id, Layout};
+    /// let placer = Layout::TWITTER.placer::<Id>(33)?;
+    /// let start = Layout::TWITTER.position(5, 4_094);
+    /// let (run, count) = placer.run(start, 10);
+    /// assert_eq!(count, 2, "a tick has 4,096");
+    /// assert!(run.eq([placer.place(start), placer.place(start + 1)]));
+    /// # Ok::<(), floe_id::LayoutError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`place`](Self::place) does.
+    pub fn run(&self, start: u64, most: u64) -> (IdRun<I>, u64) {
+        // A layout has fewer bits than the number, so that what follows the last ID is another number than the first.
+        let count = most.min(self.left_of_tick(start));
+        let (next, step) = (self.place(start), I::ZERO.with(1, self.sequence_shift, FromLayout::new()));
+        (IdRun { next, end: next.plus(step, count, FromLayout::new()), step }, count)
+    }
+
+    /// How many positions there are from this one to the end of its tick, all of which lie inside the layout if it does.
+    fn left_of_tick(&self, position: u64) -> u64 {
+        (self.sequence_mask - (position & self.sequence_mask)).saturating_add(1)
+    }
+}
+
+/// IDs of which each is the one before and a step: those of one tick ([`Placer::run`]), or numbers. The default has none. It cannot
+/// be cloned, since a clone would hand out the same IDs.
+#[derive(Debug)]
+pub struct IdRun<I> {
+    next: I,
+    /// What would follow the last one.
+    end: I,
+    step: I,
+}
+
+impl<I: IdRepr> IdRun<I> {
+    /// The `count` IDs `first`, `first + step`, …
+    ///
+    /// ```
+    /// use floe_id::{Id, layout::IdRun};
+    /// let [first, step] = [7_u64, 10].map(|number| Id::try_from(number).unwrap());
+    /// assert!(IdRun::new(first, step, 3).map(Id::get).eq([7, 17, 27]));
+    /// ```
+    ///
+    /// # Panics
+    /// Where the step is 0, the last ID has more bits than an ID of this type has, or what would follow it has more than 128.
+    /// Minting on would repeat IDs.
+    pub fn new(first: I, step: I, count: u64) -> Self {
+        let far = |count: u64| first.to_u128().checked_add(step.to_u128().checked_mul(u128::from(count))?);
+        let fits = count == 0 || far(count - 1).is_some_and(|last| last <= I::LAST.to_u128());
+        assert!(
+            step > I::ZERO && fits && far(count).is_some(),
+            "the IDs repeat, or the last one has too many bits"
+        );
+        Self { next: first, end: first.plus(step, count, FromLayout::new()), step }
+    }
+}
+
+impl<I: IdRepr> Iterator for IdRun<I> {
+    type Item = I;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<I> {
+        if self.next == self.end {
+            return None;
+        }
+        let id = self.next;
+        self.next = id.plus(self.step, 1, FromLayout::new());
+        Some(id)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let far = self.end.to_u128() - self.next.to_u128();
+        let left = usize::try_from(far.checked_div(self.step.to_u128()).unwrap_or_default());
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+impl<I: IdRepr> ExactSizeIterator for IdRun<I> {}
+impl<I: IdRepr> core::iter::FusedIterator for IdRun<I> {}
+
+impl<I: IdRepr> Default for IdRun<I> {
+    fn default() -> Self {
+        Self { next: I::ZERO, end: I::ZERO, step: I::ZERO }
     }
 }
 

@@ -131,23 +131,46 @@ pub(super) mod sealed {
     }
 
     pub trait Sealed {
+        const ZERO: Self;
+        const LAST: Self;
+
         /// This ID with `value` put into its free bits from `shift` on. A layout keeps the shift below the width of
         /// the number, so the wrapping shift is the plain one without its check.
         #[must_use]
         fn with(self, value: u64, shift: u32, _: FromLayout) -> Self;
+
+        /// This ID and `count` steps. It has too many bits behind the last ID alone, which nobody is given.
+        #[must_use]
+        fn plus(self, step: Self, count: u64, _: FromLayout) -> Self;
     }
 
     impl Sealed for Id {
+        const ZERO: Self = Self::composed(0);
+        const LAST: Self = Self::MAX;
+
         #[inline]
         fn with(self, value: u64, shift: u32, _: FromLayout) -> Self {
             Self::composed(self.get() | value.wrapping_shl(shift))
         }
+
+        #[inline(always)]
+        fn plus(self, step: Self, count: u64, _: FromLayout) -> Self {
+            Self::composed(self.get().wrapping_add(step.get().wrapping_mul(count)))
+        }
     }
 
     impl Sealed for WideId {
+        const ZERO: Self = Self::new(0);
+        const LAST: Self = Self::MAX;
+
         #[inline]
         fn with(self, value: u64, shift: u32, _: FromLayout) -> Self {
             Self::from(self.get() | u128::from(value).wrapping_shl(shift))
+        }
+
+        #[inline(always)]
+        fn plus(self, step: Self, count: u64, _: FromLayout) -> Self {
+            Self::from(self.get().wrapping_add(step.get().wrapping_mul(u128::from(count))))
         }
     }
 }

@@ -201,6 +201,12 @@ fn assert_a_run_is_placed<I: IdRepr>(layout: &Layout, blank: I) {
             let mut ids = vec![blank; count.min(end - start)];
             placer.place_run(start as u64, &mut ids);
             assert_eq!(ids, each[start..start + ids.len()], "{layout} from {start}");
+            let (run, taken) = placer.run(start as u64, count as u64);
+            assert_eq!(run.len() as u64, taken, "{layout} from {start}");
+            let run: Vec<I> = run.collect();
+            assert_eq!(run, each[start..start + run.len()], "{layout} from {start}");
+            assert_eq!((run.len() as u64, run.is_empty()), (taken, count == 0), "{layout} from {start}");
+            assert!(run.len() <= count, "{layout} from {start}");
         }
     }
 }
@@ -215,11 +221,42 @@ fn a_run_is_what_is_placed_one_by_one() {
     }
 }
 
+/// What follows its last ID is the largest number of all that do, and no number with which another run begins.
+#[test]
+fn a_tick_of_the_largest_layout_whose_sequence_lies_on_top_is_no_empty_run() {
+    let wide = format!("sequence:20 time:43 worker:{}", Layout::MAX_WORKER_BITS);
+    let wide = Layout::new(&wide, 1, EPOCH, Width::Wide).unwrap();
+    assert_eq!(wide.placer::<WideId>(0).unwrap().run(0, 1 << 20).0.count(), 1 << 20);
+    let narrow = Layout::new("sequence:20 time:42 worker:1", 1, EPOCH, Width::Narrow).unwrap();
+    assert_eq!(narrow.placer::<Id>(0).unwrap().run(0, 1 << 20).0.count(), 1 << 20);
+}
+
 #[test]
 #[should_panic(expected = "outside the layout")]
 fn a_run_crashes_past_the_last_position() {
     let layout = Layout::GAME;
     layout.placer::<WideId>(0).unwrap().place_run(layout.end_position() - 1, &mut [WideId::MAX; 2]);
+}
+
+#[test]
+fn a_run_of_numbers_ends_at_the_largest_id() {
+    let id = |number| Id::new(number).unwrap();
+    let run = |first, step, count| {
+        std::panic::catch_unwind(|| IdRun::new(first, step, count).map(Id::get).collect::<Vec<_>>())
+    };
+    let last = Id::MAX.get();
+    assert_eq!(run(id(last - 10), id(5), 3).unwrap(), [last - 10, last - 5, last]);
+    assert_eq!(run(Id::MAX, Id::MAX, 1).unwrap(), [last]);
+    assert!(run(Id::MAX, id(1), 0).unwrap().is_empty());
+    for (first, step, count) in
+        [(last - 9, 5, 3), (7, 0, 2), (0, 1 << 62, 3), (1, 1 << 40, 1 << 40), (0, 2, u64::MAX)]
+    {
+        assert!(run(id(first), id(step), count).is_err(), "{first} {step} {count}");
+    }
+    let wide =
+        |count| std::panic::catch_unwind(|| IdRun::new(WideId::new(0), WideId::new(1 << 127), count).count());
+    assert_eq!(wide(1).unwrap(), 1);
+    assert!(wide(2).is_err(), "what follows it is the first again");
 }
 
 #[test]
