@@ -308,7 +308,7 @@ impl fmt::Display for LayoutError {
             ),
             Self::PastHorizon { horizon, time } => write!(
                 f,
-                "{time} lies past the layout's horizon {horizon}, where its time bits run out: correct the clock, or move to a new name with a later epoch, more time bits or a coarser tick"
+                "{time} lies past the layout's horizon {horizon}, where its time bits run out: correct the clock, or move to a new name with more time bits, a coarser tick or a later epoch. Its IDs can equal the old ones unless its first one is larger or it has a table of its own"
             ),
             Self::TickOutOfRange { tick, max, layout } => {
                 write!(f, "the tick {tick} does not fit: it is 0..={max} in `{layout}`")
