@@ -64,6 +64,14 @@ fn numbers() -> Vec<Row> {
             fills(threads, count, generator, Generator::fill)
         }),
         row("floe segment", segment),
+        row("floe segment's minter, one a thread", |threads, count| {
+            let floe = Floe::open(Memory::default())?;
+            let segment = tickets(&floe)?;
+            run(threads, count, || {
+                let mut minter = segment.minter();
+                move |ids: &mut [Id]| fill(ids, || minter.mint())
+            })
+        }),
         row("floe segment, batches of 1,000", segment_batches),
         row("floe segment, fill of 1,000", |threads, count| {
             let floe = Floe::open(Memory::default())?;

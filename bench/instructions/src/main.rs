@@ -190,6 +190,11 @@ fn minting() -> Result<()> {
         black_box(segment.mint()?);
         Ok(())
     })?;
+    let mut minter = segment.minter();
+    row("segment's minter", || {
+        black_box(minter.mint()?);
+        Ok(())
+    })?;
     row_of("segment, batch of 1,000", COUNT / BATCH, BATCH, || {
         black_box(segment.mint_many(BATCH)?.map(Id::get).fold(0, u64::max));
         Ok(())

@@ -6,6 +6,7 @@ use crate::cursor::Drawn;
 use crate::definition::{DatedId, DatedShape};
 use crate::error::MintError;
 use crate::layout::{Layout, Placer};
+use crate::stream::placer;
 use crate::{Id, IdRepr};
 
 /// IDs that were minted in one step: an iterator that holds a run of positions and makes each ID when it is asked.
@@ -33,12 +34,8 @@ enum Places<I> {
 
 impl<I: IdRepr> Batch<I> {
     pub(crate) fn of_layout(layout: &Layout, drawn: Drawn) -> Self {
-        #[expect(
-            clippy::expect_used,
-            reason = "a window's worker id fits the layout, or it would not have been reserved"
-        )]
-        let placer = layout.placer(drawn.tag).expect("the worker id of a window fits its layout");
-        Self { next: drawn.start, end: drawn.start + drawn.count, places: Places::Layout(placer) }
+        let places = Places::Layout(placer(layout, drawn.tag));
+        Self { next: drawn.start, end: drawn.start + drawn.count, places }
     }
 }
 

@@ -105,6 +105,9 @@ impl Stamp {
         Self(era << TIME_BITS | time.unwrap_or_default())
     }
 
+    /// No stamp of any clock, and no word that says that there is none.
+    pub(crate) const NEVER: Self = Self(u64::MAX);
+
     pub(crate) const fn from_word(word: u64) -> Self {
         Self(word)
     }
@@ -452,6 +455,14 @@ impl Clock {
             self.used.store(true, Ordering::Relaxed);
         }
         Some(Stamp(cached))
+    }
+
+    /// The stamp if it is at hand, and otherwise the default, which is no stamp that was given out: nothing is minted in the first
+    /// millisecond of 1970. For whoever compares it with one that was. It does not keep the time at hand, but the next one, which is
+    /// another, will be asked for.
+    #[inline(always)]
+    pub(crate) fn word(&self) -> Stamp {
+        Stamp(self.cached.load(Ordering::Relaxed))
     }
 
     /// The stamp, at hand or read.

@@ -8,7 +8,7 @@ use crate::clock::{Clock, Stamp};
 use crate::cursor::{Draw, Drawn};
 use crate::driver::Link;
 use crate::error::MintError;
-use crate::layout::{Layout, LayoutError, Parts, Placer};
+use crate::layout::{Layout, LayoutError, Parts};
 use crate::mutation::mutate;
 use crate::name::Name;
 use crate::stream::{Chunk, Stream};
@@ -61,9 +61,7 @@ pub enum Outcome<T> {
 /// ```
 pub struct Minter<I: IdRepr = Id> {
     generator: Generator<I>,
-    chunk: Chunk,
-    /// For the worker id of the chunk.
-    placer: Option<Placer<I>>,
+    chunk: Chunk<I>,
 }
 
 impl<I: IdRepr> Generator<I> {
@@ -204,7 +202,7 @@ impl<I: IdRepr> Generator<I> {
 
     /// A view of this generator for one thread, which mints several times as fast.
     pub fn minter(&self) -> Minter<I> {
-        Minter { chunk: Chunk::new(&self.stream), placer: None, generator: self.clone() }
+        Minter { chunk: Chunk::new(&self.stream), generator: self.clone() }
     }
 
     /// Takes an ID of this layout apart.
@@ -271,14 +269,15 @@ impl<I: IdRepr> Minter<I> {
     /// [`MintError`].
     #[inline]
     pub fn mint(&mut self) -> Result<I, MintError> {
-        let generator = &self.generator;
-        if let Some(stamp) = generator.clock.at_hand()
-            && let Some(placer) = &self.placer
-            && let Some(position) = self.chunk.take(&generator.stream, stamp)
-        {
-            return Ok(placer.place(position));
+        match self.take_again() {
+            Some(id) => Ok(id),
+            None => self.mint_slowly(),
         }
-        self.refill()
+    }
+
+    #[inline(always)]
+    fn take_again(&mut self) -> Option<I> {
+        self.chunk.take_again(&self.generator.stream, self.generator.clock.word())
     }
 
     /// IDs one after the other, to no end but the first error, which is the last thing that comes:
@@ -292,22 +291,28 @@ impl<I: IdRepr> Minter<I> {
     /// # Errors
     /// [`MintError`].
     pub fn try_mint(&mut self) -> Result<Outcome<I>, MintError> {
+        match self.take_again() {
+            Some(id) => Ok(Outcome::Ready(id)),
+            None => self.take(),
+        }
+    }
+
+    fn take(&mut self) -> Result<Outcome<I>, MintError> {
         let generator = &self.generator;
         loop {
             let stamp = generator.shared.stamp()?;
-            if let Some(position) = self.chunk.take(&generator.stream, stamp) {
-                return Ok(Outcome::Ready(generator.place(position, self.chunk.worker())));
+            if let Some(id) = self.chunk.take(&generator.stream, stamp) {
+                return Ok(Outcome::Ready(id));
             }
             if let Some(draw) = self.chunk.refill(&generator.stream, stamp)? {
                 return generator.outcome(draw);
             }
-            self.placer = generator.layout().placer(self.chunk.worker()).ok();
         }
     }
 
     #[cold]
-    fn refill(&mut self) -> Result<I, MintError> {
-        match self.try_mint()? {
+    fn mint_slowly(&mut self) -> Result<I, MintError> {
+        match self.take()? {
             Outcome::Ready(id) => Ok(id),
             Outcome::WaitUntil(_) | Outcome::NeedWindow => self.generator.mint_patiently(),
         }

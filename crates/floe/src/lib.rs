@@ -64,6 +64,7 @@ mod formed;
 mod generator;
 pub mod guide;
 mod handle;
+mod in_hand;
 mod keys;
 pub mod kind;
 pub mod ledger;
@@ -122,7 +123,7 @@ pub use ledger::{Ledger, LedgerError};
 pub use name::{Name, NameError};
 pub use opening::{DefineError, OpenError};
 pub use owner::{Owner, OwnerError};
-pub use segment::Segment;
+pub use segment::{Segment, SegmentMinter};
 pub use settings::{NameOptions, WorkerChoice};
 pub use status::{
     ClockStatus, LATENCY_BOUNDS_MICROS, LedgerCalls, NameState, NameStatus, SlotStatus, State, Status,

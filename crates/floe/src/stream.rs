@@ -7,10 +7,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::IdRepr;
 use crate::clock::Stamp;
 use crate::cursor::{Draw, Drawn, Owned};
 use crate::error::{MintError, Stopped};
-use crate::layout::{Layout, LayoutError};
+use crate::in_hand::{InHand, next_size};
+use crate::layout::{IdRun, Layout, LayoutError, Placer};
 use crate::mutation::mutate;
 use crate::shared_cursor::SharedCursor;
 use crate::signal::Signal;
@@ -279,7 +281,7 @@ impl Stream {
     #[cold]
     fn used_up(&self) -> MintError {
         MintError::Exhausted(format!(
-            "the time bits of the layout \"{}\" ran out at {}: bind a new name to a layout with more of them or a later epoch",
+            "the time bits of the layout \"{}\" ran out at {}: bind a new name to a layout with more of them, or with a later epoch. Its IDs can equal the old ones unless its first one is larger (`floe layout` shows it) or it has a table of its own",
             self.layout,
             self.layout.horizon()
         ))
@@ -295,12 +297,13 @@ impl Stream {
 }
 
 /// Positions that one minter has drawn ahead of need.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Chunk {
+#[derive(Debug)]
+pub(crate) struct Chunk<I> {
+    /// Those of the tick that it has come to.
+    in_hand: InHand<I>,
     next: u64,
     end: u64,
     tag: u64,
-    version: u64,
     expiry: Stamp,
     size: u64,
 }
@@ -308,35 +311,35 @@ pub(crate) struct Chunk {
 /// A minter's chunk grows up to this, and to a sixteenth of a tick: what is discarded when it grows old is small.
 const MOST_IN_A_CHUNK: u64 = 256;
 
-impl Chunk {
+impl<I: IdRepr> Chunk<I> {
     pub(crate) fn new(stream: &Stream) -> Self {
-        Self {
-            next: 0,
-            end: 0,
-            tag: 0,
-            version: stream.line.cursor.version(),
-            expiry: Stamp::default(),
-            size: 1,
-        }
+        let in_hand = InHand::new(&stream.line.cursor);
+        Self { in_hand, next: 0, end: 0, tag: 0, expiry: Stamp::default(), size: 1 }
     }
 
-    /// The worker id of its positions.
-    pub(crate) fn worker(&self) -> u64 {
-        self.tag
+    /// See [`InHand::take_again`].
+    #[inline(always)]
+    pub(crate) fn take_again(&mut self, stream: &Stream, word: Stamp) -> Option<I> {
+        self.in_hand.take_again(&stream.line.cursor, word)
     }
 
-    /// The next position, while there is one that is not stale.
-    #[inline]
-    pub(crate) fn take(&mut self, stream: &Stream, stamp: Stamp) -> Option<u64> {
-        if self.next >= self.end
-            || mutate!(mutate!(stamp > self.expiry, OldChunkUsed => false), ChunkOutlivesItsEra => stamp.millis() > self.expiry.millis())
-            || mutate!(self.version != stream.line.cursor.version(), StaleChunkUsed => false)
-        {
+    /// The next ID, while there is one that is not stale.
+    pub(crate) fn take(&mut self, stream: &Stream, stamp: Stamp) -> Option<I> {
+        if !self.is_good(stream, stamp) {
             return None;
         }
-        let position = self.next;
-        self.next += 1;
-        Some(position)
+        if self.in_hand.is_empty() && self.next < self.end {
+            let (run, count) = placer(&stream.layout, self.tag).run(self.next, self.end - self.next);
+            self.in_hand.go_on(run);
+            self.next += count;
+        }
+        self.in_hand.take(Some(stamp))
+    }
+
+    /// Whether its positions may be minted by this stamp.
+    fn is_good(&self, stream: &Stream, stamp: Stamp) -> bool {
+        let expired = mutate!(mutate!(stamp > self.expiry, OldChunkUsed => false), ChunkOutlivesItsEra => stamp.millis() > self.expiry.millis());
+        !expired && self.in_hand.is_current(&stream.line.cursor)
     }
 
     /// Draws the next chunk. What is left of the old one is never minted.
@@ -344,18 +347,33 @@ impl Chunk {
     /// # Errors
     /// Those of [`Stream::draw`].
     pub(crate) fn refill(&mut self, stream: &Stream, stamp: Stamp) -> Result<Option<Draw>, MintError> {
-        let used = self.next == self.end;
         let most = (stream.layout.per_tick() / 16).clamp(1, MOST_IN_A_CHUNK);
-        self.size = if used { (self.size * 2).min(most) } else { (self.size / 2).max(1) };
+        self.size = next_size(self.size, self.in_hand.is_empty() && self.next == self.end, most);
         match stream.draw(stamp, self.size, false, 0)? {
             Draw::Got(Drawn { start, count, tag, version, .. }) => {
-                (self.next, self.end, self.tag, self.version) = (start, start + count, tag, version);
-                self.expiry = stream.expiry(stamp);
+                (self.next, self.end, self.tag) = (start, start + count, tag);
+                (self.in_hand, self.expiry) =
+                    (InHand::drawn(IdRun::default(), version), stream.expiry(stamp));
                 Ok(None)
             }
             draw => Ok(Some(draw)),
         }
     }
+
+    /// How many of its positions were not minted.
+    #[cfg(test)]
+    pub(crate) fn left(&self) -> u64 {
+        self.in_hand.len() + (self.end - self.next)
+    }
+}
+
+/// What makes IDs of the positions of a window.
+#[expect(
+    clippy::expect_used,
+    reason = "a window's worker id fits the layout, or it would not have been reserved"
+)]
+pub(crate) fn placer<I: IdRepr>(layout: &Layout, worker: u64) -> Placer<I> {
+    layout.placer(worker).expect("the worker id of a window fits its layout")
 }
 
 #[cfg(test)]

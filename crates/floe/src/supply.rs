@@ -1,8 +1,13 @@
-//! The numbers that a segment has in hand: what the node and the minting side share.
+//! The numbers that a segment has reserved: what the node and the minting side share.
 
+use crate::Id;
+use crate::batch::number;
 use crate::clock::Stamp;
-use crate::cursor::Draw;
+use crate::cursor::{Draw, Drawn};
+use crate::in_hand::{InHand, next_size};
+use crate::layout::IdRun;
 use crate::ledger::MAX_MARK;
+use crate::mutation::mutate;
 use crate::shared_cursor::SharedCursor;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -40,7 +45,7 @@ impl SegmentSupply {
 
     #[cold]
     fn draw_and_lease(&self, stamp: Stamp) -> Option<u64> {
-        match self.draw(stamp.era(), 1) {
+        match self.draw(stamp.era(), 1, true) {
             Draw::Got(drawn) => {
                 self.line.cursor.grant(stamp, 0, MAX_MARK, self.low.load(Ordering::Relaxed));
                 Some(drawn.start)
@@ -49,10 +54,10 @@ impl SegmentSupply {
         }
     }
 
-    /// Draws numbers that follow one another.
+    /// Draws numbers that follow one another: all of `count` where `whole`, and at least one.
     #[inline]
-    pub(crate) fn draw(&self, era: u64, count: u64) -> Draw {
-        let draw = self.line.cursor.draw(era, count, true, MAX_MARK, |next| next);
+    pub(crate) fn draw(&self, era: u64, count: u64, whole: bool) -> Draw {
+        let draw = self.line.cursor.draw(era, count, whole, MAX_MARK, |next| next);
         match draw {
             // The spare has come into use: the next one is reserved before it is needed.
             Draw::Got(drawn) if drawn.left < self.low.load(Ordering::Relaxed) => self.line.want(0),
@@ -60,5 +65,49 @@ impl SegmentSupply {
             Draw::Later(_) | Draw::NeedRange => self.line.want(count),
         }
         draw
+    }
+}
+
+/// Numbers that one minter has drawn ahead of need.
+#[derive(Debug)]
+pub(crate) struct NumberChunk {
+    in_hand: InHand<Id>,
+    era: u64,
+    size: u64,
+}
+
+/// A minter's numbers are at most so many: what it gives up when the segment has another range is small.
+const MOST_IN_A_CHUNK: u64 = 256;
+
+impl NumberChunk {
+    pub(crate) fn new(supply: &SegmentSupply) -> Self {
+        Self { in_hand: InHand::new(&supply.line.cursor), era: 0, size: 1 }
+    }
+
+    /// See [`InHand::take_again`].
+    #[inline(always)]
+    pub(crate) fn take_again(&mut self, supply: &SegmentSupply, word: Stamp) -> Option<Id> {
+        self.in_hand.take_again(&supply.line.cursor, word)
+    }
+
+    /// The next number in this era, and by this stamp where there is one, if that needs no wait.
+    pub(crate) fn take(&mut self, supply: &SegmentSupply, era: u64, stamp: Option<Stamp>) -> Option<Id> {
+        let is_good = mutate!(self.era == era, ChunkOutlivesItsEra => true)
+            && self.in_hand.is_current(&supply.line.cursor);
+        if is_good && let Some(id) = self.in_hand.take(stamp) {
+            return Some(id);
+        }
+        // A sixteenth of what is asked for at a time, so that few minters do not use it up between them.
+        let most = (supply.low.load(Ordering::Relaxed) / 16).clamp(1, MOST_IN_A_CHUNK);
+        self.size = next_size(self.size, self.in_hand.is_empty(), most);
+        match supply.draw(era, self.size, false) {
+            Draw::Got(Drawn { start, count, version, .. }) => {
+                let [first, step] = [supply.number_at(start), supply.increment].map(number);
+                self.in_hand = InHand::drawn(IdRun::new(first, step, count), version);
+                self.era = era;
+                self.in_hand.take(stamp)
+            }
+            Draw::Later(_) | Draw::NeedRange => None,
+        }
     }
 }

@@ -124,6 +124,12 @@ impl<I: IdRepr> IdRun<I> {
         );
         Self { next: first, end: first.plus(step, count, FromLayout::new()), step }
     }
+
+    /// Whether there are no more.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.next == self.end
+    }
 }
 
 impl<I: IdRepr> Iterator for IdRun<I> {
@@ -131,7 +137,7 @@ impl<I: IdRepr> Iterator for IdRun<I> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<I> {
-        if self.next == self.end {
+        if self.is_empty() {
             return None;
         }
         let id = self.next;

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use floe::{
     Counter, Dated, DatedShape, DefineError, Definition, Floe, Generator, Layout, Minter, Name, NameOptions,
-    Overflow, Segment, UnixMillis,
+    Overflow, Segment, SegmentMinter, UnixMillis,
 };
 
 use crate::model::{Fleet, NameInfo, Order};
@@ -19,6 +19,8 @@ pub(super) enum Served {
     /// Batches from that generator.
     Bulk(Generator),
     Segment(Segment),
+    /// One thread's view of a segment.
+    SegmentMinter(Segment, SegmentMinter),
     Counter(Counter),
     Dated(Dated),
 }
@@ -105,11 +107,17 @@ pub(super) fn definition(name: usize, fleet: &Fleet, odd: bool) -> Result<Defini
     })
 }
 
-/// Binds a name and serves it.
+/// Binds a name and serves it, a segment by one thread's `minter` or by batches.
 ///
 /// # Errors
 /// Those of [`Floe::define`].
-pub(super) fn define(floe: &Floe, name: usize, fleet: &Fleet, odd: bool) -> Result<Served, DefineError> {
+pub(super) fn define(
+    floe: &Floe,
+    name: usize,
+    fleet: &Fleet,
+    odd: bool,
+    minter: bool,
+) -> Result<Served, DefineError> {
     let taste = NameOptions {
         min_step: 8,
         max_step: 512,
@@ -123,7 +131,13 @@ pub(super) fn define(floe: &Floe, name: usize, fleet: &Fleet, odd: bool) -> Resu
         2 => Served::Bulk(generator.clone()),
         _ => Served::Generator(generator.clone()),
     };
-    let segment = || handle.get().cloned().map(Served::Segment);
+    let segment = || {
+        let segment: Segment = handle.get().cloned()?;
+        Some(match minter {
+            true => Served::SegmentMinter(segment.clone(), segment.minter()),
+            false => Served::Segment(segment),
+        })
+    };
     let counter = || handle.get().cloned().map(Served::Counter);
     let dated = || handle.get().cloned().map(Served::Dated);
     let served = handle.get().map(generator).or_else(segment).or_else(counter).or_else(dated);

@@ -167,7 +167,7 @@ impl Running {
         let (floe, hand) = manual::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
         let mut names = Vec::with_capacity(names::NAMES.len());
         for name in 0..names::NAMES.len() {
-            match names::define(&floe, name, &birth.fleet, birth.setup.odd) {
+            match names::define(&floe, name, &birth.fleet, birth.setup.odd, node % 2 == 1) {
                 Err(DefineError::Unavailable(why)) => return Err(why),
                 served => names.push(served.unwrap_or_else(|error| Served::Not(error.to_string()))),
             }
@@ -296,6 +296,10 @@ impl Running {
             Served::Segment(segment) => {
                 segment.try_mint_many(ask.count).map(|batch| batch.map(|ids| ids.map(Id::to_u128).collect()))
             }
+            // What came before an error, or before the numbers ran out, is lost.
+            Served::SegmentMinter(_, minter) => {
+                (0..ask.count).map(|_| minter.try_mint().map(|id| id.map(Id::to_u128))).collect()
+            }
             Served::Bulk(_) | Served::Counter(_) | Served::Dated(_) => Ok(None),
         };
         match at_once {
@@ -320,7 +324,7 @@ impl Running {
                     async move { Ok(generator.mint_many_async(count).await?.map(Id::to_u128).collect()) },
                 )
             }
-            Served::Segment(segment) => {
+            Served::Segment(segment) | Served::SegmentMinter(segment, _) => {
                 let segment = segment.clone();
                 Box::pin(async move { Ok(segment.mint_many_async(count).await?.map(Id::to_u128).collect()) })
             }

@@ -304,7 +304,7 @@ impl Rig {
 
     /// `count` numbers that follow one another, or why not.
     fn number(&self, numbers: &SegmentSupply, count: u64) -> Result<u64, Option<MintError>> {
-        match numbers.draw(self.clock.look().stamp.era(), count) {
+        match numbers.draw(self.clock.look().stamp.era(), count, true) {
             Draw::Got(Drawn { start, .. }) => Ok(start),
             _ => Err(numbers.line.check().err()),
         }

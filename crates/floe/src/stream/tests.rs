@@ -1,5 +1,6 @@
 //! Whether a table that is sharded by `id % n` fills its shards evenly, and how far ahead of the clock a draw may reach.
 
+use crate::Id;
 use crate::clock::Stamp;
 use crate::signal::Signal;
 
@@ -171,17 +172,71 @@ fn a_chunk_ends_with_its_era_and_with_its_time() {
     let now = START_MS.unsigned_abs();
     stream.own(3, now, now + 1_000, 0);
     let at = |era, millis| Stamp::new(era, UnixMillis::new(START_MS + millis));
-    let mut chunk = Chunk::new(&stream);
-    while chunk.end - chunk.next < 8 {
+    let mut chunk = Chunk::<Id>::new(&stream);
+    while chunk.left() < 16 {
         while chunk.take(&stream, at(0, 0)).is_some() {}
         assert_eq!(chunk.refill(&stream, at(0, 0)), Ok(None));
     }
-    let taken = |stamp| chunk.clone().take(&stream, stamp).is_some();
-    assert!(taken(at(0, 0)) && taken(at(0, 11)), "a tick and what may be run ahead");
-    assert!(!taken(at(0, 12)), "a millisecond more");
+    assert_ne!(chunk.take(&stream, at(0, 0)), None);
+    let taken = |chunk: &mut Chunk<_>, stamp| {
+        let (again, left) = (chunk.take_again(&stream, stamp), chunk.left());
+        assert_eq!(chunk.is_good(&stream, stamp), chunk.take(&stream, stamp).is_some());
+        (again.is_some(), chunk.left() < left)
+    };
+    assert_eq!(taken(&mut chunk, at(0, 0)), (true, true));
+    assert_eq!(taken(&mut chunk, at(0, 11)), (false, true), "a tick and what may be run ahead");
+    assert_eq!(taken(&mut chunk, at(0, 11)), (true, true), "by that word it was found good");
+    assert_eq!(taken(&mut chunk, at(0, 12)), (false, false), "a millisecond more");
     for millis in [-1_000, 0, 1, 11] {
-        assert!(!taken(at(1, millis)), "a copy of the process has it as well");
+        assert_eq!(taken(&mut chunk, at(1, millis)), (false, false), "a copy of the process has it as well");
     }
+    assert_eq!(taken(&mut chunk, at(0, 11)), (true, true));
+    stream.close();
+    assert_eq!(taken(&mut chunk, at(0, 11)), (false, false), "it was closed");
+}
+
+/// A chunk that was given up leaves nothing behind for the next one, and one that lies in two ticks gives its IDs as they lie there.
+#[test]
+fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {
+    let layout: Layout =
+        "time:41 worker:14 sequence:8 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    let stream = Stream::new(layout, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let now = START_MS.unsigned_abs();
+    stream.own(3, now, now + 1_000, 0);
+    let stamp = Stamp::new(0, UnixMillis::new(START_MS));
+    let (placer, first) = (placer::<Id>(&stream.layout, 3), stream.layout.position_at(stamp.time()).unwrap());
+    let mut alone = Chunk::<Id>::new(&stream);
+    let nothing_is_lost = (first..first + 600).all(|position| {
+        let mut taken = || alone.take_again(&stream, stamp).or_else(|| alone.take(&stream, stamp));
+        let id = taken().or_else(|| {
+            assert_eq!(alone.refill(&stream, stamp), Ok(None));
+            alone.take(&stream, stamp)
+        });
+        id == Some(placer.place(position))
+    });
+    assert!(nothing_is_lost, "also where a chunk lies in two ticks");
+    let (mut chunk, mut other) = (Chunk::<Id>::new(&stream), Chunk::<Id>::new(&stream));
+    let mut ids = Vec::new();
+    let mut minted = 0;
+    while ids.len() < 600 {
+        for chunk in [&mut chunk, &mut other] {
+            // Every third time what is left is given up.
+            minted += 1;
+            if minted % 3 > 0
+                && let Some(id) = chunk.take_again(&stream, stamp).or_else(|| chunk.take(&stream, stamp))
+            {
+                ids.push(id);
+            } else {
+                assert_eq!(chunk.refill(&stream, stamp), Ok(None));
+            }
+        }
+    }
+    let end = stream.line.cursor.next().unwrap();
+    let own: Vec<Id> = (first..end).map(|position| placer.place(position)).collect();
+    assert!(ids.iter().all(|id| own.binary_search(id).is_ok()), "each was drawn");
+    assert!(stream.layout.tick_of(end) > stream.layout.tick_of(first) + 1, "they lie in several ticks");
+    ids.sort_unstable();
+    assert!(ids.is_sorted_by(|one, next| one < next), "each once");
 }
 
 /// What is discarded of a chunk when it grows old is small, however many IDs there are in a tick.
@@ -196,11 +251,11 @@ fn a_chunk_has_256_positions_at_most_and_a_sixteenth_of_a_tick() {
         let now = START_MS.unsigned_abs();
         stream.own(3, now, now + 1_000_000, 0);
         let stamp = Stamp::new(0, UnixMillis::new(START_MS));
-        let mut chunk = Chunk::new(&stream);
+        let mut chunk = Chunk::<Id>::new(&stream);
         let sizes = (0..12).map(|_| {
             while chunk.take(&stream, stamp).is_some() {}
             assert_eq!(chunk.refill(&stream, stamp), Ok(None));
-            chunk.end - chunk.next
+            chunk.left()
         });
         assert_eq!(sizes.max(), Some(most), "{}", stream.layout);
     }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::Memory;
-use floe::{Floe, Id, Layout};
+use floe::{Definition, Floe, Id, Layout, MintError, Name, NameOptions, Segment};
 
 use crate::checker::increasing_and_unique;
 
@@ -69,6 +69,33 @@ fn so_they_do_over_many_short_windows() {
     assert_eq!(increasing_and_unique(&lists), 3_000_000);
     let granted = floe.status().calls.granted;
     assert!(granted >= 5, "three million IDs take 730 ms, and were minted in {granted} windows");
+}
+
+/// The ledger is asked often, since a range has few numbers: what minters have in hand is given up each time.
+#[test]
+fn numbers_of_a_segments_minters_are_unique_and_increase() {
+    let floe = patient();
+    let options = NameOptions { min_step: 100, max_step: 50_000, ..NameOptions::default() };
+    let definition = Definition::Segment { increment: 3, offset: 2 };
+    let tickets = floe.define(&Name::new("tickets").unwrap(), &definition, &options).unwrap();
+    let tickets: Segment = tickets.get().cloned().unwrap();
+    let mut threads: Vec<_> = (0..4)
+        .map(|_| {
+            let mut minter = tickets.minter();
+            thread::spawn(move || minter.ids().take(500_000).collect::<Result<Vec<Id>, _>>().unwrap())
+        })
+        .collect();
+    let shared = tickets.clone();
+    threads.push(thread::spawn(move || (0..500_000).map(|_| shared.mint().unwrap()).collect()));
+    let lists: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert_eq!(increasing_and_unique(&lists), 2_500_000);
+    assert!(lists.iter().flatten().all(|id| id.get() % 3 == 2), "an increment of 3 behind 2");
+
+    let (mut minter, before) = (tickets.minter(), tickets.mint().unwrap());
+    assert!(minter.mint().unwrap() > before);
+    floe.close();
+    assert!(matches!(minter.mint(), Err(MintError::Stopped(_))), "a closed floe mints nothing");
+    assert!(matches!(minter.try_mint(), Err(MintError::Stopped(_))));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ledger::MAX_MARK;
+use crate::supply::NumberChunk;
 use crate::sync::Ordering;
 
 fn tickets() -> Key {
@@ -154,6 +155,46 @@ fn the_next_range_is_wanted_when_too_little_is_left_behind_a_lease() {
         assert_eq!(numbers.line.take_wanted().is_some(), 10 - (number + 1) < 4, "after {number}");
     }
     assert_eq!(numbers.draw_one(stamp), None);
+}
+
+/// What a minter has drawn it mints only as long as the segment's ranges and the clock's era are those of the draw.
+#[test]
+fn a_minters_numbers_end_with_their_range_and_with_their_era() {
+    let numbers = SegmentSupply::new(3, 2, SharedCursor::new(0, Arc::default()));
+    numbers.low.store(64, Ordering::Relaxed);
+    numbers.line.cursor.publish(&Owned { current: 0..1_000, ..Owned::default() }, 0);
+    let at = |era, millis| Stamp::new(era, UnixMillis::new(millis));
+    let mut chunk = NumberChunk::new(&numbers);
+    let mut minted = |stamp: Option<Stamp>, era| {
+        let word = stamp.unwrap_or_default();
+        let again = chunk.take_again(&numbers, word);
+        let taken = again.or_else(|| chunk.take(&numbers, era, stamp)).map(|id| (id.get() - 2) / 3);
+        (again.is_some(), taken)
+    };
+    // Two, and then four at a time, which is a sixteenth of what is low.
+    let same = at(0, 5);
+    let first: Vec<_> = (0..8).map(|_| minted(Some(same), 0)).collect();
+    assert_eq!(first.iter().map(|(_, number)| number.unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    let again: Vec<_> = first.iter().map(|(again, _)| *again).collect();
+    assert_eq!(again, [false, true, false, true, true, true, false, true]);
+    assert_eq!(minted(Some(same), 0), (true, Some(8)));
+    assert_eq!(minted(Some(at(0, 6)), 0), (false, Some(9)), "the next word is looked at, and does no harm");
+    assert_eq!(minted(None, 0), (false, Some(10)), "so it does where no time is at hand");
+    assert_eq!(minted(None, 0), (false, Some(11)), "which is no word that was seen");
+    // Drawn up to 14 by now.
+    assert_eq!(minted(Some(at(0, 6)), 0), (false, Some(12)), "nor is the one before it any more");
+    numbers.line.cursor.publish(&Owned { current: 0..1_000, spare: 2_000..3_000, ..Owned::default() }, 0);
+    assert_eq!(minted(Some(at(0, 7)), 0), (false, Some(14)), "another range: half as many are drawn anew");
+    assert_eq!(minted(Some(at(1, 7)), 1), (false, None), "a copy of the process has these too");
+    assert_eq!(numbers.line.cursor.close(), Some(16));
+    numbers.line.cursor.publish(&Owned { current: 5_000..6_000, era: 1, ..Owned::default() }, 5_000);
+    assert_eq!(minted(Some(at(1, 7)), 1), (false, Some(5_000)));
+    assert_eq!(minted(Some(at(1, 7)), 1), (false, Some(5_001)));
+    assert_eq!(minted(Some(at(1, 7)), 1), (true, Some(5_002)), "and draws several again");
+    let four: Vec<_> = (0..4).map(|_| minted(None, 1)).collect();
+    assert_eq!(four, [5_003, 5_004, 5_005, 5_006].map(|number| (false, Some(number))), "and mints them all");
+    numbers.line.cursor.close();
+    assert_eq!(minted(Some(at(1, 7)), 1), (false, None), "closed");
 }
 
 #[test]
