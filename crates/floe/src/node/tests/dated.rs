@@ -277,6 +277,24 @@ fn a_batch_lies_in_one_day() {
     assert_eq!(id(start + 499, &shape).to_string(), "INV20261122500");
 }
 
+/// Refused on one day, and asked again on the next: what is left of the next day is known by its own numbers.
+#[test]
+fn a_refusal_that_comes_after_midnight_leaves_a_day_no_more_than_its_digits() {
+    let shape = shape("UTC", 2, Overflow::Refuse);
+    let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 21), 23, 59), &shape);
+    mint(&mut rig, &name, 94).unwrap();
+    let first = rig.enqueue(&name, 6);
+    let call = rig.call();
+    let second = rig.enqueue(&name, 99);
+    rig.hands.pass(60_000);
+    rig.serve(call);
+    rig.settle();
+    let answered = first.answered().unwrap().map(|at| id(at, &shape).to_string());
+    assert_eq!(answered, Ok("INV2026112201".to_owned()));
+    assert!(matches!(second.answered(), Some(Err(MintError::Exhausted(_)))), "{:?}", second.answered());
+    assert_eq!(mint(&mut rig, &name, 93).map(|at| id(at, &shape).counter()), Ok(7), "the day has 99 numbers");
+}
+
 #[test]
 fn a_mark_past_the_calendar_is_refused() {
     let shape = shape("UTC", 6, Overflow::Widen);
