@@ -362,4 +362,40 @@ mod tests {
             );
         }
     }
+
+    /// What is waited for may come between the look for it and the wait.
+    #[test]
+    fn a_wake_in_the_middle_of_an_attempt_is_not_missed() {
+        struct ComesNow(Waiters);
+        impl Attempt for ComesNow {
+            type Output = ();
+
+            fn attempt(&mut self) -> Result<Step<()>, MintError> {
+                self.0.wake();
+                Ok(Step::Wait { millis: None })
+            }
+
+            fn waiters(&self) -> &Waiters {
+                &self.0
+            }
+
+            fn give_up(&mut self) -> MintError {
+                MintError::Busy { retry: Duration::from_millis(1) }
+            }
+        }
+        #[derive(Default)]
+        struct Count(Mutex<u32>);
+        impl Wake for Count {
+            fn wake(self: Arc<Self>) {
+                *self.0.lock().unwrap() += 1;
+            }
+        }
+        let (alarms, woken) = (Standing::default(), Arc::new(Count::default()));
+        let mut future = pin!(wait(ComesNow(Waiters::default()), &alarms, 1_000));
+        let waker = Waker::from(Arc::clone(&woken));
+        for times in 1..=2 {
+            assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert_eq!(*woken.0.lock().unwrap(), times, "each poll is on the list before it looks");
+        }
+    }
 }

@@ -251,8 +251,9 @@ impl CounterQueue {
             self.period = reached;
             return;
         }
-        if let Ok((period, _, end)) = self.bounds(now) {
-            self.room = Some((period, end.saturating_sub(mark)));
+        // The next period may have begun since it was asked: of that the mark has used nothing.
+        if let Ok((period, floor, end)) = self.bounds(now) {
+            self.room = Some((period, end.saturating_sub(mark.max(floor))));
         }
     }
 

@@ -5,7 +5,7 @@ mod making;
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -27,6 +27,10 @@ struct Map {
     tells: bool,
     /// What was reserved ahead for counters. `None`: nothing ever is.
     ahead: Option<Arc<Mutex<Ahead>>>,
+    /// Whether nothing can be written or settled just now.
+    is_down: Arc<AtomicBool>,
+    /// What another process does right after a [`Counting::skip`].
+    after_skip: Option<fn(&Map)>,
 }
 
 /// By key: up to where it is used, and its end.
@@ -35,6 +39,11 @@ type Ahead = BTreeMap<String, (u64, u64)>;
 impl Map {
     fn ledger(&self, realm: &str) -> Stored<Self> {
         Stored::new(self.clone(), Place::make(self, realm).unwrap())
+    }
+
+    fn check(&self) -> Result<(), LedgerError> {
+        let is_down = self.is_down.load(Ordering::SeqCst);
+        if is_down { Err(LedgerError::Unavailable("it is down".to_owned())) } else { Ok(()) }
     }
 
     fn remove(&self, key: &str) {
@@ -59,6 +68,7 @@ impl Store for Map {
 
     fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
+        self.check()?;
         let mut entries = self.entries.lock().unwrap();
         let found = entries.get(key).cloned();
         if found.as_ref().map(|(version, _)| Version::from(*version)).as_ref() != expected {
@@ -71,6 +81,7 @@ impl Store for Map {
     }
 
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        assert!(limit <= 5_000, "an answer has a bound, however many the caller wants: {limit}");
         let entries = self.entries.lock().unwrap();
         let rest = entries.range::<str, _>((Excluded(after), Unbounded));
         let below = rest.filter(|(key, _)| key.starts_with(prefix)).take(limit);
@@ -79,7 +90,7 @@ impl Store for Map {
 
     fn settle(&self) -> Result<(), LedgerError> {
         self.settled.fetch_add(1, Ordering::SeqCst);
-        Ok(())
+        self.check()
     }
 
     fn counting(&self) -> Option<&dyn Counting> {
@@ -132,6 +143,9 @@ impl Counting for Map {
     fn skip(&self, left: &str, at_least: u64) -> Result<(), LedgerError> {
         if let Some((used, until)) = self.ahead().get_mut(left) {
             *used = (*used).max(at_least).min(*until);
+        }
+        if let Some(after) = self.after_skip {
+            after(self);
         }
         Ok(())
     }
@@ -277,6 +291,36 @@ fn counts_that_come_at_once_stay_in_order_through_crashes() {
     assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0), "two callers have a number");
 }
 
+/// A tail that was given back would be handed out twice: from what is left of the range, and above the mark.
+#[test]
+fn what_was_reserved_ahead_is_not_given_back() {
+    let store = Map { ahead: Some(Arc::default()), ..Map::default() };
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    let request = Reserve { create: false, ..ask(&Key::name(&name), 10) };
+    let Reply::Got { start: 0, end: 10, .. } = ledger.count(&request).unwrap() else { panic!("refused") };
+    assert_eq!(ledger.give_back(&request.key, request.token, 10), Ok(false));
+}
+
+/// Another process reserves ahead while the mark is raised.
+#[test]
+fn no_number_is_below_a_raised_mark_whoever_counts_meanwhile() {
+    fn count(store: &Map) -> Reply {
+        let (store, name) = (Map { after_skip: None, ..store.clone() }, Name::new("visits").unwrap());
+        let request = Reserve { max_mark: MAX_MARK - 1, create: false, ..ask(&Key::name(&name), 1) };
+        store.ledger("shop").count(&request).unwrap()
+    }
+    let after_skip = |store: &Map| {
+        count(store);
+    };
+    let store = Map { ahead: Some(Arc::default()), after_skip: Some(after_skip), ..Map::default() };
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    ledger.raise(&Key::name(&name), 1_000).unwrap();
+    let Reply::Got { start, .. } = count(&store) else { panic!("refused") };
+    assert!(start >= 1_000, "{start}");
+}
+
 #[test]
 fn a_slot_whose_record_somebody_deleted_stays_missing() {
     let store = Map::default();
@@ -358,6 +402,43 @@ fn what_is_handed_out_by_a_look_alone_is_settled_first() {
     settled(0, "a refusal hands nothing out");
 }
 
+#[test]
+fn what_cannot_be_settled_is_not_handed_out() {
+    let (store, key) = (Map::default(), Key::slot(10, 7));
+    let (ledger, request) = (store.ledger("shop"), ask(&key, 10));
+    got(&ledger, &request);
+    store.is_down.store(true, Ordering::SeqCst);
+    let again = ledger.reserve(&request);
+    assert!(matches!(again, Err(LedgerError::Unavailable(_))), "{again:?}");
+}
+
+/// Somebody deletes the record and the note of it. A process that knows them does not take the record for a new one.
+#[test]
+fn a_call_that_failed_does_not_make_a_process_forget_that_a_record_was_made() {
+    let (store, key) = (Map::default(), Key::slot(10, 7));
+    let ledger = store.ledger("shop");
+    got(&ledger, &ask(&key, 10));
+    store.is_down.store(true, Ordering::SeqCst);
+    assert!(matches!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Unavailable(_))));
+    store.is_down.store(false, Ordering::SeqCst);
+    store.remove("mark/shop/s/10/7");
+    store.remove("made/shop/s/10/7");
+    assert_eq!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Missing(key)));
+}
+
+/// It looks at that again, as another process would.
+#[test]
+fn of_thousands_of_records_the_process_forgets_those_that_nobody_asks_for() {
+    let (store, key) = (Map::default(), Key::slot(10, 7));
+    let ledger = store.ledger("shop");
+    got(&ledger, &ask(&key, 10));
+    let others = (0..4_096).map(|other| Key::slot(20, other));
+    others.for_each(|other| assert_eq!(ledger.give_back(&other, ask(&key, 1).token, 0), Ok(false)));
+    store.calls();
+    got(&ledger, &ask(&key, 10));
+    assert_eq!(store.calls(), 3, "look, look whether it was made, reserve");
+}
+
 /// The waits of a call that always loses, and the error in the end.
 fn waits_of_a_loser(tells: bool) -> (u32, Vec<Duration>, LedgerError) {
     let store = Map { tells, ..Map::default() };
@@ -403,6 +484,43 @@ fn a_call_that_loses_again_and_again_waits_longer_and_then_less_and_ends() {
         assert!(text.contains(&format!(" at a map {times} times ")), "{text}");
         assert!(text.ends_with("reserve more at once, or give the fleet more names"), "{text}");
     }
+}
+
+/// Each differs a little from a record that was written, and would be read as one with less care.
+#[test]
+fn a_record_that_was_changed_by_hand_is_damaged() {
+    let token = |digit| Token::from_bytes([digit; 16]).unwrap();
+    let (token_line, note) = (Some(token(3)), Some("host a".to_owned()));
+    let mark = Mark { previous: 10, start: 20, mark: 30, token: token_line, note };
+    let body = Body { definition: Some("segment".to_owned()), mark: Some(mark) };
+    let text = Content { realm: "5f0a".to_owned(), written: token(1), made: token(2), body }.write();
+    Content::read(&text).unwrap();
+    let bare = text.replace("mark 30 start 20 previous 10\n", "");
+    let mut changed: Vec<_> = [
+        ("mark 30", "mark +30"),
+        ("mark 30", "mark 030"),
+        ("mark 30 start 20", "mark 19 start 20"),
+        ("previous 10", "previous 21"),
+        ("mark 30", "mark 9223372036854775808"),
+        ("token 03", "token 0003"),
+        ("token 03", "token +3"),
+        ("token 0303", "token 030A"),
+        ("host a\n", "host a\r\n"),
+        ("previous 10\n", "previous 10\r\n"),
+        ("realm 5f0a", "realm "),
+        ("end\n", "end"),
+        ("note host a\n", "note host a\nnote host a\n"),
+    ]
+    .map(|(from, to)| text.replacen(from, to, 1))
+    .into();
+    assert!(changed.iter().all(|changed| *changed != text));
+    // A token and a note are those of a mark.
+    changed.extend([
+        bare.replace("note host a\n", ""),
+        bare.replace("token 03030303030303030303030303030303\n", ""),
+    ]);
+    changed.retain(|changed| Content::read(changed) != Err(Fault::Damaged));
+    assert!(changed.is_empty(), "{changed:#?}");
 }
 
 #[test]

@@ -79,6 +79,23 @@ fn a_lost_reply_is_followed_by_a_fresh_token_and_its_numbers_are_nobodys() {
 }
 
 #[test]
+fn the_callers_of_a_trip_that_failed_keep_their_turns() {
+    let (mut rig, name, _) = counter();
+    rig.enqueue(&name, 1);
+    let alone = rig.call();
+    let together = [2, 3, 4].map(|count| rig.enqueue(&name, count));
+    rig.serve(alone);
+    let (id, request) = rig.reserve();
+    assert_eq!(request.count, 9);
+    let behind = rig.enqueue(&name, 1);
+    rig.answer(id, unavailable());
+    rig.hands.pass(400);
+    rig.settle();
+    assert_eq!(together.map(|ticket| ticket.answered()), [1, 3, 6].map(|start| Some(Ok(start))));
+    assert_eq!(behind.answered(), Some(Ok(10)));
+}
+
+#[test]
 fn the_numbers_of_a_cancelled_caller_are_discarded() {
     let (mut rig, name, key) = counter();
     rig.enqueue(&name, 1);

@@ -222,7 +222,10 @@ fn digits_that_are_used_up_refuse_until_the_next_day() {
     assert!(matches!(answers[2], Err(MintError::Exhausted(_))));
     assert_eq!(answers[3], Ok("INV2026112198".to_owned()));
     assert!(matches!(mint(&mut rig, &name, 1), Err(MintError::Exhausted(_))));
+    let barred = |rig: &Rig| rig.node.tally(&name).unwrap().barred(&rig.clock.look());
+    assert!(matches!(barred(&rig), Some(MintError::Exhausted(_))), "{:?}", barred(&rig));
     rig.hands.pass(60_000);
+    assert_eq!(barred(&rig), None, "the next day has all its numbers");
     assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).to_string()), Ok("INV2026112201".to_owned()));
 }
 
@@ -244,6 +247,18 @@ fn widened_numbers_never_meet_those_of_another_day() {
     assert!(
         texts.contains("INV202609299") && texts.contains("INV2026092910") && texts.contains("INV202609301")
     );
+}
+
+/// The mark of a full day would be where the next one begins, and who is refused by it would mint of tomorrow.
+#[test]
+fn a_widened_day_ends_before_the_next_one_begins() {
+    let shape = shape("UTC", 1, Overflow::Widen);
+    let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 21), 12, 0), &shape);
+    let day = mint(&mut rig, &name, 1).unwrap();
+    rig.ledger.raise(&Key::name(&name), day + (1 << 40) - 2).unwrap();
+    assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).counter()), Ok((1 << 40) - 1));
+    let full = mint(&mut rig, &name, 1);
+    assert!(matches!(full, Err(MintError::Exhausted(_))), "{full:?}");
 }
 
 #[test]
@@ -275,6 +290,24 @@ fn a_batch_lies_in_one_day() {
     let start = ticket.answered().unwrap().unwrap();
     assert_eq!(id(start, &shape).to_string(), "INV20261122001");
     assert_eq!(id(start + 499, &shape).to_string(), "INV20261122500");
+}
+
+/// Refused on one day, and asked again on the next: what is left of the next day is known by its own numbers.
+#[test]
+fn a_refusal_that_comes_after_midnight_leaves_a_day_no_more_than_its_digits() {
+    let shape = shape("UTC", 2, Overflow::Refuse);
+    let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 21), 23, 59), &shape);
+    mint(&mut rig, &name, 94).unwrap();
+    let first = rig.enqueue(&name, 6);
+    let call = rig.call();
+    let second = rig.enqueue(&name, 99);
+    rig.hands.pass(60_000);
+    rig.serve(call);
+    rig.settle();
+    let answered = first.answered().unwrap().map(|at| id(at, &shape).to_string());
+    assert_eq!(answered, Ok("INV2026112201".to_owned()));
+    assert!(matches!(second.answered(), Some(Err(MintError::Exhausted(_)))), "{:?}", second.answered());
+    assert_eq!(mint(&mut rig, &name, 93).map(|at| id(at, &shape).counter()), Ok(7), "the day has 99 numbers");
 }
 
 #[test]

@@ -232,6 +232,7 @@ fn the_last_numbers_are_minted_exactly_and_then_the_segment_says_so() {
         assert!(matches!(rig.number(&numbers, 1), Err(Some(MintError::Exhausted(_)))));
         rig.step();
         assert!(rig.calls.is_empty());
+        assert_eq!(rig.node.deadline(&rig.clock.look()), None, "nor looks whether it is still so");
     }
 }
 
@@ -246,6 +247,17 @@ fn a_batch_that_does_not_fit_the_end_fails_and_smaller_ones_go_on() {
     rig.settle();
     assert!(refused == Err(None) && matches!(rig.number(&numbers, 6), Err(Some(MintError::Exhausted(_)))));
     assert_eq!(rig.number(&numbers, 5), Ok(numbers.end - 5), "nothing is lost by the refusal");
+}
+
+#[test]
+fn a_range_past_the_largest_number_stops_the_segment() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment_of("tickets", STEPS, 1_000, 1);
+    let end = numbers.end;
+    rig.number(&numbers, 1).unwrap_err();
+    let (id, _) = rig.reserve();
+    rig.answer(id, Ok(Reply::Got { start: end - 1, end: end + 1, previous_mark: end - 1 }));
+    assert!(matches!(rig.number(&numbers, 1), Err(Some(MintError::Stopped(_)))));
 }
 
 #[test]

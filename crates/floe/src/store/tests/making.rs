@@ -77,6 +77,68 @@ fn nothing_is_handed_out_where_the_realm_is_gone_when_it_was_noted() {
     assert!(store.text(RECORD).contains("mark 10 "), "{}", store.text(RECORD));
 }
 
+/// Somebody else notes the making first, and the realm is emptied before this call has looked again.
+#[test]
+fn nothing_is_handed_out_where_the_realm_is_gone_when_another_had_noted_it() {
+    let store = left_by_a_maker();
+    let (asked, answer) = trips(&store, |asked, _| match asked {
+        3 => note_for_another(&store),
+        5 => store.remove(REALM),
+        _ => (),
+    });
+    assert_eq!(asked.last().map(String::as_str), Some(&*format!("get {REALM}")), "{asked:?}");
+    assert!(matches!(&answer, Err(LedgerError::Unfit(text)) if text.contains("is gone")), "{answer:?}");
+}
+
+/// A note that another has written may not be durable, though what this call wrote itself is.
+#[test]
+fn what_rests_on_a_note_of_another_is_settled_first() {
+    for (by_another, settled) in [(false, 0), (true, 1)] {
+        let store = Map::default();
+        let ledger =
+            Stored::new(Noted { store: store.clone(), by_another }, Place::make(&store, "shop").unwrap());
+        assert_eq!(got(&ledger, &ask(&Key::slot(10, 7), 10)), (0, 10));
+        assert_eq!(store.settled.load(Ordering::SeqCst), settled, "noted by another: {by_another}");
+    }
+}
+
+/// A store in which another process may note a making right before this one.
+struct Noted {
+    store: Map,
+    by_another: bool,
+}
+
+impl Store for Noted {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        self.store.get(key)
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        if key == NOTE && self.by_another {
+            note_for_another(&self.store);
+        }
+        self.store.put(key, text, expected)
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        self.store.list(prefix, after, limit)
+    }
+
+    fn settle(&self) -> Result<(), LedgerError> {
+        self.store.settle()
+    }
+
+    fn describe(&self) -> String {
+        self.store.describe()
+    }
+}
+
+/// What another process writes that has found the record without a note.
+fn note_for_another(store: &Map) {
+    let Content { realm, made, .. } = Content::read(&store.text(RECORD)).unwrap();
+    store.put(NOTE, &content::write_made(&realm, &made), None).unwrap();
+}
+
 /// Somebody else has noted another making: that of a record which was deleted, and of which this one took the place.
 #[test]
 fn a_record_is_missing_where_another_making_was_noted_meanwhile() {
