@@ -62,7 +62,7 @@ impl<I: IdRepr> InHand<I> {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> u64 {
-        self.run.len() as u64
+        self.run.size_hint().0 as u64
     }
 }
 

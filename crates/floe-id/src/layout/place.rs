@@ -152,7 +152,6 @@ impl<I: IdRepr> Iterator for IdRun<I> {
     }
 }
 
-impl<I: IdRepr> ExactSizeIterator for IdRun<I> {}
 impl<I: IdRepr> core::iter::FusedIterator for IdRun<I> {}
 
 impl<I: IdRepr> Default for IdRun<I> {

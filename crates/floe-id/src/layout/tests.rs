@@ -202,7 +202,11 @@ fn assert_a_run_is_placed<I: IdRepr>(layout: &Layout, blank: I) {
             placer.place_run(start as u64, &mut ids);
             assert_eq!(ids, each[start..start + ids.len()], "{layout} from {start}");
             let (run, taken) = placer.run(start as u64, count as u64);
-            assert_eq!(run.len() as u64, taken, "{layout} from {start}");
+            assert_eq!(
+                run.size_hint(),
+                (usize::try_from(taken).unwrap(), usize::try_from(taken).ok()),
+                "{layout} from {start}"
+            );
             let run: Vec<I> = run.collect();
             assert_eq!(run, each[start..start + run.len()], "{layout} from {start}");
             assert_eq!((run.len() as u64, run.is_empty()), (taken, count == 0), "{layout} from {start}");
