@@ -35,6 +35,9 @@ pub(crate) struct Question {
     pub(crate) nonce: String,
     /// The realm's id; unknown to a process that enters.
     pub(crate) realm_id: Option<String>,
+    /// How many servers it comes to, with this one: a server whose ledger is another's asks on behalf of its callers.
+    #[serde(default)]
+    pub(crate) servers: u8,
     pub(crate) call: Call,
 }
 
@@ -302,6 +305,8 @@ type Open = dyn Fn(&Opening) -> Result<Box<dyn Ledger>, OpenError> + Send + Sync
 struct Realm {
     name: String,
     id: String,
+    /// That of its [`Opening`], and so what its ledger says to other servers.
+    servers: u8,
     ledger: Box<dyn Ledger>,
 }
 
@@ -341,7 +346,7 @@ impl Offer {
         sees: &dyn Fn(&str) -> bool,
         question: &[u8],
     ) -> Result<Answered, String> {
-        let Question { nonce, realm_id, call } = serde_json::from_slice(question).map_err(|error| {
+        let Question { nonce, realm_id, servers, call } = serde_json::from_slice(question).map_err(|error| {
             format!(
                 "this is no call of a ledger ({}): a process of another version may say what this floe does not know",
                 short(&error.to_string())
@@ -350,7 +355,7 @@ impl Offer {
         let word = call.word();
         let asked = match (call, &realm_id) {
             (Call::Enter { missing, realm_id, sole }, None) => {
-                let opening = Opening { realm: realm.to_owned(), missing, pinned: realm_id, sole };
+                let opening = Opening { realm: realm.to_owned(), missing, pinned: realm_id, sole, servers };
                 self.enter(&opening).map(|realm| (realm, Ok(Answer::Entered)))
             }
             (Call::Enter { .. }, Some(_)) | (_, None) => {
@@ -359,7 +364,7 @@ impl Offer {
             (Call::Names { limit, .. } | Call::List { limit, .. }, _) if limit > PAGE => {
                 return Err(format!("one call lists {PAGE} at most: ask again behind the last one"));
             }
-            (call, Some(id)) => self.realm(realm, id).map(|realm| {
+            (call, Some(id)) => self.realm(realm, id, servers).map(|realm| {
                 let answer = carry_out(&*realm.ledger, call, sees);
                 (realm, answer)
             }),
@@ -385,10 +390,11 @@ impl Offer {
         self.realms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The realm of that name, where it is open; it is the last one now that was called.
-    fn open_one(&self, name: &str) -> Option<Arc<Realm>> {
+    /// The realm of that name, where it is open for a question that comes to so many servers; it is the last one now that was
+    /// called. For one that comes to more it is opened anew: in a ring of servers the number grows that way until it is refused.
+    fn open_one(&self, name: &str, servers: u8) -> Option<Arc<Realm>> {
         let mut realms = self.realms();
-        let at = realms.iter().position(|realm| realm.name == name)?;
+        let at = realms.iter().position(|realm| realm.name == name && realm.servers >= servers)?;
         let realm = realms.remove(at);
         realms.insert(0, Arc::clone(&realm));
         Some(realm)
@@ -396,7 +402,8 @@ impl Offer {
 
     /// The realm as its opening wants it.
     fn enter(&self, opening: &Opening) -> Result<Arc<Realm>, LedgerError> {
-        match self.open_one(opening.realm()).filter(|_| !opening.asks_for_others()) {
+        let found = self.open_one(opening.realm(), opening.servers);
+        match found.filter(|_| !opening.asks_for_others()) {
             Some(realm) => {
                 opening.check_id(&realm.id, &realm.ledger.describe())?;
                 Ok(realm)
@@ -406,10 +413,10 @@ impl Offer {
     }
 
     /// The realm with this id. Nothing is made.
-    fn realm(&self, name: &str, id: &str) -> Result<Arc<Realm>, LedgerError> {
-        match self.open_one(name).filter(|realm| realm.id == id) {
+    fn realm(&self, name: &str, id: &str, servers: u8) -> Result<Arc<Realm>, LedgerError> {
+        match self.open_one(name, servers).filter(|realm| realm.id == id) {
             Some(realm) => Ok(realm),
-            None => self.open(&Opening::of(name).existing().realm_id(id)),
+            None => self.open(&Opening { servers, ..Opening::of(name).existing().realm_id(id) }),
         }
     }
 
@@ -421,7 +428,8 @@ impl Offer {
                 LedgerError::Unavailable(format!("the server cannot open its ledger: {text}"))
             }
         })?;
-        let realm = Arc::new(Realm { name: opening.realm().to_owned(), id: ledger.realm_id()?, ledger });
+        let (name, servers) = (opening.realm().to_owned(), opening.servers);
+        let realm = Arc::new(Realm { name, id: ledger.realm_id()?, servers, ledger });
         // One that only looks is not kept: it may not be one to write to.
         if opening.missing != Missing::Look {
             let mut realms = self.realms();

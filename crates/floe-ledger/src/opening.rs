@@ -23,6 +23,8 @@ pub struct Opening {
     pub(crate) missing: Missing,
     pub(crate) pinned: Option<String>,
     pub(crate) sole: bool,
+    /// How many floe servers ask for it, each on behalf of the one before; 0 for a process that asks for itself.
+    pub(crate) servers: u8,
 }
 
 /// What becomes of a ledger, of tables and of a realm that are not there.
@@ -40,7 +42,7 @@ pub(crate) enum Missing {
 impl Opening {
     /// The key space `realm` (1 to 128 bytes of printable text without white space, `/` and `*`). What is missing is made.
     pub fn of(realm: &str) -> Self {
-        Self { realm: realm.to_owned(), missing: Missing::Make, pinned: None, sole: false }
+        Self { realm: realm.to_owned(), missing: Missing::Make, pinned: None, sole: false, servers: 0 }
     }
 
     #[cfg(feature = "sqlite")]

@@ -29,6 +29,9 @@ use crate::{OpenError, Opening, realm_name};
 mod link;
 mod url;
 
+/// How many servers a question comes to at most, from one to the next.
+const MOST_SERVERS: u8 = 4;
+
 /// A ledger behind a floe server.
 struct Served {
     remote: Remote<Servers>,
@@ -38,13 +41,20 @@ struct Served {
 pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
     realm_name(opening.realm())?;
     let settings = Settings::parse(url, &|name| std::env::var(name).ok())?;
-    let servers = Servers::new(settings, opening.realm())?;
+    if opening.servers >= MOST_SERVERS {
+        return Err(OpenError::Ledger(LedgerError::Unavailable(format!(
+            "the question came from one floe server to the next, {MOST_SERVERS} times, and goes no further ({}): the ledgers of \
+             these servers lead back to themselves, so there is no store. Look at `ledger` of each, and set it to a store in one",
+            settings.shown
+        ))));
+    }
+    let servers = Servers::new(settings, opening)?;
     Ok(Box::new(Served { remote: Remote::open("floe-served", servers, opening)? }))
 }
 
 /// Whether a URL can be read, its files included. Nobody is connected to.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Servers::new(Settings::parse(url, &|name| std::env::var(name).ok())?, "").map(drop)
+    Servers::new(Settings::parse(url, &|name| std::env::var(name).ok())?, &Opening::of("")).map(drop)
 }
 
 impl Served {

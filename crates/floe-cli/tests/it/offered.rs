@@ -405,6 +405,34 @@ fn a_cache_stands_before_it_and_a_server_offers_it_again() {
     says(&text, &["floe at 127.0.0.1"]);
 }
 
+/// A `floe serve` on a ledger that is another server, or itself, and which it offers.
+fn serve_on(dir: &Path, port: u16, ledger: u16) -> process::Server {
+    let token = format!("[[token]]\nname = 'fleet'\nnames = ['*']\nhash = '{HASH}'\nledger = ['*']");
+    let config = settings(dir, &url(ledger, "max_wait=20s&connect_timeout=20"), "");
+    std::fs::write(&config, format!("{}{token}\n", std::fs::read_to_string(&config).unwrap())).unwrap();
+    let listen = format!("127.0.0.1:{port}");
+    process::Server::spawn(floe(["serve", "--listen", &listen, "--config"]).arg(config))
+}
+
+const RING: [&str; 2] = ["lead back to themselves", "set it to a store in one"];
+
+#[test]
+fn servers_whose_ledgers_lead_back_to_themselves_say_so() {
+    let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let [one, two, alone] = [(); 3].map(|()| floe_testbed::free_port());
+    let alone = serve_on(dirs[0].path(), alone, alone);
+    let first = serve_on(dirs[1].path(), one, two);
+    let second = serve_on(dirs[2].path(), two, one);
+    for server in [&alone, &first, &second] {
+        process::until(process::PATIENCE, "the cause at the terminal and where probes ask", || {
+            let (status, page) = get(&agent(), &format!("{}/readyz", server.url()))?;
+            let says = |text: &str| RING.iter().all(|words| text.contains(words));
+            (status == 503 && says(&page) && says(&server.text())).then_some(())
+        });
+    }
+    says(&refused(&url(one, "max_wait=20s"), "test"), &RING);
+}
+
 #[test]
 fn a_program_mints_and_a_retired_name_stays_so() {
     let server = Offering::start("");

@@ -47,7 +47,8 @@ fn offer() -> (Offer, Arc<AtomicUsize>) {
 }
 
 fn say(offer: &Offer, realm: &str, realm_id: Option<&str>, call: Call) -> Said {
-    let question = Question { nonce: "7".to_owned(), realm_id: realm_id.map(str::to_owned), call };
+    let question =
+        Question { nonce: "7".to_owned(), realm_id: realm_id.map(str::to_owned), servers: 1, call };
     let answered = offer.answer(realm, &|_| true, &serde_json::to_vec(&question).unwrap()).unwrap();
     serde_json::from_slice(&answered.body).unwrap()
 }

@@ -32,6 +32,8 @@ pub(super) struct Servers {
     /// `/v1/ledger/shop`.
     path: Arc<str>,
     realm: String,
+    /// How many servers a question comes to, with that which is asked.
+    count: u8,
     turn: Turn,
 }
 
@@ -41,6 +43,7 @@ pub(super) struct Link {
     server: Endpoint,
     authorization: HeaderValue,
     path: Arc<str>,
+    count: u8,
     /// Whether there is another server to go to where this one cannot reach its store.
     is_one_of_several: bool,
 }
@@ -71,10 +74,12 @@ impl From<Fault> for Trouble<Fault> {
 }
 
 impl Servers {
-    pub(super) fn new(settings: Settings, realm: &str) -> Result<Self, OpenError> {
+    pub(super) fn new(settings: Settings, opening: &Opening) -> Result<Self, OpenError> {
+        let realm = opening.realm();
         let tls = settings.tls.as_ref().map(|verify| tls::client(verify).map(Arc::new)).transpose()?;
         let path = format!("/v1/ledger/{}", utf8_percent_encode(realm, NON_ALPHANUMERIC)).into();
-        Ok(Self { settings, tls, path, realm: realm.to_owned(), turn: Turn::anywhere() })
+        let count = opening.servers + 1;
+        Ok(Self { settings, tls, path, realm: realm.to_owned(), count, turn: Turn::anywhere() })
     }
 
     async fn enter(&self, server: &Endpoint, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble<Fault>> {
@@ -122,6 +127,7 @@ impl Servers {
             server: server.clone(),
             authorization: self.settings.authorization.clone(),
             path: Arc::clone(&self.path),
+            count: self.count,
             is_one_of_several: self.settings.servers.len() > 1,
         })
     }
@@ -156,7 +162,7 @@ impl Link {
     /// One question, and what a floe says to it.
     async fn ask(&mut self, realm_id: Option<String>, call: Call) -> Result<Said, Trouble<Fault>> {
         let nonce = realm::fresh_id()?;
-        let question = Question { nonce: nonce.clone(), realm_id, call };
+        let question = Question { nonce: nonce.clone(), realm_id, servers: self.count, call };
         let broken =
             |error: &dyn Display| Fault::new(&self.server, format!("the connection broke off ({error})"));
         let body = serde_json::to_vec(&question).map_err(|error| broken(&error))?;
