@@ -69,31 +69,32 @@ impl Served {
             ))
         })
     }
+}
 
-    /// Up to `limit` of a list, a page at a time. `page` asks for what is behind a key, and says which one is an item's.
-    fn pages<T>(
-        &self,
-        after: &str,
-        limit: usize,
-        page: impl Fn(String, usize) -> Result<Vec<T>, LedgerError>,
-        key: impl Fn(&T) -> &str,
-    ) -> Result<Vec<T>, LedgerError> {
-        let mut all: Vec<T> = Vec::new();
-        loop {
-            let wanted = PAGE.min(limit - all.len());
-            let behind = all.last().map_or(after, &key).to_owned();
-            let found = page(behind.clone(), wanted)?;
-            if found.len() > wanted || !found.iter().all(|item| key(item) > behind.as_str()) {
-                return Err(LedgerError::Unavailable(format!(
-                    "{} listed what was not asked for: look whether it is a floe server of the same version",
-                    self.remote.describe()
-                )));
-            }
-            let is_last = found.len() < wanted;
-            all.extend(found);
-            if is_last || all.len() == limit {
-                return Ok(all);
-            }
+/// Up to `limit` of a list of the ledger that is `shown`, a page at a time. `page` asks for what is behind a key, and `key` says
+/// which one is an item's.
+fn pages<T>(
+    shown: &str,
+    after: &str,
+    limit: usize,
+    page: impl Fn(String, usize) -> Result<Vec<T>, LedgerError>,
+    key: impl Fn(&T) -> &str,
+) -> Result<Vec<T>, LedgerError> {
+    let mut all: Vec<T> = Vec::new();
+    loop {
+        let wanted = PAGE.min(limit - all.len());
+        let behind = all.last().map_or(after, &key).to_owned();
+        let found = page(behind.clone(), wanted)?;
+        let keys = std::iter::once(behind.as_str()).chain(found.iter().map(&key));
+        if found.len() > wanted || !keys.is_sorted_by(|one, next| one < next) {
+            return Err(LedgerError::Unavailable(format!(
+                "{shown} listed what was not asked for: look whether it is a floe server of the same version"
+            )));
+        }
+        let is_last = found.len() < wanted;
+        all.extend(found);
+        if is_last || all.len() == limit {
+            return Ok(all);
         }
     }
 }
@@ -140,7 +141,7 @@ impl Ledger for Served {
 
     fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
         let page = |after, limit| self.ask(Call::Names { after, limit }, only!(Names));
-        self.pages(after, limit, page, |(name, _)| name)
+        pages(&self.describe(), after, limit, page, |(name, _)| name)
     }
 
     fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
@@ -153,7 +154,7 @@ impl Ledger for Served {
             let found = self.ask(call, only!(Records))?.into_iter();
             Ok(found.map(|(key, mark, note)| Record { key, mark, note }).collect())
         };
-        self.pages(after, limit, page, |record| &record.key)
+        pages(&self.describe(), after, limit, page, |record| &record.key)
     }
 
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
@@ -171,5 +172,34 @@ impl Ledger for Served {
 
     fn describe(&self) -> String {
         self.remote.describe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_in_order_and_behind_what_was_asked_for() {
+        let listed = |page: &[&str]| {
+            let page: Vec<String> = page.iter().map(|name| (*name).to_owned()).collect();
+            pages("floe", "b", 3, |_, _| Ok(page.clone()), String::as_str)
+        };
+        assert_eq!(listed(&["c", "d"]), Ok(vec!["c".to_owned(), "d".to_owned()]));
+        for page in [&["b"][..], &["a", "c"], &["d", "c"], &["c", "c"], &["c", "d", "e", "f"]] {
+            let refused = listed(page).unwrap_err().to_string();
+            assert!(refused.contains("listed what was not asked for"), "{page:?}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_question_goes_from_server_to_server_four_times() {
+        let opening = |servers| Opening { servers, ..Opening::of("shop") };
+        let url = "floe://:floe_1@127.0.0.1:1?max_wait=1s";
+        let Err(error) = open_url(url, &opening(3)) else { panic!("nobody listens there") };
+        assert!(error.to_string().contains("look whether it runs"), "{error}");
+        let Err(error) = open_url(url, &opening(4)) else { panic!("the fourth server asks a fifth") };
+        assert!(error.to_string().contains("lead back to themselves"), "{error}");
+        assert!(!error.to_string().contains("floe_1"), "{error}");
     }
 }

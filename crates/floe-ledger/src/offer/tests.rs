@@ -78,6 +78,35 @@ fn a_realm_is_opened_once_and_the_one_that_rested_longest_makes_room() {
     assert_eq!(opened.load(Ordering::Relaxed), OPEN + 3);
 }
 
+/// Otherwise each server of a ring would call the next one as if it were the first, for ever.
+#[test]
+fn a_question_that_comes_to_more_servers_opens_the_realm_anew() {
+    let (store, opened) = (Memory::default(), Arc::new(Mutex::new(Vec::new())));
+    let (id, known) = (store.realm_id().unwrap(), Arc::clone(&opened));
+    let offer = Offer::new(move |opening| {
+        known.lock().unwrap().push(opening.servers);
+        Ok(Box::new(store.clone()))
+    });
+    let ask = |realm_id: Option<&str>, servers: &str| {
+        let (id, call) = match realm_id {
+            Some(id) => (format!("\"{id}\""), "{\"clock\":{}}"),
+            None => {
+                ("null".to_owned(), "{\"enter\":{\"missing\":\"make\",\"realm_id\":null,\"sole\":false}}")
+            }
+        };
+        let question = format!("{{\"nonce\":\"7\",\"realm_id\":{id},{servers}\"call\":{call}}}");
+        assert_eq!(offer.answer("shop", &|_| true, question.as_bytes()).unwrap().outcome, "ok");
+        opened.lock().unwrap().clone()
+    };
+    // A floe of an earlier version says nothing of it.
+    assert_eq!(ask(None, ""), [0]);
+    assert_eq!(ask(Some(&id), "\"servers\":1,"), [0, 1]);
+    assert_eq!(ask(None, "\"servers\":1,"), [0, 1]);
+    assert_eq!(ask(None, "\"servers\":3,"), [0, 1, 3]);
+    assert_eq!(ask(Some(&id), "\"servers\":2,"), [0, 1, 3], "it is open for more than that");
+    assert_eq!(offer.realms().len(), 1);
+}
+
 #[test]
 fn a_text_is_bounded_and_cut_between_characters() {
     assert_eq!(short("ü".repeat(LONGEST_TEXT).as_str()).chars().count(), LONGEST_TEXT);
