@@ -302,6 +302,42 @@ fn what_was_reserved_ahead_is_not_given_back() {
     assert_eq!(ledger.give_back(&request.key, request.token, 10), Ok(false));
 }
 
+/// A counter near its end reserves no further than a mark can be.
+#[test]
+fn what_is_reserved_ahead_ends_at_the_largest_mark() {
+    let store = Map { ahead: Some(Arc::default()), ..Map::default() };
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    ledger.raise(&Key::name(&name), MAX_MARK - 5).unwrap();
+    let count = |count| {
+        let request = Reserve { max_mark: MAX_MARK, create: false, ..ask(&Key::name(&name), count) };
+        ledger.count(&request).map(|reply| match reply {
+            Reply::Got { start, .. } => MAX_MARK - start,
+            refused @ Reply::Refused { .. } => panic!("{refused:?}"),
+        })
+    };
+    assert_eq!([count(2), count(2)], [Ok(5), Ok(3)]);
+    let record = store.text("mark/shop/n/visits");
+    assert!(record.contains(&format!("mark {MAX_MARK} ")), "{record}");
+    assert!(matches!(count(2), Err(LedgerError::Overflow { .. })));
+    assert_eq!(count(1), Ok(1));
+}
+
+/// What lies below the floor (of a day that is over) is not reserved for the day that has begun.
+#[test]
+fn what_is_reserved_ahead_begins_at_the_floor() {
+    let store = Map { ahead: Some(Arc::default()), ..Map::default() };
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    let request = Reserve { max_mark: MAX_MARK, create: false, ..ask(&Key::name(&name), 5) };
+    ledger.count(&request).unwrap();
+    let Ok(Reply::Got { start: 1_000, .. }) = ledger.count(&Reserve { floor: 1_000, ..request }) else {
+        panic!("it counts from the floor on")
+    };
+    let record = store.text("mark/shop/n/visits");
+    assert!(record.contains(" start 1000 "), "{record}");
+}
+
 /// Another process reserves ahead while the mark is raised.
 #[test]
 fn no_number_is_below_a_raised_mark_whoever_counts_meanwhile() {
