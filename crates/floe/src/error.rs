@@ -125,8 +125,8 @@ impl MintError {
         Self::Stopped(Stopped::other(cause))
     }
 
-    /// Returns whether a retry of the same call can succeed although nobody does anything. A server answers 503 if so,
-    /// else 500.
+    /// Returns whether a retry of the same call can succeed without any action of the program or an operator. A server
+    /// answers 503 if so, else 500.
     ///
     /// ```
     /// use floe::{Floe, MintError, ledger::Memory};

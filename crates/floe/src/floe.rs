@@ -303,8 +303,8 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// [`OpenError`]: a setting is out of range, the ledger does not answer or is unfit, or the system gives no thread or no
-    /// randomness.
+    /// [`OpenError`]: a setting is out of range, the ledger does not answer or is unfit, or the system gives no thread
+    /// or no randomness.
     ///
     /// # Panics
     /// This call does not panic. But a thread of the floe panics if the system had randomness when the floe was opened
