@@ -27,20 +27,20 @@
 //! ```
 //! # Why no range is handed out twice
 //! 1. A range is handed out only after its record is written. The write has a condition: nothing was written since the
-//! record was read from which the new one was computed. So that record was the newest one, and the store confirms that
-//! the new one is durable.
+//!    record was read from which the new one was computed. So that record was the newest one, and the store confirms
+//!    that the new one is durable.
 //! 2. A record that was read in an earlier call serves as a guess; the condition of the write proves it right or wrong.
-//! An answer without a write (a refusal, a missing record) is given only from a record that was read inside the call.
-//! If such an answer hands out a range, as for a repeated token, the store first confirms that the read record is
-//! durable ([`settle`](Store::settle)).
+//!    An answer without a write (a refusal, a missing record) is given only from a record that was read inside the
+//!    call. If such an answer hands out a range, as for a repeated token, the store first confirms that the read record
+//!    is durable ([`settle`](Store::settle)).
 //! 3. Each write has its own random number (`written`). So no two writes leave the same record, a version may be a
-//! digest of the content, and a caller that lost the reply to a write can recognise its own write.
+//!    digest of the content, and a caller that lost the reply to a write can recognise its own write.
 //! 4. The making of a record has a random number too (`made`). It is stored a second time under `made/…`, before
-//! anything of the record is handed out. If the two differ, or the record is gone and its note is not, the record was
-//! deleted: it is [missing](crate::LedgerError::Missing), and is not made again.
+//!    anything of the record is handed out. If the two differ, or the record is gone and its note is not, the record
+//!    was deleted: it is [missing](crate::LedgerError::Missing), and is not made again.
 //! 5. Each record has the id of its realm. When a record was made, the realm is read before this is noted, and again
-//! after. So if a store was emptied and has a new realm of the same name, that is another ledger, and not a
-//! continuation of this one.
+//!    after. So if a store was emptied and has a new realm of the same name, that is another ledger, and not a
+//!    continuation of this one.
 
 use std::ops::Range;
 
