@@ -1,48 +1,55 @@
-//! Forms: how the number that is an ID is written. A form knows nothing of what made the number.
+//! Forms: how the number of an ID is written as text. A form does not depend on how the number was made.
 //!
 //! # What a form guarantees
-//! A number has one text in a form, and a text means one number or none: [`Form::decode`] refuses what
-//! [`Form::encode`] does not write, except the aliases that a form lists in its documentation (Crockford's, in
-//! [`Radix::Base32`]). What does not fit is refused in both directions, never cut. A text's length is checked before
-//! anything of it is read.
+//! A number has one text in a form, and a text means one number or none. [`Form::decode`] rejects every text that
+//! [`Form::encode`] does not write. The only exceptions are aliases that a form documents (Crockford's, in
+//! [`Radix::Base32`]). A number or text that does not fit is rejected, never cut. A text's length is checked before the
+//! text is read.
 //!
 //! # The forms, and the text that names each
 //! ```text
 //! decimal | hex | base32 | base36 | base58 | base62     as few digits as the number needs
-//!   width=11            so many and no other: the order of texts is the order of numbers
-//!   pad=8               so many or more, with zeros on the left
+//!   width=11            exactly this many digits: texts sort as the numbers do
+//!   pad=8               this many digits or more, with zeros on the left
 //!   upper | lower       the case of the letters, where the base has one
 //! typeid type=user      a type and 128 bits (version 0.3.0 of its specification)
 //! uuid8                 a UUID of version 8, of up to 122 bits
 //! hashids salt=pepper   Hashids, of up to 64 bits; min=8 symbols or more, alphabet=…
 //! sqids min=8           Sqids, of up to 64 bits; alphabet=…, blocklist=word,word (none: the default list; empty: no word)
-//! sealed key=1 base62   permuted with a key and then written in the form that follows; see below
-//!   keyid=2bits         the key's id in so many bits above the number's, and so keys can be replaced
-//!   keyid=prefix        the key's id in front of the number, with a hyphen
-//!   check=1a2b3c        what the key enciphers, where there is one for ever, so that another is noticed
-//! prefix=ord_           a text in front of the ID, in any form but TypeID, which has its type
-//! bits=64               the numbers it is for: 63, as an Id has, unless it says so (TypeID: 128)
+//! sealed key=1 base62   permuted with a key, and then written in the form that follows; see below
+//!   keyid=2bits         the key's id in this many bits above the number's, so that keys can be replaced
+//!   keyid=prefix        the key's id in front of the number, with a hyphen, so that keys can be replaced
+//!   check=1a2b3c        a check value of the key, if the form has one key for ever, so that another key is noticed
+//! prefix=ord_           a text in front of the ID, in any form but TypeID, which has its type there
+//! bits=64               the bits of the numbers; by default 63, as an Id has (TypeID: 128)
 //! ```
-//! [`Form`]'s `Display` and `FromStr` write and read it. In a value every byte that is not printable ASCII, `%` and `,` are
-//! escaped as in a URL (`%20`).
+//! [`Form`]'s `Display` and `FromStr` write and read this text. In a value, `%`, `,` and every byte that is not
+//! printable ASCII are escaped as in a URL (`%20`).
 //!
 //! # What sealing protects, and what not
-//! A sealed number is another number of the same width, by a permutation that 128 bits of key choose: 64 bits by the block
-//! cipher Speck64/128, every other width by a Feistel network of eight rounds whose function is floe's own. Who sees sealed
-//! numbers cannot tell which was minted first, how many there were between two of them, when, or on which machine.
+//! A sealed number is another number of the same width, by a permutation that a key of 128 bits selects. For 64 bits it
+//! is the block cipher Speck64/128; for every other width, a Feistel network of eight rounds with floe's own round
+//! function. Sealed numbers do not show which was minted first, how many came between two of them, when they were
+//! minted, or on which machine.
 //!
-//! It hides order and volume. It is no encryption of a secret, and no proof of anything: every text of the form opens as
-//! some number, so who guesses gets one, and a service still has to check what it was asked for. The network was not studied
-//! by others. Of a small width everything can be enumerated: of 20 bits there are a million numbers, and who sees most of
-//! them knows about how many there are. Equal numbers are equal texts. When one bit of a number changes, each bit of 32 or
-//! more changes in half of the cases (0.50 on average, 0.46 to 0.54 for any single pair of bits in 8,192 samples;
-//! `form::tests::sealed::one_bit_changes_half_of_all_bits` measures it); small widths have fewer permutations than keys,
-//! and show more of what is under them.
+//! Sealing hides order and volume. Its limits are:
+//! - It does not encrypt a secret.
+//! - It proves nothing: every text of the form opens as some number, so a guessed text does too. A service must still
+//!   check whether the caller may see the record.
+//! - The Feistel network has not been studied by others.
+//! - A small width can be enumerated. With 20 bits there are a million numbers, and an observer of most of them knows
+//!   roughly how many there are.
+//! - Equal numbers have equal texts.
+//! - If one bit of a number changes, each bit of 32 or more changes in half of the cases: 0.50 on average, 0.46 to 0.54
+//!   for any single pair of bits in 8,192 samples (`form::tests::sealed::one_bit_changes_half_of_all_bits` measures
+//!   it). Small widths have fewer permutations than keys, and reveal more of the number.
 //!
-//! A key is never part of a form's text; its id is. [`Form::with_keys`] brings the keys. Two nodes that have different keys
-//! under one id write texts that the other reads as other numbers, so give each key an id of its own, for ever. With
-//! `keyid=` a form reads what was sealed with any key that it has, and writes with the one that it names: texts under other
-//! keys are aliases in this sense, and the only ones. Without it a form has one key for ever.
+//! A form's text contains the id of a key, never the key. [`Form::with_keys`] adds the keys. If two nodes have
+//! different keys under one id, each reads the other's texts as wrong numbers. So give each key its own id, for ever.
+//!
+//! With `keyid=`, a form reads texts that were sealed with any key that it has, and writes with the key that it names.
+//! So a number can have one text for each key; these are the only aliases. Without `keyid=`, a form has one key for
+//! ever.
 //!
 //! ```
 //! use floe_id::form::{Buffer, Form, FormError};
@@ -92,9 +99,9 @@ use digits::Checked;
 use prefix::Prefix;
 use sealed::Sealed;
 
-/// How a number of so many bits is written. The [module](self) lists the forms.
+/// How numbers of a given count of bits are written as text. The [module](self) lists the forms.
 ///
-/// Two forms are equal if their texts are.
+/// Two forms are equal if their texts are equal.
 #[derive(Clone)]
 pub struct Form {
     bits: u32,
@@ -103,7 +110,7 @@ pub struct Form {
     notation: Notation,
 }
 
-/// What stands behind the prefix.
+/// The notation of the text after the prefix.
 #[derive(Clone)]
 enum Notation {
     Digits(Checked),
@@ -115,33 +122,49 @@ enum Notation {
 }
 
 impl Form {
-    /// How many bits a number has where a form's text does not say so: those of an [`Id`](crate::Id).
+    /// The bits of the numbers if a form's text does not set them: those of an [`Id`](crate::Id).
     pub const BITS: u32 = crate::Id::BITS;
     const TYPE_ID_BITS: u32 = type_id::BITS;
 
-    /// Numbers of up to `bits` bits as digits.
+    /// Makes a form of digits for numbers of up to `bits` bits.
+    ///
+    /// ```
+    /// use floe_id::form::{Digits, Form, Radix};
+    /// let form = Form::digits(63, Digits::new(Radix::Base62).width(11))?;
+    /// assert_eq!(form.to_string(), "base62 width=11");
+    /// assert_eq!(form.to_text(62_u64)?, "00000000010");
+    /// assert!(Form::digits(63, Digits::new(Radix::Base62).width(3)).is_err()); // too narrow for 63 bits
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`FormDefinitionError`] if `bits` lies outside 1 to 128, if the digits' width is too small for them, or if their
+    /// [`FormDefinitionError`] if `bits` is outside 1 to 128, if the digits' width is too small for them, or if the
     /// base has no such case.
     pub fn digits(bits: u32, digits: Digits) -> Result<Self, FormDefinitionError> {
         check_bits("digits", bits, 1..=128)?;
         Ok(Self::of(bits, Prefix::default(), Notation::Digits(Checked::new(bits, digits)?)))
     }
 
-    /// TypeIDs of the type `kind`: at most 63 of `a-z` and `_`, and no `_` first or last; it may be empty.
+    /// Makes a form of TypeIDs of the type `kind`: at most 63 of `a-z` and `_`, not `_` first or last. It may be empty.
     ///
-    /// The specification asks for a UUID of version 7 where an ID is made, and for any 128 bits where one is written.
+    /// The specification wants a UUID of version 7 when an ID is made, and accepts any 128 bits when one is written.
+    ///
+    /// ```
+    /// use floe_id::form::Form;
+    /// let form = Form::type_id(128, "user")?;
+    /// assert_eq!(form.to_text(0_u64)?, "user_00000000000000000000000000");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`FormDefinitionError`] if `bits` lies outside 1 to 128, or `kind` breaks its rules.
+    /// [`FormDefinitionError`] if `bits` is outside 1 to 128, or `kind` breaks its rules.
     pub fn type_id(bits: u32, kind: &str) -> Result<Self, FormDefinitionError> {
         check_bits("typeid", bits, 1..=128)?;
         Ok(Self::of(bits, Prefix::new(&type_id::prefix(kind)?)?, Notation::TypeId))
     }
 
-    /// Numbers of up to `bits` bits, at most 122, as UUIDs of version 8 (RFC 9562, section 5.8): their order is that of the
-    /// numbers. What a prefix stands before is a UUID no more.
+    /// Makes a form of UUIDs of version 8 (RFC 9562, section 5.8) for numbers of up to `bits` bits, at most 122. They
+    /// sort as the numbers do. With a prefix, the text is no longer a UUID.
     ///
     /// ```
     /// use floe_id::form::{Buffer, Form};
@@ -153,37 +176,40 @@ impl Form {
     /// ```
     ///
     /// # Errors
-    /// [`FormDefinitionError`] if `bits` lies outside 1 to 122.
+    /// [`FormDefinitionError`] if `bits` is outside 1 to 122.
     pub fn uuid8(bits: u32) -> Result<Self, FormDefinitionError> {
         check_bits("uuid8", bits, 1..=uuid8::BITS)?;
         Ok(Self::of(bits, Prefix::default(), Notation::Uuid8))
     }
 
-    /// Numbers of up to `bits` bits, at most 64 since other libraries have no more, as Hashids writes them.
+    /// Makes a form of Hashids for numbers of up to `bits` bits, at most 64, as in other libraries. [`Hashids`] has an
+    /// example.
     ///
     /// # Errors
-    /// [`FormDefinitionError`] if `bits` lies outside 1 to 64, the salt is not ASCII of at most 256 characters, or the
-    /// alphabet breaks the rules of [`Hashids::alphabet`].
+    /// [`FormDefinitionError`] if `bits` is outside 1 to 64, if the salt is not ASCII of at most 256 characters, or if
+    /// the alphabet breaks the rules of [`Hashids::alphabet`].
     pub fn hashids(bits: u32, hashids: Hashids) -> Result<Self, FormDefinitionError> {
         check_bits("hashids", bits, 1..=u64::BITS)?;
         let notation = Notation::Hashids(Box::new(hashids::Shuffled::new(bits, hashids)?));
         Ok(Self::of(bits, Prefix::default(), notation))
     }
 
-    /// Numbers of up to `bits` bits, at most 64 since other libraries have no more, as Sqids writes them.
+    /// Makes a form of Sqids for numbers of up to `bits` bits, at most 64, as in other libraries. [`Sqids`] has an
+    /// example.
     ///
     /// # Errors
-    /// [`FormDefinitionError`] if `bits` lies outside 1 to 64, or the alphabet breaks the rules of [`Sqids::alphabet`].
+    /// [`FormDefinitionError`] if `bits` is outside 1 to 64, or if the alphabet breaks the rules of
+    /// [`Sqids::alphabet`].
     pub fn sqids(bits: u32, sqids: Sqids) -> Result<Self, FormDefinitionError> {
         check_bits("sqids", bits, 1..=u64::BITS)?;
         let notation = Notation::Sqids(Box::new(sqids::Shuffled::new(bits, sqids)?));
         Ok(Self::of(bits, Prefix::default(), notation))
     }
 
-    /// Numbers of up to `bits` bits, 2 to 128, sealed with the key that `key` names, and then written in `inner`, whose
-    /// bits are `bits` and those that `place` takes for the key id.
+    /// Makes a sealed form for numbers of up to `bits` bits, 2 to 128. A number is sealed with the key of the id `key`,
+    /// and then written in `inner`. `inner` must be for `bits` bits plus those that `place` takes for the key id.
     ///
-    /// [`with_keys`](Self::with_keys) has to give it its keys before it writes or reads anything.
+    /// It cannot write or read before [`with_keys`](Self::with_keys) has given it its keys.
     ///
     /// ```
     /// use floe_id::form::{Buffer, Form, Key, KeyId, Keys};
@@ -198,8 +224,9 @@ impl Form {
     /// ```
     ///
     /// # Errors
-    /// [`FormDefinitionError`] if `bits` lies outside its range, `inner` is for other bits or sealed itself, the key id
-    /// does not fit its place, or is to stand in front of a TypeID's symbols, which the specification does not allow.
+    /// [`FormDefinitionError`] if `bits` is out of range, if `inner` is for other bits or sealed itself, if the key id
+    /// does not fit its place, or if it would stand in front of a TypeID's symbols, which the specification does not
+    /// allow.
     pub fn sealed(bits: u32, key: KeyId, place: KeyPlace, inner: Self) -> Result<Self, FormDefinitionError> {
         Self::seal(bits, Some(key), place, inner)
     }
@@ -236,15 +263,25 @@ impl Form {
         Ok(Self::of(bits, prefix, notation))
     }
 
-    /// A sealed form with its keys; any other has none, and stays what it is.
+    /// Returns a sealed form with its keys. Other forms have no keys, and stay as they are.
     ///
-    /// It seals with the key that its text names, and opens what was sealed with any of `keys` if its texts say which. Where
-    /// it has one key for ever, its text has that key's check value from now on, six hexadecimal digits from which nobody
-    /// learns the key.
+    /// The form seals with the key that its text names. If its texts name their key (`keyid=`), it opens those of all
+    /// `keys`. If it has one key for ever, its text now also has the key's check value: six hexadecimal digits that do
+    /// not reveal the key.
+    ///
+    /// ```
+    /// use floe_id::form::{Form, Key, KeyId, Keys};
+    /// let form: Form = "sealed key=1 base62 width=11".parse()?;
+    /// assert!(form.is_sealed() && !form.can_encode());
+    /// assert!(form.with_keys(&Keys::new()).is_err()); // key 1 is missing
+    /// let form = form.with_keys(&Keys::new().with(KeyId::new(1), Key::from([7; 16]))?)?;
+    /// assert_eq!(form.decode(&form.to_text(42_u64)?)?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`FormDefinitionError::MissingKey`] if the key to seal with is not among them, `AnotherKey` if its check value is not
-    /// the one in the form's text.
+    /// [`FormDefinitionError::MissingKey`] if the key to seal with is not in `keys`; `AnotherKey` if its check value is
+    /// not the one in the form's text.
     pub fn with_keys(&self, keys: &Keys) -> Result<Self, FormDefinitionError> {
         match &self.notation {
             Notation::Sealed(sealed) => {
@@ -262,7 +299,7 @@ impl Form {
         self
     }
 
-    /// The check values of the keys among which its texts tell, and that therefore its own text does not.
+    /// Returns the ids and check values of the keys that its texts name. They are not part of the form's own text.
     pub fn key_checks(&self) -> &[(KeyId, KeyCheck)] {
         match &self.notation {
             Notation::Sealed(sealed) => &sealed.checks,
@@ -270,7 +307,7 @@ impl Form {
         }
     }
 
-    /// The key that it seals with.
+    /// Returns the id of the key that it seals with; `None` if it only opens, or is not sealed.
     pub fn sealing_key(&self) -> Option<KeyId> {
         match &self.notation {
             Notation::Sealed(sealed) => sealed.key,
@@ -278,12 +315,12 @@ impl Form {
         }
     }
 
-    /// Whether it seals.
+    /// Returns whether the form seals.
     pub fn is_sealed(&self) -> bool {
         matches!(self.notation, Notation::Sealed(_))
     }
 
-    /// Whether it can write numbers: any can but a sealed one without its key.
+    /// Returns whether it can write numbers. Only a sealed form without its key cannot.
     pub fn can_encode(&self) -> bool {
         match &self.notation {
             Notation::Sealed(sealed) => sealed.can_seal(),
@@ -291,10 +328,18 @@ impl Form {
         }
     }
 
-    /// The same behind a prefix of at most 64 printable ASCII characters, in the place of any that it has.
+    /// Returns the form with a prefix of at most 64 printable ASCII characters, which replaces a prefix that it had.
+    ///
+    /// ```
+    /// use floe_id::form::Form;
+    /// let form = "base62".parse::<Form>()?.with_prefix("ord_")?;
+    /// assert_eq!(form.to_text(62_u64)?, "ord_10");
+    /// assert!(form.decode("10").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`FormDefinitionError`] if it is none, and for a TypeID, whose prefix is its type.
+    /// [`FormDefinitionError`] if the text is not such a prefix, and for a TypeID, whose prefix is its type.
     pub fn with_prefix(self, prefix: &str) -> Result<Self, FormDefinitionError> {
         if prefix.is_empty() && self.is_type_id() {
             return Ok(self);
@@ -319,17 +364,26 @@ impl Form {
         Self { bits, largest: largest(bits), prefix, notation }
     }
 
-    /// How many bits a number has at most.
+    /// Returns the largest number of bits of a number.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// How long a text is at most.
+    /// Returns the largest length of a text, in bytes.
     pub fn max_bytes(&self) -> usize {
         self.length().1
     }
 
-    /// Writes `number` into `buffer`, in the place of what was there.
+    /// Writes `number` into `buffer`, and replaces what was there.
+    ///
+    /// ```
+    /// use floe_id::form::{Buffer, Form};
+    /// let form: Form = "base62 width=11".parse()?;
+    /// let mut buffer = Buffer::new();
+    /// assert_eq!(form.encode(1_212_092_628_029_698_048_u64, &mut buffer)?, "1RXOcR2DqUK");
+    /// assert!(form.encode(1_u64 << 63, &mut buffer).is_err()); // 64 bits
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`FormError::DoesNotFit`] if the number has more bits than the form.
@@ -340,10 +394,18 @@ impl Form {
         Ok(buffer.text())
     }
 
-    /// The number that `text` means.
+    /// Reads the number of a text.
+    ///
+    /// ```
+    /// use floe_id::form::{Form, FormError};
+    /// let form: Form = "base62 width=11".parse()?;
+    /// assert_eq!(form.decode("1RXOcR2DqUK")?, 1_212_092_628_029_698_048);
+    /// assert_eq!(form.decode("1RXOcR2DqU"), Err(FormError::Length { bytes: 10, least: 11, most: 11 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`FormError`] names the rule that the text breaks, and where it does the byte.
+    /// [`FormError`] names the rule that the text breaks, and the byte if there is one.
     pub fn decode(&self, text: &str) -> Result<u128, FormError> {
         let (bytes, (least, most)) = (text.len(), self.length());
         if text.is_empty() {
@@ -358,7 +420,7 @@ impl Form {
         self.read(rest).map_err(|error| error.later(self.prefix.len()))
     }
 
-    /// The text of an ID. [`encode`](Self::encode) does it without an allocation.
+    /// Returns the text of an ID. [`encode`](Self::encode) does the same without an allocation.
     ///
     /// ```
     /// use floe_id::{Id, form::Form};
@@ -370,15 +432,16 @@ impl Form {
     /// ```
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// As for [`encode`](Self::encode).
     pub fn to_text(&self, id: impl Into<u128>) -> Result<String, FormError> {
         Ok(self.encode(id, &mut Buffer::new())?.to_owned())
     }
 
-    /// The ID that `text` means: an [`Id`](crate::Id), a [`WideId`](crate::WideId), or a type that [`id!`](crate::id) has made of one.
+    /// Reads the ID of a text: an [`Id`](crate::Id), a [`WideId`](crate::WideId), or a type that [`id!`](crate::id)
+    /// made of one. [`to_text`](Self::to_text) has an example.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode); [`FormError::NoId`] where it has more bits than an `Id`.
+    /// As for [`decode`](Self::decode); [`FormError::NoId`] if the number has more bits than the type.
     pub fn read_id<I: TryFrom<u128>>(&self, text: &str) -> Result<I, FormError> {
         let number = self.decode(text)?;
         I::try_from(number).map_err(|_| FormError::NoId { number })

@@ -1,7 +1,7 @@
 //! IDs: the numbers that a layout composes, as types that cannot hold any other number.
 //!
 //! [`Id`] has at most 63 bits, so it is the same number as a `u64`, an `i64`, a Java `long` and a SQL `BIGINT`.
-//! [`WideId`] has up to 128, for the layouts that are [`Width::Wide`](crate::layout::Width::Wide).
+//! [`WideId`] has up to 128 bits, for the layouts that are [`Width::Wide`](crate::layout::Width::Wide).
 
 use alloc::{
     borrow::ToOwned,
@@ -12,7 +12,7 @@ use core::str::FromStr;
 
 /// An ID of at most 63 bits.
 ///
-/// Its text is decimal digits and nothing else: one text per ID, so texts can be compared.
+/// Its text is decimal digits only. There is one text for each ID, so texts can be compared.
 ///
 /// ```
 /// use floe_id::Id;
@@ -24,16 +24,16 @@ use core::str::FromStr;
 /// # Ok::<(), floe_id::IdError>(())
 /// ```
 ///
-/// `{:x}`, `{:X}` and `{:b}` write its bits. For a type of each table's own, see [`id!`](crate::id).
+/// `{:x}`, `{:X}` and `{:b}` write its bits. [`id!`](crate::id) makes a separate type for the IDs of each table.
 ///
-/// There is no `Default`, on purpose: 0 is an ID like any other, and a field that nobody set would carry it into a database. Take
-/// `Option<Id>` for an ID that may be missing.
+/// There is no `Default`, on purpose: 0 is an ID like any other, and a field that was never set would bring it into a
+/// database. Use `Option<Id>` for an ID that may be missing.
 ///
 /// ```compile_fail,E0277
 /// let _: floe_id::Id = Default::default();
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-// Never negative, and kept with its sign since that is how a database's column borrows it.
+// Never negative. The type is signed, since a database's column borrows it so.
 pub struct Id(i64);
 
 /// An ID of up to 128 bits, of a layout that is [`Width::Wide`](crate::layout::Width::Wide).
@@ -52,31 +52,31 @@ pub struct WideId(u128);
 /// Why a number or a text is not an ID.
 #[derive(Clone, PartialEq, Eq)]
 pub enum IdError {
-    /// No text at all.
+    /// The text is empty.
     Empty,
-    /// A sign, a space, a letter, a separator: anything but a decimal digit.
+    /// The text has a character that is not a decimal digit: a sign, a space, a letter, a separator.
     Character {
-        /// What is not a digit.
+        /// The character.
         character: char,
         /// Where it begins, in bytes.
         at: usize,
     },
-    /// More digits than any ID has. It is refused before any of them is read.
+    /// The text has more digits than any ID; this is its length. It is rejected before a digit is read.
     Length(usize),
-    /// A second spelling of a number that has one.
+    /// The number has a leading zero; this is its text without it.
     LeadingZero(String),
     /// The number needs more bits than an ID of this kind has.
     TooLarge {
         /// The number as it was given.
         number: String,
-        /// The bits of the kind of ID that was asked for: 63 or 128.
+        /// The bits of the requested type: 63 or 128.
         bits: u32,
         /// The largest such ID.
         max: u128,
     },
-    /// Bytes that are not as many as a [`WideId`] has.
+    /// The count of bytes is not that of a [`WideId`], 16.
     Bytes(usize),
-    /// A signed number below 0; where it comes from, an ID once had its sign bit set.
+    /// The signed number is below 0: an ID had its sign bit set before.
     Negative(i64),
 }
 
@@ -107,13 +107,14 @@ impl fmt::Display for IdError {
 crate::__error!(IdError);
 
 impl Id {
-    /// How many bits an `Id` has at most.
+    /// The largest number of bits of an `Id`.
     pub const BITS: u32 = 63;
 
     /// The largest `Id`, `2^63 - 1`.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// The ID of this number, or `None` if it has more than 63 bits. `try_from` says why in an error.
+    /// Makes an ID of a number; `None` if the number has more than 63 bits. `try_from` returns an error instead of
+    /// `None`.
     ///
     /// ```
     /// use floe_id::Id;
@@ -129,7 +130,7 @@ impl Id {
         }
     }
 
-    /// The number.
+    /// Returns the number.
     #[inline]
     pub const fn get(self) -> u64 {
         self.0.cast_unsigned()
@@ -149,31 +150,43 @@ impl Id {
 }
 
 impl WideId {
-    /// How many bits a `WideId` has at most.
+    /// The largest number of bits of a `WideId`.
     pub const BITS: u32 = u128::BITS;
 
     /// The largest `WideId`, `2^128 - 1`.
     pub const MAX: Self = Self(u128::MAX);
 
-    /// The ID of this number.
+    /// Makes an ID of a number. Every number of 128 bits is one.
+    ///
+    /// ```
+    /// use floe_id::WideId;
+    /// const FIRST: WideId = WideId::new(1 << 72);
+    /// assert_eq!(FIRST.to_string(), "4722366482869645213696");
+    /// ```
     #[inline]
     pub const fn new(number: u128) -> Self {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number.
     #[inline]
     pub const fn get(self) -> u128 {
         self.0
     }
 
-    /// From its 16 bytes, the highest first.
+    /// Makes an ID of its 16 bytes, the highest first.
+    ///
+    /// ```
+    /// use floe_id::WideId;
+    /// let id = WideId::new(1 << 72);
+    /// assert_eq!(WideId::from_bytes(id.to_bytes()), id);
+    /// ```
     #[inline]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(bytes))
     }
 
-    /// Its 16 bytes, the highest first: their order is that of the IDs.
+    /// Returns its 16 bytes, the highest first. Bytes sort as the IDs do.
     #[inline]
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
@@ -341,8 +354,8 @@ impl FromStr for WideId {
 
 /// The rules that make one text per number, short of its size.
 fn check_decimal(text: &str) -> Result<(), IdError> {
-    /// What is longer is not read, and not kept in an error. Twice the digits of 128 bits, so that a number that is a little
-    /// too large is told as one.
+    /// What is longer is not read, and not kept in an error. Twice the digits of 128 bits, so that a number that is a
+    /// little too large is told as one.
     const LONGEST: usize = 78;
     if text.len() > LONGEST {
         return Err(IdError::Length(text.len()));

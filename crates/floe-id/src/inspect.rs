@@ -1,7 +1,8 @@
-//! What a pasted text may be: all kinds that read it, best first, or why it is nothing.
+//! Recognises a pasted text: all kinds of ID that it may be, the most likely first, or why it is none.
 //!
-//! A text rarely says what it is. A number may be of any layout, 32 hexadecimal digits may be a UUID or a digest, and any 21
-//! characters read as a NanoID. So each answer says how likely it is, by its form, and by whether its time can be.
+//! A text alone rarely shows its kind. A number may have any layout, 32 hexadecimal digits may be a UUID or a digest,
+//! and any 21 characters read as a NanoID. So each answer says how likely it is, by its form and by whether its time is
+//! plausible.
 //!
 //! ```
 //! use floe_id::{UnixMillis, inspect::{Likelihood, recognize}};
@@ -40,38 +41,38 @@ use crate::id::{IdError, WideId};
 use crate::kind::{Ksuid, ObjectId, Ulid, Uuid};
 use crate::time::UnixMillis;
 
-/// The longest text that is looked at, in bytes. A TypeID, the longest of all kinds, has 90.
+/// The longest text that is read, in bytes. A TypeID, the longest of all kinds, has 90.
 pub const LONGEST: usize = 256;
 
-/// Why a text is no ID of any kind.
+/// Why a text is not an ID of any kind.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InspectError {
-    /// No text at all, or nothing but what stands around IDs.
+    /// The text is empty, or has only characters that may surround an ID.
     Empty,
-    /// More than [`LONGEST`] bytes.
+    /// The text has more than [`LONGEST`] bytes.
     Length,
-    /// A character that no kind has.
+    /// The text has a character that no kind has.
     Character {
-        /// What is there.
+        /// The character.
         character: char,
         /// Where it begins, in bytes.
         at: usize,
     },
-    /// A number that is no ID of any width.
+    /// The number is not an ID of any width.
     Number(IdError),
-    /// A number to which no preset gives a time that can be.
+    /// No preset gives the number a plausible time.
     Undated {
         /// The number.
         id: WideId,
-        /// What it would be as a time of Unix.
+        /// The number as a Unix time.
         also: String,
     },
-    /// No kind reads it.
+    /// No kind reads the text.
     Unknown {
-        /// The text, without what stood around it.
+        /// The text, without surrounding characters.
         text: String,
-        /// The rule of the kind that it is nearest to, which it breaks.
+        /// The rule that it breaks, of the most similar kind.
         rule: Option<String>,
     },
 }
@@ -119,8 +120,8 @@ fn shown(character: char) -> String {
     }
 }
 
-/// What `text` may be by itself, the best first and at least one. `now` is the wall clock's time: what was minted more than a
-/// day after it, or before 1990, is unlikely.
+/// What `text` may be by itself, the best first and at least one. `now` is the wall clock's time: what was minted more
+/// than a day after it, or before 1990, is unlikely.
 ///
 /// White space, quotes, braces, `urn:uuid:`, `ObjectId()` and the like around the ID are read past, and noted.
 ///
@@ -261,7 +262,8 @@ fn of_bare(text: &str, now: UnixMillis) -> Vec<Reading> {
     found
 }
 
-/// The digits of a number that says that it is hexadecimal, as SQL Server and MySQL, PostgreSQL and languages write bytes.
+/// The digits of a number that says that it is hexadecimal, as SQL Server and MySQL, PostgreSQL and languages write
+/// bytes.
 fn after_0x(text: &str) -> Option<&str> {
     ["0x", "0X", "\\x"].into_iter().find_map(|before| text.strip_prefix(before))
 }

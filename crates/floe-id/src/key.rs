@@ -1,12 +1,13 @@
-//! A type of each table's own for its IDs.
+//! A separate type for the IDs of each table.
 
-/// Makes a type for the IDs of one table, so that those of another are an error of the compiler.
+/// Makes a type for the IDs of one table, so that the compiler rejects an ID of another table.
 ///
-/// `struct OrderId;` is an [`Id`](crate::Id); another kind stands in brackets. The type is `Copy`, ordered and hashed as what is in
-/// it, and has its `Display` and `FromStr`. It has `new`, `id`, and `From` and `Into` of what is in it; with an `Id` in it also
-/// `get`, `TryFrom<u64>`, `TryFrom<i64>`, and `Into` for `u64`, `i64` and `u128`. It has the serde, columns and schemas of what is in it,
-/// by the features of floe: `serde`, `schemars`, `utoipa`, `postgres-types`, `diesel`, `sea-orm`, `sqlx-0_8`, `sqlx-0_9`. Your own crate
-/// needs no feature and names none of them.
+/// `struct OrderId;` contains an [`Id`](crate::Id); `struct SessionId(Ulid);` contains another kind. The type has:
+/// - `Copy`, order, hash, `Display` and `FromStr`, all as the contained type.
+/// - `new`, `id`, and `From` and `Into` of the contained type.
+/// - If it contains an `Id`, also `get`, `TryFrom<u64>`, `TryFrom<i64>`, and `Into` for `u64`, `i64` and `u128`.
+/// - The serde, columns and schemas of the contained type, by floe's features `serde`, `schemars`, `utoipa`,
+///   `postgres-types`, `diesel`, `sea-orm`, `sqlx-0_8` and `sqlx-0_9`. Your own crate needs no such features.
 ///
 /// ```
 /// # use floe_id as floe;
@@ -28,7 +29,7 @@
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// An ID of another table does not compile, and neither does a number that nobody said to be one:
+/// An ID of another table does not compile, neither as an argument nor in a comparison:
 ///
 /// ```compile_fail,E0308
 /// # use floe_id as floe;
@@ -96,13 +97,13 @@ macro_rules! id {
         $visibility struct $name($inner);
 
         impl $name {
-            /// This ID as one of this table.
+            /// Makes an ID of this table.
             #[inline]
             pub const fn new(id: $inner) -> Self {
                 Self(id)
             }
 
-            /// The ID alone.
+            /// Returns the contained ID.
             #[inline]
             pub const fn id(self) -> $inner {
                 self.0
@@ -163,7 +164,8 @@ macro_rules! __id_nothing {
     ($($any:tt)*) => {};
 }
 
-/// What [`id!`](crate::id) expands to in a program: the crates that floe's own features brought, whatever the program depends on.
+/// What [`id!`](crate::id) expands to in a program: the crates that floe's own features brought, whatever the program
+/// depends on.
 #[doc(hidden)]
 pub mod private {
     pub use alloc::{borrow::Cow, boxed::Box, string::String};

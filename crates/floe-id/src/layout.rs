@@ -11,9 +11,9 @@
 //! +--+-----------------------------------------+---------+---------+-------------+
 //! ```
 //!
-//! It is valid by construction: what cannot be minted from cannot be built, and nothing is ever cut to fit. Fields
-//! fill the low bits of the ID, the first one on top. Exactly one is called `time` (ticks since the epoch) and one
-//! `sequence`; all others are node fields and, taken together from high to low, are the **worker id**. They may
+//! A layout is valid by construction: an invalid one cannot be built, and no value is ever cut to fit. The fields fill
+//! the low bits of the ID, the first field highest. Exactly one field is called `time` (ticks since the epoch), and
+//! exactly one `sequence`. All others are node fields. Together, from high to low, they are the **worker id**. They may
 //! stand anywhere, also apart.
 //!
 //! A layout holds no clock: every question about time takes the time as an argument.
@@ -51,20 +51,20 @@ pub use proposals::{Proposal, TooWide};
 pub use repr::IdRepr;
 pub use workers::Workers;
 
-/// How many bits the IDs of a layout may have.
+/// The width of the IDs of a layout.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Width {
-    /// At most 63, so that an ID is an `i64` and a `u64` alike. [`Id`](crate::Id) holds them.
+    /// At most 63 bits, so that an ID is the same number as an `i64` and as a `u64`. The type is [`Id`](crate::Id).
     #[default]
     Narrow,
-    /// At most 128. [`WideId`](crate::WideId) holds them.
+    /// At most 128 bits. The type is [`WideId`](crate::WideId).
     Wide,
 }
 
-/// Ordered bit fields, a tick and an epoch: what an ID of a snowflake name consists of.
+/// The bit fields, the tick and the epoch of the IDs of a snowflake name.
 ///
-/// Its text form is the one canonical spelling, and reads back as the same layout. It is what a name's definition
-/// is fingerprinted by (I4).
+/// `Display` writes its one canonical text, and `FromStr` reads it back as the same layout. The text is part of the
+/// fingerprint of a name's definition (I4).
 ///
 /// ```
 /// use floe_id::{Layout, UnixMillis, layout::Width};
@@ -102,14 +102,14 @@ pub struct Layout {
     worker_shift: Option<u8>,
 }
 
-/// What an ID of a layout consists of; see [`Layout::split`].
+/// The values in an ID of a layout; see [`Layout::split`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parts {
     /// The value of the time field.
     pub tick: Tick,
-    /// When that tick begins.
+    /// The time at which that tick begins.
     pub time: UnixMillis,
-    /// The node fields taken together, high to low.
+    /// The worker id: the node fields together, high to low.
     pub worker: u64,
     /// The value of the sequence field.
     pub sequence: u64,
@@ -122,30 +122,40 @@ pub struct Parts {
 pub struct Part {
     /// The field: its name, bits, shift and kind.
     pub field: Field,
-    /// What it holds in this ID.
+    /// Its value in this ID.
     pub value: u64,
 }
 
 impl Layout {
-    /// The most fields that a layout has.
+    /// The largest number of fields.
     pub const MAX_FIELDS: usize = 8;
 
-    /// The most bits that the node fields have together.
+    /// The largest number of bits of the node fields together.
     pub const MAX_WORKER_BITS: u32 = 32;
 
-    /// The most bits that the time field and the sequence field have together, in either width: a generator's
-    /// position is their concatenation in a `u64`, and a ledger's marks stay below `2^63`.
+    /// The largest number of bits of the time and the sequence field together, in either width. A generator's position
+    /// is both of them in one `u64`, and a ledger's marks stay below `2^63`.
     pub const MAX_POSITION_BITS: u32 = 63;
 
     /// The longest tick, one day, in milliseconds.
     pub const MAX_TICK_MILLIS: u64 = 86_400_000;
 
-    /// The layout of these fields (`"time:41 worker:10 sequence:12"`, high to low), whose tick lasts `tick_millis`
-    /// (1 ms to one day) and begins to count at `epoch` (the years 1970 to 9998).
+    /// Makes a layout of `fields`, high to low, such as `"time:41 worker:10 sequence:12"`. A tick lasts `tick_millis`
+    /// milliseconds, 1 ms to one day. Ticks are counted from `epoch`, in the years 1970 to 9998.
+    ///
+    /// ```
+    /// use floe_id::{Layout, LayoutError, UnixMillis, layout::Width};
+    /// let epoch = UnixMillis::new(1_577_836_800_000); // 2020
+    /// let layout = Layout::new("time:41 worker:10 sequence:12", 1, epoch, Width::Narrow)?;
+    /// assert_eq!((layout.workers(), layout.per_tick(), layout.total_bits()), (1_024, 4_096, 63));
+    /// let wide = Layout::new("time:41 worker:16 sequence:12", 1, epoch, Width::Narrow);
+    /// assert!(matches!(wide, Err(LayoutError::TooWide { .. }))); // 69 bits
+    /// # Ok::<(), LayoutError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`LayoutError`] names the rule that the layout breaks; [`LayoutError::TooWide`] proposes the nearest
-    /// layouts that fit.
+    /// [`LayoutError`] names the rule that the layout breaks. [`LayoutError::TooWide`] proposes the nearest layouts
+    /// that fit.
     pub fn new(fields: &str, tick_millis: u64, epoch: UnixMillis, width: Width) -> Result<Self, LayoutError> {
         let fields = parse::fields(fields)?;
         match rules::first_flaw(&fields, tick_millis, epoch, width) {
@@ -227,72 +237,78 @@ impl Layout {
         layout
     }
 
-    /// How long a tick lasts, in milliseconds.
+    /// Returns how long a tick lasts, in milliseconds.
     #[inline]
     pub const fn tick_millis(&self) -> u64 {
         self.tick_millis
     }
 
-    /// When tick 0 begins.
+    /// Returns when tick 0 begins.
     #[inline]
     pub const fn epoch(&self) -> UnixMillis {
         self.epoch
     }
 
-    /// Whether its IDs keep to 63 bits.
+    /// Returns whether the IDs have at most 63 bits, or more.
     pub const fn width(&self) -> Width {
         self.width
     }
 
-    /// The bits of the time field.
+    /// Returns the number of bits of the time field.
     pub const fn time_bits(&self) -> u32 {
         self.time_bits as u32
     }
 
-    /// The bits of the sequence field.
+    /// Returns the number of bits of the sequence field.
     pub const fn sequence_bits(&self) -> u32 {
         self.sequence_bits as u32
     }
 
-    /// The bits of the node fields together: 0 where one worker is all there is.
+    /// Returns the number of bits of the node fields together. It is 0 if there is only one worker.
     pub const fn worker_bits(&self) -> u32 {
         self.worker_bits as u32
     }
 
-    /// The bits of an ID.
+    /// Returns the number of bits of an ID.
     pub const fn total_bits(&self) -> u32 {
         self.time_bits() + self.sequence_bits() + self.worker_bits()
     }
 
-    /// How many worker ids there are, `2^worker_bits`.
+    /// Returns the number of worker ids, `2^worker_bits`.
     pub const fn workers(&self) -> u64 {
         self.max_worker + 1
     }
 
-    /// How many IDs one worker mints in one tick, `2^sequence_bits`.
+    /// Returns how many IDs one worker can mint in one tick, `2^sequence_bits`.
     pub const fn per_tick(&self) -> u64 {
         1 << self.sequence_bits
     }
 
-    /// How many ticks there are, `2^time_bits`.
+    /// Returns the number of ticks, `2^time_bits`.
     #[inline]
     pub const fn ticks(&self) -> u64 {
         1 << self.time_bits
     }
 
-    /// The fields, high to low.
+    /// Returns the fields, high to low.
     pub fn fields(&self) -> impl DoubleEndedIterator<Item = &Field> + Clone {
         self.fields.iter().flatten()
     }
 
-    /// The fields alone, as [`new`](Self::new) takes them: `time:41 worker:10 sequence:12`.
+    /// Returns the fields alone, as [`new`](Self::new) takes them: `time:41 worker:10 sequence:12`.
     pub fn spec(&self) -> String {
         let fields: Vec<_> =
             self.fields().map(|field| format!("{}:{}", field.name(), field.bits())).collect();
         fields.join(" ")
     }
 
-    /// Refuses an epoch that is still to come at `now`.
+    /// Checks that the epoch is not later than `now`.
+    ///
+    /// ```
+    /// use floe_id::{Layout, UnixMillis};
+    /// assert!(Layout::TWITTER.check_epoch(Layout::TWITTER.epoch()).is_ok());
+    /// assert!(Layout::TWITTER.check_epoch(UnixMillis::EPOCH).is_err());
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::EpochAhead`].
@@ -300,7 +316,15 @@ impl Layout {
         if self.epoch > now { Err(LayoutError::EpochAhead { epoch: self.epoch, now }) } else { Ok(()) }
     }
 
-    /// The tick in which `time` lies.
+    /// Returns the tick in which `time` lies.
+    ///
+    /// ```
+    /// use floe_id::{Layout, LayoutError, UnixMillis};
+    /// let epoch = Layout::TWITTER.epoch();
+    /// assert_eq!(Layout::TWITTER.tick_at(epoch.plus(1_500))?, 1_500);
+    /// assert!(matches!(Layout::TWITTER.tick_at(epoch.plus(-1)), Err(LayoutError::BeforeEpoch { .. })));
+    /// # Ok::<(), LayoutError>(())
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::BeforeEpoch`] and [`LayoutError::PastHorizon`].
@@ -315,8 +339,8 @@ impl Layout {
         if tick < self.ticks() { Ok(tick) } else { Err(self.past_horizon(time)) }
     }
 
-    /// The first position of the tick in which `time` lies, as [`tick_at`](Self::tick_at) and
-    /// [`position`](Self::position) say it.
+    /// Returns the first position of the tick in which `time` lies: [`position`](Self::position) of
+    /// [`tick_at`](Self::tick_at), with sequence 0.
     ///
     /// # Errors
     /// Those of [`tick_at`](Self::tick_at).
@@ -337,15 +361,15 @@ impl Layout {
         LayoutError::PastHorizon { horizon: self.horizon(), time }
     }
 
-    /// When `tick` begins. A tick past the layout's last begins no earlier than the [`horizon`](Self::horizon);
-    /// one that no `UnixMillis` can express is at the last one.
+    /// Returns when `tick` begins. A tick past the layout's last begins at the [`horizon`](Self::horizon) or later. If
+    /// no `UnixMillis` can express the time, the result is the last one.
     #[inline]
     pub fn time_of(&self, tick: Tick) -> UnixMillis {
         let time = i128::from(self.epoch.get()) + i128::from(tick) * i128::from(self.tick_millis);
         UnixMillis::new(i64::try_from(time).unwrap_or(i64::MAX))
     }
 
-    /// The first instant that no longer fits: the end of the last tick.
+    /// Returns the first instant that no longer fits: the end of the last tick.
     ///
     /// ```
     /// use floe_id::Layout;
@@ -356,8 +380,16 @@ impl Layout {
         self.time_of(self.ticks())
     }
 
-    /// The ticks that lie *wholly* inside `[start, end)`, short of the layout's own: a window is rounded inward,
-    /// so that two that touch never share a tick (I3). Empty where there is none.
+    /// Returns the ticks that lie *completely* inside `[start, end)` and that the layout has. A window is rounded
+    /// inward, so that two adjacent windows never share a tick (I3). The range is empty if there is no such tick.
+    ///
+    /// ```
+    /// use floe_id::Layout;
+    /// let layout = Layout::SONYFLAKE; // a tick has 10 ms
+    /// let at = |millis| layout.epoch().plus(millis);
+    /// assert_eq!(layout.ticks_inside(at(5), at(35)), 1..3);
+    /// assert!(layout.ticks_inside(at(5), at(15)).is_empty());
+    /// ```
     pub fn ticks_inside(&self, start: UnixMillis, end: UnixMillis) -> Range<Tick> {
         let ticks = i128::from(self.ticks());
         let first = self.ceil_tick(start).clamp(0, ticks);
@@ -366,8 +398,9 @@ impl Layout {
         u64::try_from(first).unwrap_or(0)..u64::try_from(last).unwrap_or(0)
     }
 
-    /// The IDs that tell a time in `[from, to)`, the first and the last that there can be: all of a day's rows are
-    /// `WHERE id BETWEEN first AND last`. Empty where the layout has no such time. An ID tells the time at which its tick began.
+    /// Returns the smallest and the largest ID with a time in `[from, to)`, so that all rows of a day are `WHERE id
+    /// BETWEEN first AND last`. The range is empty if the layout has no such time. The time of an ID is when its tick
+    /// began.
     ///
     /// ```
     /// use floe_id::{Id, Layout, layout};
@@ -379,7 +412,7 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Unordered`] where the time is not the highest field, and [`LayoutError::NeedsWide`].
+    /// [`LayoutError::Unordered`] if the time is not the highest field; [`LayoutError::NeedsWide`].
     pub fn ids_between<I: IdRepr>(
         &self,
         from: UnixMillis,
@@ -413,19 +446,26 @@ impl Layout {
         (i128::from(time.get()) - i128::from(self.epoch.get()) + tick_millis - 1).div_euclid(tick_millis)
     }
 
-    /// The first position that the layout does not have, `2^(time_bits + sequence_bits)`.
+    /// Returns the first position that the layout does not have, `2^(time_bits + sequence_bits)`.
     ///
-    /// A position is a tick and a sequence number in one: `tick << sequence_bits | sequence`.
+    /// A position is a tick and a sequence number in one number: `tick << sequence_bits | sequence`.
     #[inline]
     pub const fn end_position(&self) -> u64 {
         self.end
     }
 
-    /// The position of `sequence` in `tick`.
+    /// Returns the position of `sequence` in `tick`.
+    ///
+    /// ```
+    /// use floe_id::Layout;
+    /// let position = Layout::TWITTER.position(5, 3);
+    /// assert_eq!(position, 5 << 12 | 3);
+    /// assert_eq!((Layout::TWITTER.tick_of(position), Layout::TWITTER.sequence_of(position)), (5, 3));
+    /// ```
     ///
     /// # Panics
-    /// Where the layout has no such tick or sequence number. Check a foreign value with
-    /// [`compose`](Self::compose).
+    /// If the layout has no such tick or sequence number. For values from outside, use [`compose`](Self::compose),
+    /// which checks them.
     #[inline]
     pub const fn position(&self, tick: Tick, sequence: u64) -> u64 {
         assert!(tick < self.ticks(), "the tick does not fit the time field");
@@ -433,29 +473,36 @@ impl Layout {
         tick << self.sequence_bits | sequence
     }
 
-    /// The positions of a range of ticks, as [`ticks_inside`](Self::ticks_inside) returns it.
+    /// Returns the positions of a range of ticks, as [`ticks_inside`](Self::ticks_inside) returns it.
     ///
     /// # Panics
-    /// Where the range ends past the layout's last tick.
+    /// If the range ends after the layout's last tick.
     #[inline]
     pub fn positions(&self, ticks: &Range<Tick>) -> Range<u64> {
         assert!(ticks.start <= ticks.end && ticks.end <= self.ticks(), "the ticks do not fit the time field");
         ticks.start << self.sequence_bits..ticks.end << self.sequence_bits
     }
 
-    /// The tick of a position.
+    /// Returns the tick of a position.
     #[inline]
     pub const fn tick_of(&self, position: u64) -> Tick {
         position >> self.sequence_bits
     }
 
-    /// The sequence number of a position.
+    /// Returns the sequence number of a position.
     #[inline]
     pub const fn sequence_of(&self, position: u64) -> u64 {
         position & self.sequence_mask
     }
 
-    /// The ID of these values, each of them checked.
+    /// Makes the ID of these values, and checks each of them.
+    ///
+    /// ```
+    /// use floe_id::{Layout, LayoutError};
+    /// assert_eq!(Layout::TWITTER.compose(5, 33, 3)?, 5 << 22 | 33 << 12 | 3);
+    /// assert!(matches!(Layout::TWITTER.compose(5, 1_024, 3), Err(LayoutError::WorkerOutOfRange { .. })));
+    /// # Ok::<(), LayoutError>(())
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::TickOutOfRange`], [`LayoutError::WorkerOutOfRange`], [`LayoutError::SequenceOutOfRange`].
@@ -475,10 +522,18 @@ impl Layout {
         Ok(self.place_wide(self.position(tick, sequence), worker))
     }
 
-    /// What `id` consists of: the exact inverse of [`compose`](Self::compose).
+    /// Takes an ID apart: the exact inverse of [`compose`](Self::compose).
+    ///
+    /// ```
+    /// use floe_id::{Layout, LayoutError};
+    /// let parts = Layout::TWITTER.split(5 << 22 | 33 << 12 | 3)?;
+    /// assert_eq!((parts.tick, parts.worker, parts.sequence), (5, 33, 3));
+    /// assert!(matches!(Layout::TWITTER.split(1 << 63), Err(LayoutError::ForeignBits { .. })));
+    /// # Ok::<(), LayoutError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`LayoutError::ForeignBits`] where `id` has a bit set that no field of the layout covers.
+    /// [`LayoutError::ForeignBits`] if `id` has a bit set that no field of the layout covers.
     pub fn split(&self, id: u128) -> Result<Parts, LayoutError> {
         if id >> self.total_bits() != 0 {
             return Err(LayoutError::ForeignBits { id, bits: self.total_bits(), layout: self.to_string() });
@@ -496,7 +551,13 @@ impl Layout {
         Ok(parts)
     }
 
-    /// Refuses a worker id that the node fields cannot hold.
+    /// Checks that the node fields can hold a worker id.
+    ///
+    /// ```
+    /// use floe_id::Layout;
+    /// assert!(Layout::TWITTER.check_worker(1_023).is_ok());
+    /// assert!(Layout::TWITTER.check_worker(1_024).is_err());
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::WorkerOutOfRange`], with the range and the layout.
@@ -508,7 +569,7 @@ impl Layout {
         Err(LayoutError::WorkerOutOfRange { worker, max: self.max_worker, of: format!("`{self}`") })
     }
 
-    /// The worker id of a value for every node field.
+    /// Returns the worker id for a value of every node field.
     ///
     /// ```
     /// use floe_id::Layout;
@@ -517,8 +578,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::UnknownField`], [`LayoutError::FieldOutOfRange`], and [`LayoutError::NodeFields`] where one
-    /// is missing or comes twice.
+    /// [`LayoutError::UnknownField`], [`LayoutError::FieldOutOfRange`], and [`LayoutError::NodeFields`] if a field is
+    /// missing or comes twice.
     pub fn worker_id(&self, values: &[(&str, u64)]) -> Result<u64, LayoutError> {
         let mut named = BTreeMap::new();
         for &(name, value) in values {
@@ -532,7 +593,7 @@ impl Layout {
         self.pinned(&named).map(|workers| workers.first())
     }
 
-    /// The worker ids in which the given node fields have the given values and the others any.
+    /// Returns the worker ids in which the given node fields have the given values, and the others have any.
     ///
     /// ```
     /// use floe_id::Layout;

@@ -1,7 +1,7 @@
-//! What a unique ID is: how its bits lie, how it is written, and how it is read again.
+//! Unique IDs: the layout of their bits, and how to write and read them.
 //!
-//! Take this crate to read, write, check and sort IDs that others mint. It has no clock, does no I/O and mints nothing; the
-//! crate `floe` does that, and re-exports all that is here.
+//! Use this crate to read, write, check and sort IDs that another program mints. It has no clock, does no I/O and mints
+//! nothing. The crate `floe` mints, and re-exports everything here.
 //!
 //! # What is in it
 //! | module | question |
@@ -34,23 +34,24 @@
 //! ```
 //!
 //! # What it does not do
-//! It cannot tell whether an ID was ever minted, nor by whom: every number below a layout's end reads as an ID of it.
+//! It cannot tell whether an ID was ever minted, or by which program: every number that fits a layout reads as an ID of
+//! it.
 //!
 //! # Features
 //! The crate needs an allocator and no operating system. All but `std` are off by default:
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `std` | conversions of `SystemTime`, and what needs floating point; on by default |
-//! | `serde` | text where a format is for people, numbers and bytes where it is not: the module `serde` |
+//! | `std` | conversions of `SystemTime`, and functions that need floating point; on by default |
+//! | `serde` | text in formats for people, numbers and bytes in binary formats: the module `serde` |
 //! | `schemars`, `utoipa` | schemas of that text: JSON Schema (schemars 1), OpenAPI (utoipa 6) |
-//! | `uuid`, `chrono` | to and from `uuid::Uuid` and `chrono::DateTime<Utc>` |
+//! | `uuid`, `chrono` | conversions to and from `uuid::Uuid` and `chrono::DateTime<Utc>` |
 //! | `postgres-types`, `diesel`, `sea-orm`, `sqlx-0_8`, `sqlx-0_9` | columns of a database: the module `columns` |
 //! | `sqlx-0_8-postgres`, `sqlx-0_9-postgres` | arrays of PostgreSQL as well |
 //! | `sqlx` | the former name of `sqlx-0_8` |
 //!
-//! `diesel` is of version 2, and `sea-orm` of version 2. `sea-orm` and `sqlx-0_9` need Rust 1.94, as those crates do. [`id!`] makes a type
-//! for the IDs of one table, with all of this.
+//! `diesel` and `sea-orm` are version 2. `sea-orm` and `sqlx-0_9` need Rust 1.94, as those crates do. [`id!`] makes a
+//! type for the IDs of one table, with all of these.
 //!
 //! ```
 //! floe_id::id! { pub struct OrderId; }

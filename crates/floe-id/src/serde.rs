@@ -1,6 +1,6 @@
-//! IDs, times, layouts and forms in what serde reads and writes.
+//! How serde reads and writes IDs, times, layouts and forms.
 //!
-//! | type | where a format is for people (JSON, TOML, …) | where it is not (postcard, bincode, …) |
+//! | type | in formats for people (JSON, TOML, …) | in binary formats (postcard, bincode, …) |
 //! |---|---|---|
 //! | [`Id`] | text: `"1212092628029698048"` | an unsigned number |
 //! | [`WideId`] | text | 16 bytes, the highest first |
@@ -8,9 +8,10 @@
 //! | [`Layout`], [`Form`] | their text | their text |
 //! | the [kinds](crate::kind) | their text | their bytes; a `NanoId` its text |
 //!
-//! IDs are text because JavaScript, and many a reader of JSON beside it, keeps 53 bits of a number: it would read another ID,
-//! without an error. IDs and times are read from whole numbers as well, whatever they are written as; a negative number, one with
-//! a fraction or an exponent, and one past the largest are errors. They can be keys of maps. [`number`] writes numbers.
+//! IDs are text because JavaScript, and many other readers of JSON, keep only 53 bits of a number: they would read
+//! another ID, without an error. IDs and times are also read from whole numbers. A negative number, a number with a
+//! fraction or an exponent, and a number past the largest one are errors. IDs can be keys of maps. [`number`] writes
+//! them as numbers.
 //!
 //! ```
 //! use floe_id::{Id, WideId};
@@ -39,14 +40,15 @@ use serde::ser::{Serialize, Serializer};
 use crate::form::{Form, FormDefinitionError};
 use crate::{Id, IdError, Layout, LayoutError, TimeError, UnixMillis, WideId};
 
-/// For `#[serde(with = "floe::serde::number")]`: IDs and times as numbers, in JSON too.
+/// Writes IDs and times as numbers, in JSON too, by `#[serde(with = "floe::serde::number")]`.
 ///
-/// It is for [`Id`], [`WideId`], [`UnixMillis`], the types that [`id!`](crate::id) makes of an `Id`, and `Option` and `Vec` of these.
-/// `Id` and `UnixMillis` are read from text as well. A `WideId` is read from a number alone, which needs a format with numbers of 128
-/// bits; serde_json writes and reads all its digits.
+/// It works with [`Id`], [`WideId`], [`UnixMillis`], the types that [`id!`](crate::id) makes of an `Id`, and `Option`
+/// and `Vec` of these. `Id` and `UnixMillis` are also read from text. A `WideId` is read only from a number, which
+/// needs a format with numbers of 128 bits; serde_json writes and reads all its digits.
 ///
-/// Take it where all readers keep 64 bits of a number: JavaScript's `JSON.parse` changes what is past 2^53. A layout of 53 bits, such as
-/// `javascript`, makes IDs that fit. A schema then has to say so: `#[schemars(with = "u64")]`, `#[schema(value_type = u64)]`.
+/// Use it if all readers keep 64 bits of a number: JavaScript's `JSON.parse` changes numbers past 2^53. A layout of 53
+/// bits, such as `javascript`, makes IDs that fit. A schema must then say so: `#[schemars(with = "u64")]`,
+/// `#[schema(value_type = u64)]`.
 ///
 /// ```
 /// use floe_id::{Id, WideId};
@@ -80,13 +82,13 @@ pub mod number {
     /// Reads the number.
     ///
     /// # Errors
-    /// Those of the format, and where there is another number than the type has.
+    /// Those of the format; an error for a number that the type cannot hold.
     pub fn deserialize<'de, T: Number, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
         T::from_number(deserializer)
     }
 }
 
-/// What [`number`] writes and reads.
+/// A type that [`number`] can write and read.
 pub trait Number: Sized {
     /// Writes the number.
     ///
@@ -97,7 +99,7 @@ pub trait Number: Sized {
     /// Reads the number.
     ///
     /// # Errors
-    /// Those of the format, and where there is another number than the type has.
+    /// Those of the format; an error for a number that the type cannot hold.
     fn from_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 

@@ -1,4 +1,4 @@
-//! Time as one integer with its unit in the type, never a (seconds, nanoseconds) pair.
+//! Time as one integer with its unit in the type, never as a pair of seconds and nanoseconds.
 
 use alloc::{
     borrow::ToOwned,
@@ -10,8 +10,8 @@ use core::str::FromStr;
 
 /// A point of wall-clock time: milliseconds since 1970-01-01T00:00:00Z, negative before it.
 ///
-/// Its text is RFC 3339 with three digits of a second. What is outside the years -9999 to 9999 is written as
-/// `9223372036854775807 ms since 1970`. `FromStr` reads both, and RFC 3339 of any offset.
+/// Its text is RFC 3339 with three digits of a second. Times outside the years -9999 to 9999 are written as
+/// `9223372036854775807 ms since 1970`. `FromStr` reads both, and RFC 3339 with any offset.
 ///
 /// ```
 /// use floe_id::UnixMillis;
@@ -22,32 +22,32 @@ use core::str::FromStr;
 /// # Ok::<(), floe_id::TimeError>(())
 /// ```
 ///
-/// It converts into and from `jiff::Timestamp`, with the feature `std` `std::time::SystemTime`, and with the feature
-/// `chrono` `chrono::DateTime<Utc>`. What is finer than a millisecond becomes the millisecond in which it lies.
+/// It converts to and from `jiff::Timestamp`; with the feature `std`, also `std::time::SystemTime`; with the feature
+/// `chrono`, also `chrono::DateTime<Utc>`. A finer time becomes the millisecond in which it lies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct UnixMillis(i64);
 
-/// The number of a quantum of a layout's timestamp field, counted from the layout's epoch.
+/// A value of a layout's time field: the number of ticks since the layout's epoch.
 pub type Tick = u64;
 
-/// Why a text or another library's time is no [`UnixMillis`], or the other way round.
+/// Why a text or another library's time cannot become a [`UnixMillis`], or the other way round.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeError {
-    /// A text that is no time.
+    /// The text is not a time.
     Text {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A text that is longer than any time. It is refused before anything of it is read.
+    /// The text is longer than any time; this is its length in bytes. It is rejected before it is read.
     Length(usize),
-    /// A time that the other type cannot hold.
+    /// The other type cannot hold the time.
     Range {
         /// The time.
         time: String,
-        /// The type that it was to become.
+        /// The other type.
         of: &'static str,
     },
 }
@@ -69,48 +69,61 @@ impl fmt::Display for TimeError {
 
 crate::__error!(TimeError);
 
-/// What is written behind the number of a time that RFC 3339 has no text for.
+/// The words after the number of a time that RFC 3339 cannot write.
 const PLAIN: &str = " ms since 1970";
 
-/// No text of a time is longer, with its offset and its zone.
+/// The longest text of a time, with its offset and its zone, in bytes.
 const LONGEST: usize = 96;
 
 impl UnixMillis {
     /// The Unix epoch.
     pub const EPOCH: Self = Self(0);
 
-    /// From milliseconds since the Unix epoch.
+    /// Makes a time of milliseconds since the Unix epoch.
     #[inline]
     pub const fn new(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     #[inline]
     pub const fn get(self) -> i64 {
         self.0
     }
 
-    /// This instant as a position in a slot's record, or `None` before 1970.
+    /// Returns this instant as a position in a slot's record; `None` before 1970.
+    ///
+    /// ```
+    /// use floe_id::UnixMillis;
+    /// assert_eq!(UnixMillis::new(1_500).position(), Some(1_500));
+    /// assert_eq!(UnixMillis::new(-1).position(), None);
+    /// ```
     #[inline]
     pub fn position(self) -> Option<u64> {
         u64::try_from(self.0).ok()
     }
 
-    /// The instant of a position in a slot's record; a position past `i64::MAX` (which no ledger holds) is
-    /// the last instant.
+    /// Returns the instant of a position in a slot's record. A position past `i64::MAX`, which no ledger holds, is the
+    /// last instant.
     #[inline]
     pub fn from_position(position: u64) -> Self {
         Self(i64::try_from(position).unwrap_or(i64::MAX))
     }
 
-    /// `self - earlier` in milliseconds, negative where `earlier` is later.
+    /// Returns `self - earlier` in milliseconds, negative if `earlier` is later. The result is held within the range of
+    /// `i64`.
+    ///
+    /// ```
+    /// use floe_id::UnixMillis;
+    /// let (one, next) = (UnixMillis::new(1_000), UnixMillis::new(1_000).plus(500));
+    /// assert_eq!((next.since(one), one.since(next)), (500, -500));
+    /// ```
     #[inline]
     pub const fn since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// This instant moved by `millis`, held at the ends of the range of `i64`.
+    /// Returns this instant moved by `millis`, held within the range of `i64`.
     #[must_use]
     #[inline]
     pub const fn plus(self, millis: i64) -> Self {

@@ -1,4 +1,4 @@
-//! Many IDs as one run of positions.
+//! Many IDs, held as one run of positions.
 
 use std::sync::Arc;
 
@@ -9,10 +9,21 @@ use crate::layout::{Layout, Placer};
 use crate::stream::placer;
 use crate::{Id, IdRepr};
 
-/// IDs that were minted in one step: an iterator that holds a run of positions and makes each ID when it is asked.
+/// IDs that were minted in one step. It is an iterator that holds a run of positions and makes each ID on demand.
 ///
-/// The IDs are increasing. Those that are not taken are wasted, never minted again. It cannot be cloned, since a clone would
-/// hand out the same IDs:
+/// The IDs increase. IDs that you do not take are skipped; they are never minted again.
+///
+/// ```
+/// use floe::{Floe, ledger::Memory};
+/// let tickets = Floe::open(Memory::default())?.segment("tickets")?;
+/// let mut batch = tickets.mint_many(1_000)?;
+/// assert_eq!((batch.next().map(|id| id.get()), batch.len()), (Some(1), 999));
+/// drop(batch);
+/// assert_eq!(tickets.mint()?.get(), 1_001);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It cannot be cloned, since a clone would hand out the same IDs:
 ///
 /// ```compile_fail,E0599
 /// # let floe = floe::Floe::open(floe::ledger::Memory::default()).unwrap();
@@ -47,7 +58,7 @@ impl Batch<Id> {
 }
 
 impl<I: IdRepr> Batch<I> {
-    /// Writes the batch to `ids`, which has as many places.
+    /// Writes the batch to `ids`, which must have exactly one place for each ID.
     pub(crate) fn write(self, ids: &mut [I]) {
         assert_eq!(
             u64::try_from(ids.len()),
@@ -97,7 +108,8 @@ impl<I: IdRepr> Iterator for Batch<I> {
 impl<I: IdRepr> ExactSizeIterator for Batch<I> {}
 impl<I: IdRepr> std::iter::FusedIterator for Batch<I> {}
 
-/// IDs of one period that were minted in one step. It cannot be cloned, since a clone would hand out the same IDs:
+/// IDs of one day, month or year that were minted in one step. It cannot be cloned, since a clone would hand out the
+/// same IDs:
 ///
 /// ```compile_fail,E0599
 /// fn again(batch: floe::DatedBatch) -> floe::DatedBatch {
@@ -138,7 +150,7 @@ impl Iterator for DatedBatch {
 
 impl ExactSizeIterator for DatedBatch {}
 
-/// Writes a batch of one ID for each place; no places need no batch.
+/// Mints one ID for each place and writes them. If there are no places, it mints nothing.
 pub(crate) fn fill<I: IdRepr>(
     ids: &mut [I],
     mint_many: impl FnOnce(u64) -> Result<Batch<I>, MintError>,
@@ -149,7 +161,7 @@ pub(crate) fn fill<I: IdRepr>(
     Ok(())
 }
 
-/// What `mint` returns, up to its first error.
+/// The results of `mint`, up to and including the first error.
 pub(crate) fn until_error<I>(
     mut mint: impl FnMut() -> Result<I, MintError>,
 ) -> impl Iterator<Item = Result<I, MintError>> {

@@ -1,4 +1,4 @@
-//! What blocks, as a future on any runtime.
+//! Blocking work as a future on any runtime.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,11 +9,13 @@ use std::thread;
 
 use crate::sync::lock_std as lock;
 
-/// Runs `work`, which may block, on a thread of its own; the future is done when it is. Nothing begins before the future is
-/// first polled, and what has begun goes on to its end although the future is dropped. Where the system gives no thread,
-/// the work is done in the poll.
+/// Runs `work`, which may block, on its own thread, and returns a future of its result.
 ///
-/// [`Floe`](crate::Floe) has futures of this sort for its own calls; this is for others, such as opening a ledger.
+/// - The work begins when the future is first polled.
+/// - If the future is dropped after that, the work still runs to its end.
+/// - If the system gives no thread, the work runs inside the poll.
+///
+/// [`Floe`](crate::Floe) has such futures for its own calls. Use this one for other calls, such as opening a ledger.
 ///
 /// ```
 /// # fn block_on<F: Future>(future: F) -> F::Output {
@@ -42,7 +44,7 @@ use crate::sync::lock_std as lock;
 /// ```
 ///
 /// # Panics
-/// In the poll, with what `work` panicked with.
+/// The poll panics with the panic of `work`.
 pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Blocking<T> {
     Blocking {
         task: Arc::new(Mutex::new(Task { work: Some(Box::new(work)), done: None, waker: None })),
@@ -50,7 +52,7 @@ pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     }
 }
 
-/// A future of [`blocking`].
+/// The future that [`blocking`] returns.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Blocking<T> {
     task: Arc<Mutex<Task<T>>>,
@@ -58,13 +60,13 @@ pub struct Blocking<T> {
 }
 
 struct Task<T> {
-    /// Until somebody does it.
+    /// The work, until it begins.
     work: Option<Box<dyn FnOnce() -> T + Send>>,
     done: Option<thread::Result<T>>,
     waker: Option<Waker>,
 }
 
-/// Does the work, unless it is done or being done.
+/// Does the work, unless it is done already or another thread does it.
 fn run<T>(task: &Mutex<Task<T>>) {
     let Some(work) = lock(task).work.take() else { return };
     let done = catch_unwind(AssertUnwindSafe(work));

@@ -1,28 +1,29 @@
-//! The steady clock: wall and monotonic readings go in, one time that never goes back behind an ID comes out.
+//! The steady clock: it takes readings of the wall and the monotonic clock, and gives one time that never goes back
+//! behind an ID.
 //!
 //! | the wall clock | the steady clock |
 //! |---|---|
 //! | runs | is equal to it |
-//! | goes back by up to `wait` | stands still until the wall clock is there again |
-//! | goes back by up to `max_hold` | **holds**: goes on at nineteen twentieths of the monotonic rate until they meet |
-//! | goes back further | refuses, until the wall clock is back in reach |
-//! | stands, or runs slower than that | holds as well: it runs at nineteen twentieths of the monotonic rate at the least |
+//! | goes back by up to `wait` | stands still until the wall clock has caught up |
+//! | goes back by up to `max_hold` | **holds**: runs at 95 % of the monotonic rate until they meet |
+//! | goes back further | refuses, until the wall clock is within `max_hold` again |
+//! | is frozen, or runs slower than 95 % | holds as well: it never runs slower than 95 % of the monotonic rate |
 //! | jumps ahead by up to 10 s | follows at once |
-//! | jumps ahead further | goes on at the monotonic rate, and follows once wall and monotonic have run level for 30 s |
+//! | jumps ahead further | runs at the monotonic rate, and follows once wall and monotonic have run level for 30 s |
 //!
-//! Where the ledger has a clock, what that showed is an argument as the readings are ([`Steady::hear`]), carried on by
-//! the monotonic clock:
+//! If the ledger has a clock, its reading is an argument too ([`Steady::hear`]). The monotonic clock carries it on:
 //!
 //! | the ledger's clock | the steady clock |
 //! |---|---|
 //! | agrees with a wall clock that jumped ahead | follows at once |
-//! | disagrees with the wall clock | goes on at the monotonic rate, and converges to it neither way |
-//! | agrees with the wall clock, and the steady one is ahead | goes back, where nothing was minted by it, and stands |
+//! | disagrees with the wall clock | runs at the monotonic rate, and does not approach the wall clock |
+//! | agrees with the wall clock, and the steady one is ahead | goes back as far as nothing can be minted, and waits |
 //!
-//! Such an answer counts within the era in which it was asked for: a clock that has moved may be one that slept.
+//! The ledger's answer counts only within the era in which it was asked for: if a clock has moved, the machine may have
+//! slept.
 //!
-//! A wall clock that moves over 1 s against the monotonic one is also what a process sees that was restored from a
-//! snapshot or cloned: it begins a new **era**, in which nothing that was reserved before is used.
+//! A process that was restored from a snapshot or cloned sees its wall clock move against the monotonic one. So a move
+//! of over 1 s begins a new **era**, in which nothing that was reserved before is used.
 
 use std::sync::OnceLock;
 use std::thread::Thread;
@@ -41,12 +42,13 @@ mod tests;
 
 pub use fixed::FixedClock;
 
-/// How long a rollback of the wall clock is waited for, and how far it is held through.
+/// Which rollbacks of the wall clock the steady clock waits out, and which it holds through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockPolicy {
-    /// Rollbacks up to this many milliseconds are waited for; the default is 5.
+    /// The steady clock waits out rollbacks of up to this many milliseconds; the default is 5.
     pub wait_ms: u64,
-    /// Rollbacks up to this many milliseconds are held through, and further ones refused; the default is an hour.
+    /// The steady clock runs on through rollbacks of up to this many milliseconds, and refuses larger ones; the default
+    /// is an hour.
     pub max_hold_ms: u64,
 }
 
@@ -56,30 +58,30 @@ impl Default for ClockPolicy {
     }
 }
 
-/// How the steady clock stands to the wall clock.
+/// How the steady clock treats the wall clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClockState {
-    /// Equal.
+    /// The two clocks are equal.
     Level,
-    /// The wall clock is this many milliseconds behind, and is waited for: they are few, or the ledger's clock says that
-    /// it is right.
+    /// The wall clock is this many milliseconds behind, and the steady clock waits for it: the difference is small, or
+    /// the ledger's clock says that the wall clock is right.
     Waiting(u64),
-    /// The wall clock is this many milliseconds behind; the steady clock goes on without it.
+    /// The wall clock is this many milliseconds behind, and the steady clock runs on without it.
     Holding(u64),
-    /// The wall clock jumped this many milliseconds ahead and is not believed yet.
+    /// The wall clock jumped this many milliseconds ahead, and the steady clock does not follow it yet.
     Doubting(u64),
-    /// The wall clock is this many milliseconds ahead, and the ledger's clock says that it is wrong; the steady clock
-    /// goes on without it.
+    /// The wall clock is this many milliseconds ahead, and the ledger's clock says that it is wrong. The steady clock
+    /// runs on without it.
     Contradicted(u64),
-    /// The wall clock is this many milliseconds behind, more than is held through. Nothing is minted.
+    /// The wall clock is this many milliseconds behind, more than `max_hold_ms`. No ID with a time in it is minted.
     Refused(u64),
-    /// The wall clock is outside 1970 to 2500. Nothing is minted.
+    /// The wall clock is outside 1970 to 2500. No ID with a time in it is minted.
     Insane(UnixMillis),
 }
 
-/// The largest step ahead that is followed at once.
+/// The largest step ahead that the steady clock follows at once.
 const FOLLOWED_MS: u64 = 10_000;
-/// How long a larger one has to stand still against the monotonic clock before it is followed.
+/// After a larger step, wall and monotonic clock must run level this long before the steady clock follows.
 const LEVEL_MS: u64 = 30_000;
 /// A wall clock that moves more than this against the monotonic one begins a new era.
 const MOVED_MS: u64 = 1_000;
@@ -87,11 +89,12 @@ const MOVED_MS: u64 = 1_000;
 const SLEW: u64 = 20;
 /// A stamp has this many bits for the time: milliseconds to the year 2527, and 2^20 eras above them.
 const TIME_BITS: u32 = 44;
-/// So many milliseconds short of the least rate a wall clock stands. Both clocks are read in whole milliseconds.
+/// A wall clock that falls this many milliseconds behind the lowest rate counts as frozen. Both clocks are read in
+/// whole ms.
 const STANDS_MS: u64 = 20;
 const LAST_SANE: i64 = 16_725_225_600_000; // 2500-01-01
 
-/// The steady time and its era in one word, so that whoever reads the time also learns that an era has ended.
+/// The steady time and its era in one word, so that every reader of the time also sees that an era has ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Stamp(u64);
 
@@ -105,7 +108,7 @@ impl Stamp {
         Self(era << TIME_BITS | time.unwrap_or_default())
     }
 
-    /// No stamp of any clock, and no word that says that there is none.
+    /// A value that no clock's stamp has, and that is not the word for "no stamp" either.
     pub(crate) const NEVER: Self = Self(u64::MAX);
 
     pub(crate) const fn from_word(word: u64) -> Self {
@@ -457,9 +460,9 @@ impl Clock {
         Some(Stamp(cached))
     }
 
-    /// The stamp if it is at hand, and otherwise the default, which is no stamp that was given out: nothing is minted in the first
-    /// millisecond of 1970. For whoever compares it with one that was. It does not keep the time at hand, but the next one, which is
-    /// another, will be asked for.
+    /// The stamp if it is at hand, and otherwise the default, which is no stamp that was given out: nothing is minted
+    /// in the first millisecond of 1970. For whoever compares it with one that was. It does not keep the time at hand,
+    /// but the next one, which is another, will be asked for.
     #[inline(always)]
     pub(crate) fn word(&self) -> Stamp {
         Stamp(self.cached.load(Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Counters and dated names: every call is one with the ledger, and many calls share one reservation.
+//! Counters and dated names: every call needs the ledger, and many calls share one reservation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,16 +13,36 @@ use crate::segment::{MAX_BATCH, check_count};
 use crate::ticket::Ticket;
 use crate::wait::{self, Attempt, Step, Waiters};
 
-/// Mints 1, 2, 3, … strictly increasing over the whole cluster: a call that begins after another has returned gets a
+/// Mints 1, 2, 3, …, strictly increasing over the whole cluster: a call that begins after another has returned gets a
 /// larger number.
 ///
-/// It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Every call needs the ledger; calls that come at
-/// once share a trip to it. Numbers can be missing: what was reserved for a caller that went away, or whose process was
-/// killed, is never handed out.
+/// It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Every call needs the ledger; calls that come
+/// at the same time share one reservation. Numbers can be missing: a number that was reserved for a caller that went
+/// away, or whose process was killed, is never handed out.
+///
+/// ```
+/// use floe::{Floe, ledger::Memory};
+/// let invoices = Floe::open(Memory::default())?.counter("invoices")?;
+/// assert_eq!([invoices.mint()?.get(), invoices.mint()?.get()], [1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Counter(Counting);
 
-/// Mints IDs of a date and a counter that begins at 1 each day, month or year, increasing over the whole cluster.
+/// Mints IDs of a date and a number that begins at 1 each day, month or year, increasing over the whole cluster.
+///
+/// It keeps its floe open. Every call needs the ledger, as for a [`Counter`].
+///
+/// ```
+/// use floe::{DatedShape, Floe, Overflow};
+/// let (floe, clock) = Floe::fixed(7, "2026-11-23T23:59:59Z".parse()?)?;
+/// let invoices = floe.dated("invoices", DatedShape::new("UTC", 4, "INV", Overflow::Refuse)?)?;
+/// assert_eq!(invoices.mint()?.to_string(), "INV202611230001");
+/// assert_eq!(invoices.mint()?.to_string(), "INV202611230002");
+/// clock.advance(std::time::Duration::from_secs(1));
+/// assert_eq!(invoices.mint()?.to_string(), "INV202611240001");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Dated {
     counting: Counting,
@@ -35,7 +55,7 @@ struct Counting {
     shared: Link,
 }
 
-/// Waits for a ticket's answer, and lets the node know when nobody waits any more.
+/// Waits for a ticket's answer, and tells the node when no caller waits for it any more.
 struct Queued<'a> {
     ticket: Arc<Ticket>,
     counting: &'a Counting,
@@ -88,39 +108,56 @@ impl Counter {
         Self(Counting { name, shared })
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &Name {
         &self.0.name
     }
 
-    /// Mints the next number, waiting at most `max_wait`.
+    /// Mints the next number. It waits at most [`Builder::max_wait`](crate::Builder::max_wait).
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let ledger = Memory::default();
+    /// let one = Floe::open(ledger.clone())?.counter("invoices")?;
+    /// let other = Floe::open(ledger)?.counter("invoices")?; // another node
+    /// assert_eq!([one.mint()?.get(), other.mint()?.get(), one.mint()?.get()], [1, 2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`]; after `Busy` and `Unavailable` a retry can succeed.
     pub fn mint(&self) -> Result<Id, MintError> {
         self.mint_many(1)?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
     }
 
-    /// [`Counter::mint`] in a future, on any runtime.
+    /// [`mint`](Self::mint) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint`](Self::mint).
     pub async fn mint_async(&self) -> Result<Id, MintError> {
         self.mint_many_async(1).await?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
     }
 
-    /// Mints the next `count` numbers, 1 to 2^32, which follow one another.
+    /// Mints the next `count` numbers, 1 to 2^32, which are consecutive.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let invoices = Floe::open(Memory::default())?.counter("invoices")?;
+    /// assert_eq!(invoices.mint_many(3)?.map(|id| id.get()).collect::<Vec<_>>(), [1, 2, 3]);
+    /// assert_eq!(invoices.mint()?.get(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`]; `Count` says how many numbers one call can mint.
     pub fn mint_many(&self, count: u64) -> Result<Batch, MintError> {
         Ok(Batch::of_numbers(self.0.mint(count)?, count, 1, 1))
     }
 
-    /// [`Counter::mint_many`] in a future, on any runtime.
+    /// [`mint_many`](Self::mint_many) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint_many`](Self::mint_many).
     pub async fn mint_many_async(&self, count: u64) -> Result<Batch, MintError> {
         Ok(Batch::of_numbers(self.0.mint_async(count).await?, count, 1, 1))
     }
@@ -131,17 +168,28 @@ impl Dated {
         Self { counting: Counting { name, shared }, shape }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &Name {
         &self.counting.name
     }
 
-    /// Zone, date, digits, prefix and overflow.
+    /// Returns the zone, date format, digits, prefix and overflow.
     pub fn shape(&self) -> &DatedShape {
         &self.shape
     }
 
-    /// Mints the next ID of the day, month or year, waiting at most `max_wait`.
+    /// Mints the next ID of the day, month or year. It waits at most [`Builder::max_wait`](crate::Builder::max_wait).
+    ///
+    /// ```
+    /// use floe::{DatedShape, Floe, MintError, Overflow};
+    /// let (floe, _clock) = Floe::fixed(7, "2026-11-23T10:00:00Z".parse()?)?;
+    /// let short = floe.dated("short", DatedShape::new("UTC", 1, "", Overflow::Refuse)?)?;
+    /// for number in 1..=9 {
+    ///     assert_eq!(short.mint()?.to_string(), format!("20261123{number}"));
+    /// }
+    /// assert!(matches!(short.mint(), Err(MintError::Exhausted(_)))); // tomorrow it goes on
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`MintError`]; `Exhausted` when the period's digits are used up.
@@ -149,27 +197,36 @@ impl Dated {
         self.mint_many(1)?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
     }
 
-    /// [`Dated::mint`] in a future, on any runtime.
+    /// [`mint`](Self::mint) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint`](Self::mint).
     pub async fn mint_async(&self) -> Result<DatedId, MintError> {
         self.mint_many_async(1).await?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
     }
 
-    /// Mints `count` IDs of one period, which follow one another.
+    /// Mints `count` consecutive IDs, all of the same day, month or year.
+    ///
+    /// ```
+    /// use floe::{DatedShape, Floe, Overflow};
+    /// let (floe, _clock) = Floe::fixed(7, "2026-11-23T10:00:00Z".parse()?)?;
+    /// let invoices = floe.dated("invoices", DatedShape::new("UTC", 4, "", Overflow::Refuse)?)?;
+    /// let ids: Vec<_> = invoices.mint_many(2)?.map(|id| id.to_string()).collect();
+    /// assert_eq!(ids, ["202611230001", "202611230002"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`]; `Exhausted` if the period has no `count` numbers left.
     pub fn mint_many(&self, count: u64) -> Result<DatedBatch, MintError> {
         let start = self.counting.mint(count)?;
         Ok(DatedBatch::new(start, count, &self.shape))
     }
 
-    /// [`Dated::mint_many`] in a future, on any runtime.
+    /// [`mint_many`](Self::mint_many) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint_many`](Self::mint_many).
     pub async fn mint_many_async(&self, count: u64) -> Result<DatedBatch, MintError> {
         let start = self.counting.mint_async(count).await?;
         Ok(DatedBatch::new(start, count, &self.shape))

@@ -1,8 +1,9 @@
-//! What a name *is*: the cluster settings that can never change under it (I4).
+//! The definition of a name: the cluster settings that can never change under it (I4).
 //!
-//! A definition's canonical text is its fingerprint: it is stored in the ledger when the name is first bound, and a
-//! node whose configuration says otherwise refuses to serve the name. Text and value are each other's inverse, but for
-//! what is no part of a fingerprint: the keys of a sealed form, and which of them seals where its texts say so.
+//! A definition's canonical text is its fingerprint. The ledger stores it when the name is first bound, and a node with
+//! another configuration refuses to serve the name. Text and value convert into each other without loss, with two
+//! exceptions that are not part of the fingerprint: the keys of a sealed form, and, if its texts name their key, which
+//! key seals new ones.
 
 use floe_id::kind::NanoIdFormatError;
 use std::fmt;
@@ -34,30 +35,39 @@ pub use row::{Complain, Given, Kind, Setting, Takes};
 pub(crate) use row::{Row, Rules};
 pub(crate) use text::FORM;
 
-/// A name's kind with everything that decides which ID a position becomes.
+/// A name's kind, with everything that decides which ID a position becomes.
+///
+/// Its `Display` is the canonical text that the ledger stores, and `FromStr` reads that text.
+///
+/// ```
+/// use floe::{Definition, Layout};
+/// let orders = Definition::from(Layout::TWITTER);
+/// assert_eq!(orders.to_string().parse(), Ok(orders));
+/// assert_eq!("segment increment=2 offset=1".parse(), Ok(Definition::Segment { increment: 2, offset: 1 }));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Definition {
     /// Time, worker id and sequence in the bit fields of a layout.
     Snowflake {
         /// The bit fields, tick and epoch.
         layout: Layout,
-        /// Whether the name has a generator of its own instead of the one that its layout's names share. Its IDs
-        /// are then unique under the name, and no longer in the whole realm.
+        /// Whether the name has its own generator, instead of the one that names of the same layout share. With its
+        /// own, its IDs are unique under the name only, and not in the whole realm.
         own: bool,
     },
     /// Numbers from reserved ranges: the n-th (from 0) is `offset + increment * n`.
     Segment {
-        /// The distance of one number from the next, at least 1.
+        /// The distance from one number to the next, at least 1.
         increment: u64,
         /// The first number.
         offset: u64,
     },
     /// 1, 2, 3, … strictly increasing over the whole cluster.
     Counter,
-    /// The date followed by a counter that begins anew each day, month or year.
+    /// The date, followed by a counter that begins again at 1 each day, month or year.
     Dated(DatedShape),
-    /// A kind for which nothing is reserved: `uuid4`, `uuid7`, `ulid`, `objectid`, `ksuid`, `nanoid`.
-    /// [`Definition::called`] makes it.
+    /// A kind that needs no ledger: `uuid4`, `uuid7`, `ulid`, `objectid`, `ksuid`, `nanoid`. [`Definition::called`]
+    /// makes it.
     Ledgerless(Ledgerless),
     /// A kind that the program registered.
     Registered(Registered),
@@ -65,32 +75,32 @@ pub enum Definition {
     Formed(Box<Self>, Form),
 }
 
-/// Why a text or a set of values is no definition.
+/// Why a text or a set of values is not a definition.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DefinitionError {
-    /// The kind is none that floe knows.
+    /// floe does not know the kind.
     UnknownKind {
-        /// What was asked for.
+        /// The word that the caller gave.
         word: String,
-        /// The words for those that there are.
+        /// The words of all kinds.
         kinds: String,
     },
-    /// What it names is a form, and no kind.
+    /// The word is a form and not a kind.
     NoKind(String),
-    /// The kind's name is kept for a later version.
+    /// The word is reserved for a kind of a later version.
     ReservedKind {
-        /// What was asked for.
+        /// The word that the caller gave.
         word: String,
-        /// The words for those that there are.
+        /// The words of all kinds.
         kinds: String,
     },
-    /// The layout cannot be.
+    /// The layout is invalid.
     Layout(LayoutError),
-    /// The form cannot be.
+    /// The form is invalid.
     Form(FormDefinitionError),
-    /// The alphabet or the length of a NanoID cannot be.
+    /// The alphabet or the length of a NanoID is invalid.
     NanoId(NanoIdFormatError),
-    /// A value out of its range; the text says which and what it may be.
+    /// A value is out of its range; the text says which one and what it may be.
     Value(String),
 }
 
@@ -138,7 +148,7 @@ impl Definition {
     /// A segment that begins at 1 and counts by 1.
     pub const SEGMENT: Self = Self::Segment { increment: 1, offset: 1 };
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Snowflake { .. } => Kind::SNOWFLAKE,
@@ -151,7 +161,7 @@ impl Definition {
         }
     }
 
-    /// The word for the kind: of a registered one, the type that it was registered as.
+    /// Returns the kind's word. For a registered kind, it is the type name under which the kind was registered.
     pub fn kind_name(&self) -> &str {
         match self.unformed() {
             Self::Registered(registered) => registered.type_name(),
@@ -159,7 +169,7 @@ impl Definition {
         }
     }
 
-    /// The definition without its form.
+    /// Returns the definition without its form.
     pub fn unformed(&self) -> &Self {
         match self {
             Self::Formed(inner, _) => inner,
@@ -167,7 +177,15 @@ impl Definition {
         }
     }
 
-    /// The form, where it is not the kind's own way of writing.
+    /// Returns the form in which IDs are written; `None` if they are written in the kind's own way.
+    ///
+    /// ```
+    /// use floe::Definition;
+    /// let short = Definition::SEGMENT.in_form("base62".parse()?)?;
+    /// assert_eq!(short.form().map(|form| form.to_string()).as_deref(), Some("base62"));
+    /// assert_eq!(short.unformed(), &Definition::SEGMENT);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn form(&self) -> Option<&Form> {
         match self {
             Self::Formed(_, form) => Some(form),
@@ -175,7 +193,8 @@ impl Definition {
         }
     }
 
-    /// The ID of a number that a form has read, as the kind itself writes it: hyphens in a UUID, decimal digits of a snowflake.
+    /// Writes the number that a form has read in the kind's own way: a UUID with hyphens, a snowflake in decimal
+    /// digits.
     ///
     /// ```
     /// use floe::Definition;
@@ -189,7 +208,8 @@ impl Definition {
         }
     }
 
-    /// The position of the first number of a segment or a counter that is at least `number`; `None` of every other kind.
+    /// Returns the position of the first number of a segment or a counter that is at least `number`; `None` for other
+    /// kinds.
     ///
     /// ```
     /// use floe::Definition;
@@ -207,7 +227,14 @@ impl Definition {
         }
     }
 
-    /// The number at a position of a segment or a counter; `None` past 2^63 - 1, and of every other kind.
+    /// Returns the number at a position of a segment or a counter. `None` if the number would be over 2^63 - 1, and for
+    /// other kinds.
+    ///
+    /// ```
+    /// use floe::Definition;
+    /// assert_eq!(Definition::Segment { increment: 2, offset: 1 }.number_at(3), Some(7));
+    /// assert_eq!(Definition::Counter.number_at(u64::MAX), None);
+    /// ```
     pub fn number_at(&self, position: u64) -> Option<u64> {
         let number = match self.unformed() {
             Self::Segment { increment, offset } => increment.checked_mul(position)?.checked_add(*offset)?,
@@ -217,8 +244,8 @@ impl Definition {
         (number <= MAX_MARK).then_some(number)
     }
 
-    /// The position from which on every number of a segment or a counter is at least `number`, where it has one and its form
-    /// can write it: there it can begin, or be raised to.
+    /// Returns the position from which every number of a segment or a counter is at least `number`. The name can begin
+    /// at this position, or be raised to it: it has such a number, and its form can write it.
     ///
     /// ```
     /// use floe::{Definition, NoPosition};
@@ -230,7 +257,7 @@ impl Definition {
     /// ```
     ///
     /// # Errors
-    /// [`NoPosition`]. A sealed form whose key this process does not have is not asked.
+    /// [`NoPosition`]. If this process does not have the key of a sealed form, the form is not checked.
     pub fn begin_position(&self, number: u64) -> Result<u64, NoPosition> {
         let position = self.position_of(number).ok_or_else(|| NoPosition::Uncounted(self.kind()))?;
         let begins = self.number_at(position).ok_or(NoPosition::UsedUp(number))?;
@@ -241,18 +268,39 @@ impl Definition {
         }
     }
 
-    /// Whether the IDs are texts, and no numbers for a wire that has only those.
+    /// Returns whether the IDs are texts, so that a protocol that has only numbers cannot carry them.
+    ///
+    /// ```
+    /// use floe::Definition;
+    /// assert!(!Definition::SEGMENT.is_text());
+    /// assert!(Definition::SEGMENT.in_form("base62".parse()?)?.is_text());
+    /// assert!(Definition::called("ulid").is_some_and(|ulid| ulid.is_text()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_text(&self) -> bool {
         self.form().is_some() || !self.kind().is_number()
     }
 
-    /// Whether IDs are minted from what is reserved in a ledger, or by a kind of the program's own that may do so. All
-    /// others are unique by themselves: a ledger keeps nothing of them but what the name is.
+    /// Returns whether minting needs the ledger: the IDs come from a range that was reserved there, or from a
+    /// registered kind, which may do so. All other kinds are unique by themselves. For these, the ledger stores only
+    /// the definition.
+    ///
+    /// ```
+    /// use floe::Definition;
+    /// assert!(Definition::Counter.needs_ledger());
+    /// assert!(!Definition::called("uuid7").is_some_and(|uuid7| uuid7.needs_ledger()));
+    /// ```
     pub fn needs_ledger(&self) -> bool {
         self.kind().is_number() || matches!(self.unformed(), Self::Registered(_))
     }
 
-    /// How many bits the number has that a form writes; `None` where an ID is no such number.
+    /// Returns how many bits the number has that a form writes; `None` if the IDs are not such numbers.
+    ///
+    /// ```
+    /// use floe::{Definition, Layout};
+    /// assert_eq!(Definition::from(Layout::TWITTER).form_bits(), Some(63));
+    /// assert_eq!(Definition::called("nanoid").and_then(|nanoid| nanoid.form_bits()), None);
+    /// ```
     pub fn form_bits(&self) -> Option<u32> {
         match self {
             Self::Snowflake { layout, .. } => Some(layout.total_bits()),
@@ -262,7 +310,7 @@ impl Definition {
         }
     }
 
-    /// The same IDs in `form`; itself where that is how its numbers are written anyway.
+    /// Returns the definition with its IDs in `form`. If its numbers are written so anyway, it stays as it is.
     ///
     /// ```
     /// use floe::{Definition, form::Form};
@@ -273,8 +321,8 @@ impl Definition {
     /// ```
     ///
     /// # Errors
-    /// [`DefinitionError::Value`] where the IDs are no numbers, are written in a way of their own, or have more bits than
-    /// the form.
+    /// [`DefinitionError::Value`] if the IDs are not numbers, have a text of their own, or have more bits than the
+    /// form.
     pub fn in_form(self, form: Form) -> Result<Self, DefinitionError> {
         let plain = self.kind().is_number() && Form::of_bits("decimal", form.bits()).as_ref() == Ok(&form);
         let whole = self.form_bits().is_some_and(|bits| form.bits() >= bits);
@@ -286,7 +334,14 @@ impl Definition {
         Ok(formed)
     }
 
-    /// Checks what the types do not: a segment's increment and offset, and whether a form fits.
+    /// Checks the rules that the types do not enforce: the range of a segment's increment and offset, and whether a
+    /// form fits.
+    ///
+    /// ```
+    /// use floe::Definition;
+    /// assert!(Definition::Segment { increment: 2, offset: 1 }.check().is_ok());
+    /// assert!(Definition::Segment { increment: 0, offset: 1 }.check().is_err());
+    /// ```
     ///
     /// # Errors
     /// [`DefinitionError::Value`] names the value and its range.
@@ -315,7 +370,8 @@ impl Definition {
                     .to_owned(),
             );
         }
-        // What counts from 1 may have a shorter form, and ends with it; what holds a time or is random would never fit.
+        // A counter or a segment may have a shorter form, and ends when that is full. A time or randomness would never
+        // fit.
         let counts = matches!(self, Self::Segment { .. } | Self::Counter);
         if !counts && form.bits() < bits {
             return refuse(format!(
@@ -327,7 +383,7 @@ impl Definition {
     }
 }
 
-/// A snowflake of the layout, which shares the layout's generator.
+/// A snowflake of the layout, whose names share one generator.
 impl From<Layout> for Definition {
     fn from(layout: Layout) -> Self {
         Self::Snowflake { layout, own: false }
@@ -337,15 +393,15 @@ impl From<Layout> for Definition {
 /// Why a name has no position for a number; see [`Definition::begin_position`].
 #[derive(Clone, PartialEq, Eq)]
 pub enum NoPosition {
-    /// Its IDs begin with the time, or are random.
+    /// The kind has no counted numbers: its IDs begin with the time, or are random.
     Uncounted(Kind),
-    /// It ends before the number.
+    /// The numbers of the name end before this one.
     UsedUp(u64),
-    /// It has the number, and its form ends before it.
+    /// The name has the number, but its form cannot write it.
     Form {
-        /// Its first number that is not below the one that was asked for.
+        /// The first number of the name that is at least the one asked for.
         number: u64,
-        /// What the form says.
+        /// The form's error.
         error: FormError,
     },
 }

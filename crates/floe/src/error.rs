@@ -5,27 +5,27 @@ use std::time::Duration;
 
 use crate::time::UnixMillis;
 
-/// Why no ID was minted. No ID is lost or repeated by any of them.
+/// Why no ID was minted. None of these errors loses or repeats an ID.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MintError {
-    /// Everything that may be minted now has been, or too many callers wait. Ask again after `retry`.
+    /// Every ID that is due now is minted, or too many callers wait. Retry after `retry`.
     Busy {
-        /// When it is worth asking again.
+        /// How long to wait before a retry.
         retry: Duration,
     },
-    /// The reserved range is used up and the ledger does not answer. floe goes on asking it by itself.
+    /// The reserved range is used up, and the ledger does not answer. floe keeps asking it by itself.
     Unavailable {
-        /// When the ledger was first seen not to answer.
+        /// When the ledger first failed to answer.
         since: UnixMillis,
-        /// The ledger's own words.
+        /// The ledger's error.
         cause: String,
     },
-    /// The bits, the numbers, the day's digits or the worker slots are used up; the text says which and until when.
+    /// The bits, the numbers, the period's digits or the worker slots are used up; the text says which and until when.
     Exhausted(String),
-    /// Uniqueness would be at stake, or the generator was closed.
+    /// Uniqueness would be at stake, or the floe was closed.
     Stopped(Stopped),
-    /// So many at once cannot be minted.
+    /// One call cannot mint this many IDs.
     Count {
         /// How many were asked for.
         asked: u64,
@@ -52,12 +52,12 @@ impl fmt::Display for MintError {
 
 floe_id::__error!(MintError);
 
-/// Why a name does not mint: what a program can tell apart, and what its people are told.
+/// Why a name does not mint: a reason for the program, and a text for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stopped {
-    /// What stopped it.
+    /// The reason, to branch on.
     pub reason: StopReason,
-    /// What happened and the way out.
+    /// The text: what happened, and the way out.
     pub cause: String,
 }
 
@@ -75,14 +75,14 @@ pub struct Stopped {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The program closed the floe, or unloaded the name. Nothing is wrong.
+    /// The program closed the floe or unloaded the name. Nothing is wrong.
     Closed,
-    /// The clock is not believed. Minting goes on by itself once it is right.
+    /// The clock cannot be trusted. Minting resumes by itself when it is right.
     Clock,
-    /// The ledger is not what it was: it went backwards, it lost records, or it is another one. Somebody has to look.
+    /// The ledger went backwards, lost records, or is another ledger. An operator has to look at it.
     Ledger,
-    /// Something else, which the cause says: the operating system has no randomness, a registered kind misbehaves, floe has met an
-    /// error of its own.
+    /// Another reason, which the cause gives: the operating system has no randomness, a registered kind misbehaves, or
+    /// floe has a bug.
     Other,
 }
 
@@ -113,14 +113,20 @@ impl Stopped {
 }
 
 impl MintError {
-    /// That a name is stopped for a reason that no program can act on.
+    /// Makes the error for a name that has stopped for a reason on which no program can act. A kind of your own returns
+    /// it.
     ///
-    /// A kind of one's own says so: `MintError::stopped("the licence has run out")`.
+    /// ```
+    /// use floe::{MintError, StopReason};
+    /// let MintError::Stopped(stopped) = MintError::stopped("the licence has run out") else { unreachable!() };
+    /// assert_eq!((stopped.reason, stopped.cause.as_str()), (StopReason::Other, "the licence has run out"));
+    /// ```
     pub fn stopped(cause: impl ToString) -> Self {
         Self::Stopped(Stopped::other(cause))
     }
 
-    /// Whether the same call may be answered later, without anybody doing anything: a server says 503 then, and 500 else.
+    /// Returns whether a retry of the same call can succeed without any action of the program or an operator. A server
+    /// answers 503 if so, else 500.
     ///
     /// ```
     /// use floe::{Floe, MintError, ledger::Memory};
@@ -133,8 +139,16 @@ impl MintError {
         self.retry_after().is_some()
     }
 
-    /// When it is worth asking again, as `Retry-After` says it: where everything was minted that may be minted now, when more
-    /// is due; where the ledger does not answer, a second. `None` where asking again does not help.
+    /// Returns how long to wait before a retry, as for the header `Retry-After`; `None` if a retry does not help. For
+    /// `Busy` it is the time until more IDs are due, for `Unavailable` one second.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use floe::{MintError, UnixMillis};
+    /// let down = MintError::Unavailable { since: UnixMillis::EPOCH, cause: "timeout".to_owned() };
+    /// assert_eq!(down.retry_after(), Some(Duration::from_secs(1)));
+    /// assert_eq!(MintError::stopped("the licence has run out").retry_after(), None);
+    /// ```
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry } => Some(*retry),

@@ -1,4 +1,4 @@
-//! [`Floe`]: a ledger, a clock and the names that are minted from them.
+//! [`Floe`]: a ledger, a clock and the names that mint from them.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -42,11 +42,11 @@ mod kinds;
 
 pub use kinds::KindRegistry;
 
-/// A ledger, a clock, and the names that are minted from them.
+/// A ledger, a clock, and the names that mint from them.
 ///
-/// Cheap to clone. It stays open while a clone of it is held, or anything that mints from it, as a pool of connections does.
-/// When the last of these is dropped, what was not minted goes back to the ledger, and the threads end; so they do by
-/// [`close`](Self::close).
+/// A clone is cheap and shares everything. The floe stays open as long as a clone of it exists, or anything that mints
+/// from it, as a connection pool does. When the last of these is dropped, the floe gives unused IDs back to the ledger
+/// and ends its threads. [`close`](Self::close) does the same earlier.
 ///
 /// ```
 /// use floe::{Floe, ledger::Memory};
@@ -64,17 +64,26 @@ struct Inner {
     shared: Arc<Shared>,
     driver: Arc<Driver>,
     workers: WorkerChoice,
-    /// It may be asked for when the ledger answers.
+    /// Empty until the ledger has answered once.
     realm_id: OnceLock<String>,
     kinds: KindRegistry,
-    /// Where a tick's sequence begins, where a name does not say and its layout is not to.
+    /// The start of a tick's sequence if the name sets none; `None` leaves it to the layout.
     start: Option<Start>,
     names: Mutex<HashMap<Name, Handle>>,
     /// The streams that names of one layout share.
     streams: Mutex<HashMap<Layout, Arc<Stream>>>,
 }
 
-/// The settings of a [`Floe`].
+/// The settings of a [`Floe`]. [`open`](Self::open) checks them.
+///
+/// ```
+/// use std::time::Duration;
+/// use floe::{Floe, WorkerChoice, ledger::Memory};
+/// let builder = Floe::builder().window(Duration::from_secs(10)).worker(WorkerChoice::Pool(0..=15));
+/// let floe = builder.open(Memory::default())?;
+/// assert_eq!(floe.segment("tickets")?.mint()?.get(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Builder {
     window: Option<Duration>,
@@ -89,11 +98,11 @@ pub struct Builder {
     kinds: KindRegistry,
 }
 
-/// How long a window is by default on a ledger of one machine, where node and ledger fail together.
+/// The default window on an embedded ledger, where node and ledger fail together.
 const EMBEDDED_WINDOW_MS: u64 = 3_000;
-/// How long it is by default on a ledger of several machines.
+/// The default window on a ledger that several machines share.
 const SHARED_WINDOW_MS: u64 = 30_000;
-/// How long a call waits by default.
+/// The default of [`Builder::max_wait`].
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 impl Default for Builder {
@@ -114,90 +123,194 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// How long a window is: 100 ms to 30 days. It is how long a node mints on when the ledger is gone. By default 3 s
-    /// on an embedded ledger and 30 s on a shared one.
+    /// Sets the length of a window, 100 ms to 30 days. A node that cannot reach its ledger keeps minting for up to that
+    /// long. The default is 3 s on an embedded ledger and 30 s on a shared one.
+    ///
+    /// [`open`](Self::open) returns [`OpenError::Setting`] if the length is out of range.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use floe::{Floe, OpenError, ledger::Memory};
+    /// let floe = Floe::builder().window(Duration::from_secs(3_600)).open(Memory::default())?;
+    /// let too_short = Floe::builder().window(Duration::from_millis(99)).open(Memory::default());
+    /// assert!(matches!(too_short, Err(OpenError::Setting(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn window(self, window: Duration) -> Self {
         Self { window: Some(window), ..self }
     }
 
-    /// Whether windows are renewed while nobody mints: by default on a shared ledger, and not on an embedded one.
+    /// Sets whether the node renews its windows while nothing is minted. The default is yes on a shared ledger and no
+    /// on an embedded one.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, ledger::Memory};
+    /// let floe = Floe::builder().keep(false).open(Memory::default())?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// assert_eq!(floe.status().calls.granted, 0); // nothing is reserved before the first mint
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn keep(self, keep: bool) -> Self {
         Self { keep: Some(keep), ..self }
     }
 
-    /// Which worker ids this node may take; any by default.
+    /// Sets which worker ids this node may take. The default is any that is free.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, WorkerChoice, ledger::Memory};
+    /// let floe = Floe::builder().worker(WorkerChoice::Pool(512..=1_023)).open(Memory::default())?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// assert!(orders.inspect(orders.mint()?)?.worker >= 512);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn worker(self, worker: WorkerChoice) -> Self {
         Self { worker, ..self }
     }
 
-    /// A name for this instance, at most 128 bytes, under which never two run at a time: a node with a fixed worker id
-    /// that is restarted on another host takes it over at once.
+    /// Names this instance, in at most 128 bytes. Two processes must never run under one instance name at the same
+    /// time. In return, a node with a fixed worker id that restarts on another host takes the worker id over at once.
+    ///
+    /// [`open`](Self::open) returns [`OpenError::Setting`] if the name is longer.
+    ///
+    /// ```
+    /// use floe::{Floe, WorkerChoice, ledger::Memory};
+    /// let builder = Floe::builder().worker(WorkerChoice::Fixed(7)).instance("shop-7");
+    /// let floe = builder.open(Memory::default())?;
+    /// assert!(Floe::builder().instance("x".repeat(129)).open(Memory::default()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn instance(self, instance: impl Into<String>) -> Self {
         Self { instance: instance.into(), ..self }
     }
 
-    /// How long a call waits at most; one second by default.
+    /// Sets how long a call waits at most; the default is one second. It also bounds [`Generator::max_batch`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use floe::{Floe, Layout, ledger::Memory};
+    /// let floe = Floe::builder().max_wait(Duration::from_millis(100)).open(Memory::default())?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// assert_eq!(orders.max_batch(), 100 * 4_096); // 4,096 IDs a millisecond
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn max_wait(self, max_wait: Duration) -> Self {
         Self { max_wait, ..self }
     }
 
-    /// The largest rollback of the wall clock that is held through; an hour by default.
+    /// Sets the largest rollback of the wall clock through which the node keeps minting; the default is an hour. After
+    /// a larger one it mints no IDs with a time in them until the clock is right again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use floe::{FixedClock, Floe, Layout, ledger::Memory};
+    /// let clock = FixedClock::at("2026-11-23T10:00:00Z".parse()?);
+    /// let floe = Floe::builder().clock(&clock).max_hold(Duration::from_secs(60)).open(Memory::default())?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// let first = orders.mint()?;
+    /// clock.step_to("2026-11-23T09:59:30Z".parse()?);
+    /// assert!(orders.mint()? > first); // 30 s back are held
+    /// clock.step_to("2026-11-23T09:58:30Z".parse()?);
+    /// assert!(orders.try_mint().is_err()); // 90 s back are refused
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn max_hold(self, max_hold: Duration) -> Self {
         Self { policy: ClockPolicy { max_hold_ms: millis(max_hold), ..self.policy }, ..self }
     }
 
-    /// The largest rollback of the wall clock that is waited for; 5 ms by default.
+    /// Sets the largest rollback of the wall clock that the steady clock waits out; the default is 5 ms. Through a
+    /// larger one, up to [`max_hold`](Self::max_hold), the steady clock runs on.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use floe::{ClockState, FixedClock, Floe, ledger::Memory};
+    /// let clock = FixedClock::at("2026-11-23T10:00:00.100Z".parse()?);
+    /// let floe = Floe::builder().clock(&clock).rollback_wait(Duration::from_millis(20)).open(Memory::default())?;
+    /// let steady = floe.steady_time();
+    /// clock.step_to("2026-11-23T10:00:00.085Z".parse()?);
+    /// assert_eq!(floe.status().clock.state, ClockState::Waiting(15));
+    /// assert_eq!(floe.steady_time(), steady);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn rollback_wait(self, wait: Duration) -> Self {
         Self { policy: ClockPolicy { wait_ms: millis(wait), ..self.policy }, ..self }
     }
 
-    /// Reserves windows whatever the ledger's clock shows. Otherwise snowflake names mint only while this machine's
-    /// clock is within ten seconds of it, where the ledger has one. IDs are unique either way; a clock that is ahead
-    /// leaves slots that nobody can use until that time has come, and IDs that sort behind all others until then.
+    /// Reserves windows whatever the ledger's clock shows. By default, if the ledger has a clock, snowflake names mint
+    /// only while this machine's clock is within ten seconds of it.
+    ///
+    /// IDs are unique either way. But if this machine's clock is ahead, it leaves slots that no node can use until that
+    /// time has come, and its IDs sort after all others until then.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let floe = Floe::builder().ignore_ledger_clock().open(Memory::default())?;
+    /// assert_eq!(floe.check_clock()?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn ignore_ledger_clock(self) -> Self {
         Self { check_clock: false, ..self }
     }
 
-    /// Goes by a clock that stands, for tests. The ledger's clock is not asked then, and a tick's sequence begins at 0 where a
-    /// name's [`NameOptions`] do not say otherwise.
+    /// Takes the time from a clock that stands until the test moves it. The ledger's clock is then not asked. A tick's
+    /// sequence begins at 0 unless a name's [`NameOptions`] set another start.
+    ///
+    /// ```
+    /// use floe::{FixedClock, Floe, ledger::Memory};
+    /// let clock = FixedClock::at("2026-11-23T10:00:00Z".parse()?);
+    /// let floe = Floe::builder().clock(&clock).open(Memory::default())?;
+    /// assert_eq!(floe.steady_time(), clock.now());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn clock(self, clock: &FixedClock) -> Self {
         Self { clock: Some(clock.clone()), check_clock: false, ..self }
     }
 
-    /// Opens also while the ledger does not answer. Names are then defined as soon as it does; until then
-    /// [`Floe::status`] has no id of the realm.
+    /// Lets [`open`](Self::open) succeed while the ledger does not answer. Names can be defined as soon as it answers.
+    /// Until then the realm's id in [`Floe::status`] is empty.
     #[must_use]
     pub fn await_ledger(self) -> Self {
         Self { await_ledger: true, ..self }
     }
 
-    /// Kinds of the program's own, which names can then have: [`Definition::Registered`].
+    /// Adds the program's own kinds, which names can then have as [`Definition::Registered`]. [`KindRegistry`] has an
+    /// example.
     #[must_use]
     pub fn kinds(self, kinds: KindRegistry) -> Self {
         Self { kinds, ..self }
     }
 
-    /// Opens a floe on `ledger`, and blocks while that is asked for its realm; [`open_async`](Self::open_async) does not. Nothing
-    /// is reserved before the first mint, or with [`keep`](Self::keep) before the first
-    /// snowflake name.
+    /// Opens a floe on `ledger`. It blocks while it asks the ledger for its realm; [`open_async`](Self::open_async)
+    /// does not block.
+    ///
+    /// Nothing is reserved before the first mint; with [`keep`](Self::keep), before the first snowflake name is
+    /// defined.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use floe::{Floe, ledger::Memory};
+    /// let floe = Floe::builder().max_wait(Duration::from_secs(3)).open(Memory::default())?;
+    /// assert_eq!(floe.segment("tickets")?.mint()?.get(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`OpenError`]: a setting is out of range, the ledger does not answer or is unfit, or the system gives no thread
+    /// or no randomness.
     ///
     /// # Panics
-    /// Not here; but a thread of the floe does where the system, which had randomness when it was opened, has none for
-    /// a token later: without fresh tokens two reservations could be taken for one.
+    /// This call does not panic. But a thread of the floe panics if the system had randomness when the floe was opened
+    /// and has none for a token later: without fresh tokens, the ledger could take two reservations for one.
     pub fn open(self, ledger: impl Ledger + 'static) -> Result<Floe, OpenError> {
-        // Asked once here, so that a system without randomness is found out before anything is minted.
+        // The first call is here, so that a system without randomness fails before anything is minted.
         let random = || -> Result<[u8; 16], OpenError> {
             let mut bytes = [0; 16];
             getrandom::fill(&mut bytes)
@@ -225,10 +338,10 @@ impl Builder {
         Ok(floe)
     }
 
-    /// [`open`](Self::open) in a future, on any runtime.
+    /// [`open`](Self::open) as a future, on any runtime. [`blocking`](crate::blocking()) has an example.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`OpenError`], as for [`open`](Self::open).
     pub async fn open_async(self, ledger: impl Ledger + 'static) -> Result<Floe, OpenError> {
         blocking(move || self.open(ledger)).await
     }
@@ -237,7 +350,7 @@ impl Builder {
         self.policy
     }
 
-    /// All but the threads.
+    /// Makes the floe without its threads.
     pub(crate) fn assemble(
         self,
         ledger: Arc<dyn Ledger>,
@@ -295,27 +408,39 @@ impl Builder {
 }
 
 impl Floe {
-    /// Opens a floe with the default settings, and blocks while the ledger is asked for its realm;
-    /// [`open_async`](Self::open_async) does not.
+    /// Opens a floe with the default settings. It blocks while it asks the ledger for its realm;
+    /// [`open_async`](Self::open_async) does not block.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// assert!(orders.mint()? < orders.mint()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`OpenError`]: the ledger does not answer or is unfit, or the system gives no thread or no randomness.
     pub fn open(ledger: impl Ledger + 'static) -> Result<Self, OpenError> {
         Self::builder().open(ledger)
     }
 
-    /// [`open`](Self::open) in a future, on any runtime.
+    /// [`open`](Self::open) as a future, on any runtime. [`blocking`](crate::blocking()) has an example.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`OpenError`], as for [`open`](Self::open).
     pub async fn open_async(ledger: impl Ledger + 'static) -> Result<Self, OpenError> {
         Self::builder().open_async(ledger).await
     }
 
-    /// A floe **without a ledger**, which mints snowflake IDs as `worker`. What is lost: nothing keeps another process
-    /// from the same worker id, and nothing remembers after a restart up to when IDs were minted, so a restart with a
-    /// clock that has stepped back repeats them, and so does a second process. Segments, counters and dated names
-    /// begin anew with each process. For tests, and for IDs that may repeat.
+    /// Opens a floe **without a ledger**. It mints snowflake IDs as `worker`. Use it for tests, and for IDs that may
+    /// repeat.
+    ///
+    /// Without a ledger, these guarantees are lost:
+    /// - Nothing keeps another process from using the same worker id. If one does, the two repeat each other's IDs.
+    /// - Nothing remembers after a restart up to what time IDs were minted. If the clock has stepped back, a restart
+    ///   repeats IDs.
+    /// - Segments, counters and dated names begin again with each process.
     ///
     /// ```
     /// let floe = floe::Floe::unguarded(7)?;
@@ -330,7 +455,8 @@ impl Floe {
         Self::builder().worker(WorkerChoice::Fixed(worker)).open(Memory::default())
     }
 
-    /// A floe for tests: in memory, as `worker`, by a clock that stands at `time`. Its IDs are the same in each run.
+    /// Opens a floe for tests: in memory, as `worker`, with a clock that stands at `time`. Its IDs are the same in each
+    /// run.
     ///
     /// ```
     /// use floe::{Floe, Layout};
@@ -350,25 +476,46 @@ impl Floe {
         Ok((builder.open(Memory::default())?, clock))
     }
 
-    /// Settings to open one with.
+    /// Starts from the default settings; [`Builder::open`] opens a floe with them.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// A snowflake name with the default [`NameOptions`]. Blocks while the ledger is asked, the first time;
-    /// [`snowflake_async`](Self::snowflake_async) does not.
+    /// Serves a snowflake name with the default [`NameOptions`]. The first call for a name blocks while it asks the
+    /// ledger; [`snowflake_async`](Self::snowflake_async) does not block.
+    ///
+    /// ```
+    /// use floe::{DefineError, Floe, Layout, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// println!("{} has the time and the worker id of its node", orders.mint()?);
+    /// // A name keeps its layout for ever.
+    /// assert!(matches!(floe.snowflake("orders", Layout::LEAF), Err(DefineError::Mismatch { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`]; `Mismatch` if the name is bound to another definition.
     pub fn snowflake(&self, name: &str, layout: Layout) -> Result<Generator, DefineError> {
         self.generator(name, layout)
     }
 
-    /// A snowflake name of a layout with up to 128 bits, with the default [`NameOptions`]. Blocks while the ledger is asked, the
-    /// first time; [`wide_snowflake_async`](Self::wide_snowflake_async) does not.
+    /// Serves a snowflake name whose layout has up to 128 bits, with the default [`NameOptions`]. The first call for a
+    /// name blocks while it asks the ledger; [`wide_snowflake_async`](Self::wide_snowflake_async) does not block.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, UnixMillis, layout::Width, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let epoch = UnixMillis::new(1_577_836_800_000); // 2020
+    /// let layout = Layout::new("time:43 server:24 sequence:18", 1, epoch, Width::Wide)?;
+    /// assert!(floe.snowflake("events", layout.clone()).is_err()); // it has 85 bits, more than 63
+    /// let events = floe.wide_snowflake("events", layout)?;
+    /// assert!(events.mint()? < events.mint()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`]; `Mismatch` if the name is bound to another definition.
     pub fn wide_snowflake(&self, name: &str, layout: Layout) -> Result<Generator<WideId>, DefineError> {
         self.generator(name, layout)
     }
@@ -376,14 +523,14 @@ impl Floe {
     fn generator<I: IdRepr>(&self, name: &str, layout: Layout) -> Result<Generator<I>, DefineError> {
         I::check(&layout).map_err(DefinitionError::Layout)?;
         let definition = Definition::Snowflake { layout, own: false };
-        // A layout of 63 bits can be minted as either width.
+        // A layout of at most 63 bits can be minted in either width.
         self.typed(name, &definition, |handle| {
             let stream = Arc::clone(handle.stream()?);
             Some(Generator::new(handle.name().clone(), stream, self.link()))
         })
     }
 
-    /// The name with the default [`NameOptions`], as `typed` takes it.
+    /// Defines the name with the default [`NameOptions`], and takes from the handle what `typed` returns.
     fn typed<M>(
         &self,
         name: &str,
@@ -396,39 +543,75 @@ impl Floe {
         })
     }
 
-    /// A segment from 1 by 1, with the default [`NameOptions`]. Blocks while the ledger is asked, the first time;
-    /// [`segment_async`](Self::segment_async) does not.
+    /// Serves a segment that begins at 1 and counts by 1, with the default [`NameOptions`]. For another start or
+    /// distance, [`define`](Self::define) a [`Definition::Segment`]. The first call for a name blocks while it asks the
+    /// ledger; [`segment_async`](Self::segment_async) does not block.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let tickets = Floe::open(Memory::default())?.segment("tickets")?;
+    /// assert_eq!([tickets.mint()?.get(), tickets.mint()?.get()], [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`]; `Mismatch` if the name is bound to another definition.
     pub fn segment(&self, name: &str) -> Result<Segment, DefineError> {
         self.typed(name, &Definition::SEGMENT, |handle| handle.get().cloned())
     }
 
-    /// A counter. Blocks while the ledger is asked, the first time; [`counter_async`](Self::counter_async) does not.
+    /// Serves a counter. The first call for a name blocks while it asks the ledger;
+    /// [`counter_async`](Self::counter_async) does not block.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let ledger = Memory::default();
+    /// let (one, other) = (Floe::open(ledger.clone())?, Floe::open(ledger)?); // two nodes on one ledger
+    /// assert_eq!(one.counter("invoices")?.mint()?.get(), 1);
+    /// assert_eq!(other.counter("invoices")?.mint()?.get(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`]; `Mismatch` if the name is bound to another definition.
     pub fn counter(&self, name: &str) -> Result<Counter, DefineError> {
         self.typed(name, &Definition::Counter, |handle| handle.get().cloned())
     }
 
-    /// A dated name. Blocks while the ledger is asked, the first time; [`dated_async`](Self::dated_async) does not.
+    /// Serves a dated name. The first call for a name blocks while it asks the ledger;
+    /// [`dated_async`](Self::dated_async) does not block.
+    ///
+    /// ```
+    /// use floe::{DatedShape, Floe, Overflow};
+    /// let (floe, _clock) = Floe::fixed(7, "2026-11-23T10:00:00Z".parse()?)?;
+    /// let invoices = floe.dated("invoices", DatedShape::new("UTC", 4, "INV", Overflow::Refuse)?)?;
+    /// assert_eq!(invoices.mint()?.to_string(), "INV202611230001");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`]; `Mismatch` if the name is bound to another definition.
     pub fn dated(&self, name: &str, shape: DatedShape) -> Result<Dated, DefineError> {
         self.typed(name, &Definition::Dated(shape), |handle| handle.get().cloned())
     }
 
-    /// A name whose IDs have a number for programs and a text for everybody else: a definition, such as a [`Layout`], and the
-    /// form, with its keys where it seals. Blocks while the ledger is asked, the first time;
-    /// [`formed_async`](Self::formed_async) does not.
+    /// Serves a name whose IDs are a number for programs and a text for everybody else. You give it a definition, such
+    /// as a [`Layout`], and the form of the text. A form that seals needs its keys. The first call for a name blocks
+    /// while it asks the ledger; [`formed_async`](Self::formed_async) does not block.
     ///
     /// The name is bound with the form, as by [`Definition::in_form`].
     ///
+    /// ```
+    /// use floe::{Definition, Floe, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let tickets = floe.formed("tickets", Definition::SEGMENT, "base36 width=13 prefix=T-".parse()?)?;
+    /// let (id, text) = tickets.mint()?;
+    /// assert_eq!((id.get(), text.as_str()), (1, "T-0000000000001"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
-    /// [`DefineError`]; `Invalid` where the IDs are not numbers of at most 63 bits.
+    /// [`DefineError`]; `Invalid` if the IDs are not numbers of at most 63 bits.
     pub fn formed(
         &self,
         name: &str,
@@ -436,7 +619,7 @@ impl Floe {
         form: Form,
     ) -> Result<Formed, DefineError> {
         let definition = definition.into();
-        // Before the name is bound, since that is for ever.
+        // Checked before the name is bound, since a binding is permanent.
         let fits = definition.form_bits().is_some_and(|bits| bits <= Id::BITS);
         if !fits || !definition.kind().is_number() {
             return Err(DefineError::Invalid(format!(
@@ -447,10 +630,10 @@ impl Floe {
         self.typed(name, &definition, |handle| Some(Formed::new(handle, form)))
     }
 
-    /// [`formed`](Self::formed) in a future, on any runtime.
+    /// [`formed`](Self::formed) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`], as for [`formed`](Self::formed).
     pub async fn formed_async(
         &self,
         name: &str,
@@ -461,11 +644,24 @@ impl Floe {
         self.apart(name, move |floe, name| floe.formed(name, definition, form)).await
     }
 
-    /// Binds a name to its definition, for ever, and serves it. A name that is served already keeps its taste. Blocks while the
-    /// ledger is asked, the first time; [`define_async`](Self::define_async) does not.
+    /// Binds a name to its definition, for ever, and serves it. The first call for a name blocks while it asks the
+    /// ledger; [`define_async`](Self::define_async) does not block. A name that is served already keeps its options.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use floe::{DefineError, Definition, Floe, Name, NameOptions, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let (orders, odd) = (Name::new("orders")?, Definition::Segment { increment: 2, offset: 1 });
+    /// let options = NameOptions { min_step: 100, refill: Duration::from_secs(60), ..NameOptions::default() };
+    /// let handle = floe.define(&orders, &odd, &options)?;
+    /// assert_eq!(handle.mint_many(3)?.map(|id| id.to_string()).collect::<Vec<_>>(), ["1", "3", "5"]);
+    /// let other = floe.define(&orders, &Definition::Counter, &options);
+    /// assert!(matches!(other, Err(DefineError::Mismatch { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefineError`]; `Mismatch` where the ledger has another definition.
+    /// [`DefineError`]; `Mismatch` if the ledger has another definition.
     pub fn define(
         &self,
         name: &Name,
@@ -475,18 +671,18 @@ impl Floe {
         self.define_then(name, definition, taste, || Ok(()))
     }
 
-    /// [`snowflake`](Self::snowflake) in a future, on any runtime.
+    /// [`snowflake`](Self::snowflake) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`], as for [`snowflake`](Self::snowflake).
     pub async fn snowflake_async(&self, name: &str, layout: Layout) -> Result<Generator, DefineError> {
         self.apart(name, move |floe, name| floe.snowflake(name, layout)).await
     }
 
-    /// [`wide_snowflake`](Self::wide_snowflake) in a future, on any runtime.
+    /// [`wide_snowflake`](Self::wide_snowflake) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`], as for [`wide_snowflake`](Self::wide_snowflake).
     pub async fn wide_snowflake_async(
         &self,
         name: &str,
@@ -495,34 +691,34 @@ impl Floe {
         self.apart(name, move |floe, name| floe.wide_snowflake(name, layout)).await
     }
 
-    /// [`segment`](Self::segment) in a future, on any runtime.
+    /// [`segment`](Self::segment) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`], as for [`segment`](Self::segment).
     pub async fn segment_async(&self, name: &str) -> Result<Segment, DefineError> {
         self.apart(name, |floe, name| floe.segment(name)).await
     }
 
-    /// [`counter`](Self::counter) in a future, on any runtime.
+    /// [`counter`](Self::counter) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`], as for [`counter`](Self::counter).
     pub async fn counter_async(&self, name: &str) -> Result<Counter, DefineError> {
         self.apart(name, |floe, name| floe.counter(name)).await
     }
 
-    /// [`dated`](Self::dated) in a future, on any runtime.
+    /// [`dated`](Self::dated) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`], as for [`dated`](Self::dated).
     pub async fn dated_async(&self, name: &str, shape: DatedShape) -> Result<Dated, DefineError> {
         self.apart(name, move |floe, name| floe.dated(name, shape)).await
     }
 
-    /// [`define`](Self::define) in a future, on any runtime.
+    /// [`define`](Self::define) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`DefineError`].
+    /// [`DefineError`], as for [`define`](Self::define).
     pub async fn define_async(
         &self,
         name: &Name,
@@ -533,7 +729,7 @@ impl Floe {
         blocking(move || floe.define(&name, &definition, &taste)).await
     }
 
-    /// [`define_many`](Self::define_many) in a future, on any runtime.
+    /// [`define_many`](Self::define_many) as a future, on any runtime.
     pub async fn define_many_async(
         &self,
         names: &[(Name, Definition, NameOptions)],
@@ -542,7 +738,7 @@ impl Floe {
         blocking(move || floe.define_many(&names)).await
     }
 
-    /// Runs a call for a name on a thread where it may block.
+    /// Runs a call for a name on its own thread, where it may block.
     fn apart<T: Send + 'static>(
         &self,
         name: &str,
@@ -552,16 +748,16 @@ impl Floe {
         blocking(move || call(&floe, &name))
     }
 
-    /// [`define`](Self::define) for many names, eight at a time. Blocks until the ledger has answered for all of them, in the
-    /// order in which they were given.
+    /// Defines many names, eight at a time, as [`define`](Self::define) does. It blocks until the ledger has answered
+    /// for all of them. The results have the order of `names`.
     ///
     /// ```
     /// use floe::{Definition, Floe, Name, NameOptions, ledger::Memory};
     /// let floe = Floe::open(Memory::default())?;
-    /// let tenants = ["acme", "globex"].map(|tenant| (Name::new(tenant).unwrap(), Definition::Counter, NameOptions::default()));
-    /// let handles = floe.define_many(&tenants);
+    /// let counter = |name| (name, Definition::Counter, NameOptions::default());
+    /// let handles = floe.define_many(&[counter(Name::new("acme")?), counter(Name::new("globex")?)]);
     /// assert!(handles.iter().all(Result::is_ok));
-    /// # Ok::<(), floe::OpenError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn define_many(&self, names: &[(Name, Definition, NameOptions)]) -> Vec<Result<Handle, DefineError>> {
         const AT_ONCE: usize = 8;
@@ -587,9 +783,11 @@ impl Floe {
         done.into_iter().map(|(_, defined)| defined).collect()
     }
 
-    /// [`define`](Self::define) for a segment or a counter that begins at `first`, or at its first number above it, where it
-    /// is new. Its mark is in the ledger before its definition is ([`ledger::begin`](crate::ledger::begin)), so nothing that
-    /// ends this call leaves a name behind that begins at 1. A name that is bound begins as by
+    /// [Defines](Self::define) a segment or a counter that begins at `first`. If it has no such number, it begins at
+    /// its next larger one.
+    ///
+    /// For a new name, the mark is in the ledger before the definition is ([`ledger::begin`](crate::ledger::begin)). So
+    /// a crash in this call never leaves a name that begins at 1. A name that is bound already is treated as by
     /// [`begin_at`](Self::begin_at).
     ///
     /// ```
@@ -603,7 +801,8 @@ impl Floe {
     /// ```
     ///
     /// # Errors
-    /// [`DefineError`], as for `define`; `Invalid` where the name is neither a segment nor a counter, or has no such number.
+    /// [`DefineError`], as for `define`; `Invalid` if the name is neither a segment nor a counter, or cannot begin
+    /// there.
     pub fn define_from(
         &self,
         name: &Name,
@@ -627,7 +826,7 @@ impl Floe {
         Ok((handle, begun))
     }
 
-    /// `define`, which does what goes before the name is bound when nothing but the ledger can refuse it any more.
+    /// `define`, which calls `before` just before the name is bound, when only the ledger can still refuse it.
     fn define_then(
         &self,
         name: &Name,
@@ -645,13 +844,14 @@ impl Floe {
             return Err(mismatch(name, &handle.definition().to_string(), definition));
         }
         self.check(definition, taste)?;
-        // Before the name is bound, since that is for ever, and without the lock: it may define names of its own.
+        // Before the name is bound, since a binding is permanent. Without the lock, since `make` may define names
+        // itself.
         let registered = self.make(name, definition)?;
         definition.check_keys(name, self.ledger())?;
         before()?;
         self.bind(name, definition)?;
         self.bind_key(name, definition)?;
-        // Under the lock, so that a name never has two supplies.
+        // Under the lock, so that two threads never make two supplies for one name.
         let mut names = lock(&self.inner.names);
         if let Some(handle) = names.get(name) {
             return Ok(handle.clone());
@@ -664,13 +864,27 @@ impl Floe {
         Ok(handle)
     }
 
-    /// Serves a name that needs no ledger to mint ([`Definition::needs_ledger`]) and is not bound yet, since the ledger does
-    /// not answer. Its IDs are unique by themselves: nothing is reserved for them, and no mark could be missed. What the
-    /// ledger adds is that the name is the same thing everywhere; until [`bind_late`](Self::bind_late) has been answered,
-    /// that rests on the configurations being the same.
+    /// Serves a name whose kind needs no ledger to mint ([`Definition::needs_ledger`]) before it is bound, for use
+    /// while the ledger does not answer.
+    ///
+    /// The IDs are unique by themselves: nothing is reserved for them, so no mark can be missed. The ledger only makes
+    /// sure that the name has the same definition on every node. Until [`bind_late`](Self::bind_late) has succeeded,
+    /// that depends on equal configurations.
+    ///
+    /// ```
+    /// use floe::{Floe, Name, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let users = Name::new("users")?;
+    /// let handle = floe.define_unbound(&users, &"uuid7".parse()?)?;
+    /// assert_eq!(handle.mint_many(1)?.len(), 1);
+    /// assert!(floe.stored(&users)?.is_none());
+    /// floe.bind_late(&users, handle.definition())?;
+    /// assert_eq!(floe.stored(&users)?.as_ref(), Some(handle.definition()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefineError`]; `Invalid` where the kind needs a ledger.
+    /// [`DefineError`]; `Invalid` if the kind needs a ledger.
     pub fn define_unbound(&self, name: &Name, definition: &Definition) -> Result<Handle, DefineError> {
         definition.check()?;
         let mut names = lock(&self.inner.names);
@@ -688,8 +902,8 @@ impl Floe {
         Ok(handle)
     }
 
-    /// Binds a name that [`define_unbound`](Self::define_unbound) has served. Where the ledger has it as something else, the
-    /// name is not served any more; who holds its handle has to let go of it.
+    /// Binds a name that [`define_unbound`](Self::define_unbound) has served; the example is there. If the ledger has
+    /// another definition, the floe stops serving the name, and the caller must drop its handles.
     ///
     /// # Errors
     /// [`DefineError`], as for [`define`](Self::define).
@@ -701,23 +915,26 @@ impl Floe {
         bound
     }
 
-    /// Lets go of a name that nobody uses, and of the memory that it takes; whether it did. What a segment had left goes back
-    /// to the ledger. The next [`define`](Self::define) brings the name back, and finds out a ledger that went back meanwhile
-    /// (for the 65,536 names that were unloaded last). A name stays where a call waits for it, where it is stopped, and where
-    /// it has a generator of its own (`own = true`) or a registered kind. A [`Segment`] of it that is still held mints no more.
+    /// Frees a name that is not in use, with its memory. Returns whether the name is gone now.
+    ///
+    /// - What a segment had left goes back to the ledger. A [`Segment`] of the name that you still hold mints no more.
+    /// - The next [`define`](Self::define) brings the name back. It also notices if the ledger went back in the
+    ///   meantime; floe remembers the last 65,536 unloaded names for that.
+    /// - A name is not unloaded while a call waits for it or while it is stopped, nor if it has its own generator
+    ///   (`own = true`) or a registered kind.
     ///
     /// ```
     /// use floe::{Floe, Name, ledger::Memory};
     /// let floe = Floe::open(Memory::default())?;
     /// assert_eq!(floe.segment("orders")?.mint()?.get(), 1);
-    /// // No, where the node is just reserving ahead: then the name stays, and goes on.
+    /// // The answer is no while the node reserves ahead: then the name stays and goes on.
     /// floe.unload(&Name::new("orders")?);
     /// assert!(floe.segment("orders")?.mint()?.get() > 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unload(&self, name: &Name) -> bool {
         let shared = &self.inner.shared;
-        // Under the lock, as where names come into being.
+        // Under the lock under which names are made.
         let mut names = lock(&self.inner.names);
         let Some(handle) = names.get(name) else { return true };
         let node = || shared.node();
@@ -734,10 +951,12 @@ impl Floe {
         gone
     }
 
-    /// Makes a segment or a counter that was never minted from begin at `first`, or at its first number above it. A name
-    /// that has a mark above 0 stays as it is, so a repeated call changes nothing, and of several nodes that call it at
-    /// once one moves the mark. Call it before the first mint. If the name has begun below `first`, the answer is the number
-    /// at which it is, and only a raise while nobody mints can move it on.
+    /// Makes a segment or a counter begin at `first`, or at its next larger number. Call it before the first mint.
+    ///
+    /// A name that has a mark above 0 stays as it is. So a repeated call changes nothing, and if several nodes call it
+    /// at once, one of them moves the mark. Returns `None` if the name begins there or is past it. If the name has
+    /// begun below `first`, returns the number at which it is; then only [`Ledger::raise`], while no node mints from
+    /// the name, can move it on.
     ///
     /// ```
     /// use floe::{Definition, Floe, Name, NameOptions, ledger::Memory};
@@ -752,7 +971,7 @@ impl Floe {
     /// ```
     ///
     /// # Errors
-    /// [`DefineError`]; `Invalid` where the name is neither a segment nor a counter.
+    /// [`DefineError`]; `Invalid` if the name is neither a segment nor a counter, or cannot begin there.
     pub fn begin_at(&self, handle: &Handle, first: u64) -> Result<Option<u64>, DefineError> {
         let (name, definition) = (handle.name(), handle.definition());
         let position = begin_position(name, definition, first)?;
@@ -764,7 +983,7 @@ impl Floe {
         })
     }
 
-    /// Gives a name that is bound its first mark, where it has none.
+    /// Gives a bound name its first mark, unless it has one.
     fn begin_bound(&self, name: &Name, position: u64) -> Result<Beginning, DefineError> {
         let inner = &self.inner;
         if position == 0 {
@@ -778,36 +997,65 @@ impl Floe {
         })
     }
 
-    /// The definition that the ledger has a name bound to.
+    /// Reads the definition to which the ledger has bound a name; `None` if it is not bound.
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, Name, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// floe.counter("invoices")?;
+    /// assert_eq!(floe.stored(&Name::new("invoices")?)?, Some(Definition::Counter));
+    /// assert_eq!(floe.stored(&Name::new("orders")?)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefineError`]; `Definition` where a newer floe has bound it to something that this one cannot read.
+    /// [`DefineError`]; `Definition` if a newer floe has bound the name to a definition that this version cannot read.
     pub fn stored(&self, name: &Name) -> Result<Option<Definition>, DefineError> {
         let stored =
             self.inner.shared.ledger.definition(name).inspect_err(|error| self.on_ledger_error(error))?;
         Ok(stored.map(|text| text.parse()).transpose()?)
     }
 
-    /// The ledger, for the operator's reads. [`on_ledger_error`](Self::on_ledger_error) their errors.
+    /// Returns the ledger, for the operator's reads. Pass their errors to [`on_ledger_error`](Self::on_ledger_error).
     pub fn ledger(&self) -> &dyn Ledger {
         &*self.inner.shared.ledger
     }
 
-    /// Stops every name where an error of the [`ledger`](Self::ledger) says that it may not be used any more (`Unfit`), as
-    /// where a reservation had met it.
+    /// Stops every name if `error` is [`Unfit`](LedgerError::Unfit), that is, if the ledger must not be used any more.
+    /// Other errors change nothing. A reservation that meets the error does the same by itself.
+    ///
+    /// ```
+    /// use floe::{Floe, MintError, ledger::{LedgerError, Memory}};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let tickets = floe.segment("tickets")?;
+    /// floe.on_ledger_error(&LedgerError::Unavailable("timeout".to_owned()));
+    /// assert_eq!(tickets.mint()?.get(), 1);
+    /// floe.on_ledger_error(&LedgerError::Unfit("it was restored from a backup".to_owned()));
+    /// assert!(matches!(tickets.mint(), Err(MintError::Stopped(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn on_ledger_error(&self, error: &LedgerError) {
         if let LedgerError::Unfit(cause) = error {
             self.inner.shared.node().stop(&Stopped::ledger(cause));
         }
     }
 
-    /// Asks for the ledger's clock now, which is otherwise done before the first window is reserved, so that a process
-    /// whose clock is wrong can say so when it starts. How far this machine's clock is ahead of the ledger's, in
-    /// milliseconds; `None` where the ledger has no clock, or is not to be asked.
+    /// Asks for the ledger's clock now, so that a process whose clock is wrong can say so when it starts. Without this
+    /// call, floe asks before it reserves the first window.
+    ///
+    /// Returns how many milliseconds this machine's clock is ahead of the ledger's; the number is negative if it is
+    /// behind. Returns `None` if the ledger has no clock, or if the floe is set to ignore it.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let floe = Floe::builder().ignore_ledger_clock().open(Memory::default())?;
+    /// assert_eq!(floe.check_clock()?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// `Clock` where the two are further apart than ten seconds, beyond what the length of the call may explain;
-    /// `Ledger`.
+    /// [`OpenError::Clock`] if the two clocks are more than ten seconds apart, beyond what the duration of the call can
+    /// explain; [`OpenError::Ledger`] if the ledger does not answer.
     pub fn check_clock(&self) -> Result<Option<i64>, OpenError> {
         let shared = &self.inner.shared;
         if !shared.node().desk().settings.check_clock {
@@ -823,22 +1071,46 @@ impl Floe {
         }
     }
 
-    /// Drops every window and segment, in all generators and minters, before the next ID; see
-    /// [`Generator::invalidate`]. What kinds without a ledger have drawn ahead is dropped with them
-    /// ([`kind::invalidate`](crate::kind::invalidate)): whoever was copied was copied whole.
+    /// Discards every window and segment, in all generators and minters, before the next ID. Call it in a process that
+    /// was copied while it ran; see [`Generator::invalidate`]. It also discards what kinds without a ledger have drawn
+    /// ahead, as [`kind::invalidate`](crate::kind::invalidate) does, since a copy has those too.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let tickets = floe.segment("tickets")?;
+    /// assert_eq!(tickets.mint()?.get(), 1);
+    /// floe.invalidate();
+    /// assert!(tickets.mint()?.get() > 2); // the rest of the range is skipped
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn invalidate(&self) {
         self.inner.shared.invalidate();
         crate::kind::invalidate();
     }
 
-    /// Stops minting for ever, gives back what was not minted, and ends the threads. Blocks for at most five seconds until
-    /// the ledger has taken that; the rest passes unused. So does the drop of the last clone of a floe that was not closed: async
-    /// programs await [`close_async`](Self::close_async) before.
+    /// Stops minting for ever, gives unused IDs back to the ledger, and ends the threads. It blocks until the ledger
+    /// has taken them, at most five seconds. What the ledger has not taken by then is skipped.
+    ///
+    /// Dropping the last clone of an open floe blocks in the same way. Async programs therefore await
+    /// [`close_async`](Self::close_async) first.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let ledger = Memory::default();
+    /// let floe = Floe::open(ledger.clone())?;
+    /// let tickets = floe.segment("tickets")?;
+    /// assert_eq!(tickets.mint()?.get(), 1);
+    /// floe.close();
+    /// assert!(tickets.mint().is_err());
+    /// assert!(Floe::open(ledger)?.segment("tickets")?.mint()?.get() > 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn close(&self) {
         self.inner.driver.close();
     }
 
-    /// [`close`](Self::close) in a future, on any runtime.
+    /// [`close`](Self::close) as a future, on any runtime.
     pub async fn close_async(&self) {
         let floe = self.clone();
         blocking(move || floe.close()).await;
@@ -879,8 +1151,8 @@ impl Floe {
             .inspect_err(|error| self.on_ledger_error(error))?)
     }
 
-    /// Binds the key that a name seals with, where its texts say which, to its check value: with two keys under one id, two
-    /// nodes would write one text for two numbers. Keys that only open are bound by whoever seals with them.
+    /// Binds the key that a name seals with, where its texts say which, to its check value: with two keys under one id,
+    /// two nodes would write one text for two numbers. Keys that only open are bound by whoever seals with them.
     fn bind_key(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
         let sealing = definition.form().and_then(Form::sealing_key);
         for (id, key, text) in key_names(name, definition)? {
@@ -946,7 +1218,7 @@ impl Floe {
         })
     }
 
-    /// What can be known to fail is found before the name is bound, since that is for ever.
+    /// Finds every failure that can be known before the name is bound, since a binding is permanent.
     fn check(&self, definition: &Definition, taste: &NameOptions) -> Result<(), DefineError> {
         if let Some(form) = definition.form().filter(|form| !form.can_encode()) {
             return Err(DefineError::Invalid(format!(
@@ -980,7 +1252,7 @@ impl Floe {
         (start.unwrap_or_else(|| Stream::default_start(layout, ahead_ms)), ahead_ms)
     }
 
-    /// The stream of a layout, or one of its own.
+    /// The stream that the names of a layout share, or a new one if the name has its own.
     fn stream(&self, layout: &Layout, own: bool, taste: &NameOptions) -> Result<Arc<Stream>, DefineError> {
         let shared = &self.inner.shared;
         let (start, ahead_ms) = self.start(layout, taste);
@@ -1040,7 +1312,7 @@ impl Floe {
         Ok(workers.map_err(DefinitionError::Layout)?)
     }
 
-    /// The realm's id; empty while the ledger has never answered.
+    /// The realm's id; empty until the ledger has answered once.
     fn realm_id(&self) -> String {
         let Inner { shared, realm_id, .. } = &*self.inner;
         match (realm_id.get(), shared.ledger.realm_id()) {
@@ -1050,19 +1322,30 @@ impl Floe {
         }
     }
 
-    /// The time of the steady clock, by which IDs are minted. It is what [`status`](Self::status) shows of it, without looking
-    /// at anything else.
+    /// Returns the time of the steady clock, by which IDs are minted. It is the `steady` of [`status`](Self::status),
+    /// and cheaper to read.
     pub fn steady_time(&self) -> UnixMillis {
         self.inner.shared.clock.look().stamp.time()
     }
 
-    /// A snapshot for metrics and for people.
+    /// Takes a snapshot of the clock, the slots, the names and the calls to the ledger, for metrics and for people.
+    ///
+    /// ```
+    /// use floe::{Floe, NameState, State, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// floe.segment("tickets")?.mint()?;
+    /// let status = floe.status();
+    /// assert_eq!((status.state, status.names.len()), (State::Running, 1));
+    /// assert_eq!(status.names[0].state, NameState::Ready);
+    /// assert!(status.calls.granted >= 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn status(&self) -> Status {
         let shared = &self.inner.shared;
         let now = shared.clock.look();
         let steady = now.stamp.time();
         let names: Vec<_> = lock(&self.inner.names).values().cloned().collect();
-        // One look for all of them, and none where there is no such name.
+        // One look at the clock for all names, and none if no name needs it.
         let own_clock = LazyCell::new(|| Origin::system().look().err().map(NameState::barred));
         let mut names: Vec<_> =
             names.iter().map(|handle| status_of(handle, &now, &own_clock, shared)).collect();
@@ -1100,7 +1383,7 @@ impl Floe {
     }
 }
 
-/// `own_clock` says why the kinds that reserve nothing, and have the time in them, cannot mint.
+/// `own_clock` is why the kinds that have a time and need no ledger cannot mint.
 fn status_of(
     handle: &Handle,
     now: &Now,
@@ -1128,7 +1411,7 @@ fn status_of(
     } else if definition.kind().is_counted() {
         tally_trouble(handle, now, shared)
     } else {
-        // The kinds that reserve nothing have the time from a clock of their own, which holds through every rollback.
+        // The kinds that need no ledger take the time from their own clock, which holds through every rollback.
         let own_clock = || Option::clone(own_clock);
         (None, definition.kind().has_time().then(own_clock).flatten())
     };
@@ -1140,7 +1423,7 @@ fn status_of(
     NameStatus { name, definition, state, left, ahead_ms, horizon }
 }
 
-/// What the ledger has said, and why the time or the numbers that are left forbid a mint.
+/// The trouble with the ledger, and why the time or the remaining numbers forbid a mint.
 fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<BlockReason>, Option<NameState>) {
     let mut node = shared.node();
     let down = node.desk().down();
@@ -1155,14 +1438,14 @@ fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<BlockRe
     (trouble, barred.or_else(|| form_ended(handle, tally.last_end())))
 }
 
-/// Whether a name counts in a form that is too short for its number at `least` and so for all later ones.
+/// Whether the name's form is too short for its number at `least`, and so for all later ones.
 fn form_ended(handle: &Handle, least: u64) -> Option<NameState> {
     let minter: &TextMinter = handle.get()?;
     minter.ended_before(handle.definition().number_at(least)?).map(NameState::barred)
 }
 
 /// # Errors
-/// `Invalid` where the name cannot begin at `first`.
+/// `Invalid` if the name cannot begin at `first`.
 fn begin_position(name: &Name, definition: &Definition, first: u64) -> Result<u64, DefineError> {
     definition.begin_position(first).map_err(|error| match error {
         NoPosition::Uncounted(_) => DefineError::Invalid(format!(
@@ -1182,7 +1465,7 @@ fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {
 }
 
 /// # Errors
-/// `Invalid` where a name wants to share a generator that mints by another taste.
+/// `Invalid` if a name would share a generator that mints with other options.
 fn same_taste(stream: &Stream, start: Start, ahead_ms: u64) -> Result<(), DefineError> {
     if stream.start == start && stream.ahead_ms() == ahead_ms {
         return Ok(());

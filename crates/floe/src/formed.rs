@@ -1,4 +1,4 @@
-//! Names whose IDs are numbers in a program and texts for everybody else.
+//! Names whose IDs are numbers in the program and texts for everybody else.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::name::Name;
 /// let keys = Keys::new().with(KeyId::new(1), Key::from([7; 16]))?;
 /// let form = "sealed key=1 base62 width=11".parse::<Form>()?.with_keys(&keys)?;
 /// let orders = Floe::open(Memory::default())?.formed("orders", Layout::TWITTER, form)?;
-/// // The number for the table, the text for the customer: it tells neither how many orders there are nor when they came.
+/// // The number is for the table, the text for the customer. It hides how many orders there are and when they came.
 /// let (id, public_id) = orders.mint()?;
 /// assert_eq!(orders.read(&public_id)?, id);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -34,49 +34,77 @@ impl Formed {
         Self { texts, form: Arc::new(form) }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &Name {
         self.texts.name()
     }
 
-    /// How its texts are written.
+    /// Returns the form in which the texts are written.
     pub fn form(&self) -> &Form {
         &self.form
     }
 
-    /// Mints one ID, with its text. Waits at most [`Builder::max_wait`](crate::Builder::max_wait).
+    /// Mints one ID with its text. It waits at most [`Builder::max_wait`](crate::Builder::max_wait).
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let tickets = floe.formed("tickets", Definition::SEGMENT, "base36 width=13".parse()?)?;
+    /// let (id, text) = tickets.mint()?;
+    /// assert_eq!((id.get(), text.as_str()), (1, "0000000000001"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`]; `Exhausted` where its number has more bits than the form.
+    /// [`MintError`]; `Exhausted` if the number has more bits than the form.
     pub fn mint(&self) -> Result<(Id, String), MintError> {
         self.with_id(self.texts.mint()?)
     }
 
-    /// [`mint`](Self::mint) in a future, on any runtime.
+    /// [`mint`](Self::mint) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint`](Self::mint).
     pub async fn mint_async(&self) -> Result<(Id, String), MintError> {
         self.with_id(self.texts.mint_async().await?)
     }
 
-    /// Mints `count` IDs, 1 to [`kind::MAX_MANY`](crate::kind::MAX_MANY), with their texts.
+    /// Mints `count` IDs with their texts, 1 to [`kind::MAX_MANY`](crate::kind::MAX_MANY).
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let tickets = floe.formed("tickets", Definition::Counter, "base62".parse()?)?;
+    /// for (id, text) in tickets.mint_many(100)? {
+    ///     assert_eq!(tickets.read(&text)?, id);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`]. Nothing is handed out then.
+    /// [`MintError`]. Then no ID is handed out.
     pub fn mint_many(&self, count: u64) -> Result<Vec<(Id, String)>, MintError> {
         self.texts.mint_many(count)?.map(|text| self.with_id(text.into())).collect()
     }
 
-    /// [`mint_many`](Self::mint_many) in a future, on any runtime.
+    /// [`mint_many`](Self::mint_many) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint_many`](Self::mint_many).
     pub async fn mint_many_async(&self, count: u64) -> Result<Vec<(Id, String)>, MintError> {
         self.texts.mint_many_async(count).await?.map(|text| self.with_id(text.into())).collect()
     }
 
-    /// The ID that `text` means. That it means one does not say that it was ever minted: look it up.
+    /// Reads a text back into its ID. A text that can be read need not have been minted: look the ID up.
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let tickets = floe.formed("tickets", Definition::SEGMENT, "base36 width=13 prefix=T-".parse()?)?;
+    /// assert_eq!(tickets.read("T-0000000000010")?.get(), 36);
+    /// assert!(tickets.read("10").is_err()); // no prefix
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`FormError`] names the rule that the text breaks.

@@ -18,8 +18,10 @@ use crate::{Id, IdRepr};
 
 /// Mints snowflake IDs under one name, from any number of threads.
 ///
-/// Cheap to clone, lock-free. It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Two calls of which one begins after the other has returned yield increasing IDs;
-/// names that share a layout share the order and the IDs' uniqueness.
+/// It is lock-free, and a clone is cheap. It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does.
+///
+/// If one call begins after another has returned, its ID is larger. Names that share a layout share this order, and
+/// their IDs differ from each other too.
 ///
 /// ```
 /// use floe::{Floe, Layout, ledger::Memory};
@@ -32,25 +34,46 @@ pub struct Generator<I: IdRepr = Id> {
     name: Name,
     stream: Arc<Stream>,
     shared: Link,
-    /// The one in `shared`, without the way there.
+    /// The clock of `shared`, held here to save an indirection.
     clock: Arc<Clock>,
     id: PhantomData<fn() -> I>,
 }
 
-/// What a try that does not wait came to.
+/// The result of a try that does not wait.
+///
+/// ```
+/// use floe::{Floe, Layout, Outcome, ledger::Memory};
+/// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+/// match orders.try_mint()? {
+///     Outcome::Ready(id) => println!("{id}"),
+///     Outcome::WaitUntil(time) => println!("nothing is due before {time}"),
+///     Outcome::NeedWindow => println!("the floe is asking the ledger for a window"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome<T> {
-    /// Minted.
+    /// The ID was minted.
     Ready(T),
-    /// All that may be minted up to now has been: try again when the steady clock is here.
+    /// Every ID that is due by now is minted. Try again when the steady clock shows this time.
     WaitUntil(UnixMillis),
-    /// The window has run out. Another one has been asked for.
+    /// The window has run out, and the floe has asked for another one. Try again later.
     NeedWindow,
 }
 
-/// One thread's own view of a [`Generator`]: it draws chunks, and mints from them without touching anything shared.
+/// Mints from a [`Generator`] for one thread. It draws chunks of IDs, and mints from them without touching anything
+/// shared.
 ///
-/// Its IDs are strictly increasing. Those of two minters interleave within a tick + `max_ahead`.
+/// Its IDs are strictly increasing. The IDs of two minters interleave within a tick plus
+/// [`max_ahead`](crate::NameOptions::max_ahead).
+///
+/// ```
+/// use floe::{Floe, Layout, ledger::Memory};
+/// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+/// let mut minter = orders.minter();
+/// assert!(minter.mint()? < minter.mint()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// It cannot be cloned, since a clone would hand out the same IDs:
 ///
@@ -69,7 +92,7 @@ impl<I: IdRepr> Generator<I> {
         Self { name, stream, clock: Arc::clone(&shared.clock), shared, id: PhantomData }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &Name {
         &self.name
     }
@@ -78,15 +101,23 @@ impl<I: IdRepr> Generator<I> {
         &self.stream
     }
 
-    /// The layout.
+    /// Returns the layout.
     pub fn layout(&self) -> &Layout {
         &self.stream.layout
     }
 
-    /// Mints one ID, waiting at most `max_wait`.
+    /// Mints one ID. It waits at most [`Builder::max_wait`](crate::Builder::max_wait).
+    ///
+    /// ```
+    /// use floe::{Floe, Layout};
+    /// let (floe, _clock) = Floe::fixed(7, "2026-11-23T10:00:00Z".parse()?)?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// assert_eq!(orders.mint()?.get(), 2124805152568274944);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`]; after `Busy` and `Unavailable` it is worth asking again.
+    /// [`MintError`]; after `Busy` and `Unavailable` a retry can succeed.
     #[inline]
     pub fn mint(&self) -> Result<I, MintError> {
         if let Some(stamp) = self.clock.at_hand()
@@ -112,6 +143,16 @@ impl<I: IdRepr> Generator<I> {
     }
 
     /// Mints one ID if that needs no wait.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, Outcome, ledger::Memory};
+    /// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+    /// let first = orders.mint()?;
+    /// if let Outcome::Ready(next) = orders.try_mint()? {
+    ///     assert!(next > first);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`MintError`].
@@ -142,27 +183,56 @@ impl<I: IdRepr> Generator<I> {
         })
     }
 
-    /// Mints one ID in a future, on any runtime. A future that is dropped wastes at most the ID.
+    /// [`mint`](Self::mint) as a future, on any runtime. Dropping the future wastes at most the ID.
+    ///
+    /// ```
+    /// # fn block_on<F: Future>(future: F) -> F::Output {
+    /// #     let mut future = std::pin::pin!(future);
+    /// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #     loop {
+    /// #         match future.as_mut().poll(&mut context) {
+    /// #             std::task::Poll::Ready(output) => return output,
+    /// #             std::task::Poll::Pending => std::thread::yield_now(),
+    /// #         }
+    /// #     }
+    /// # }
+    /// # block_on(async {
+    /// use floe::{Floe, Layout, ledger::Memory};
+    /// let orders = Floe::open_async(Memory::default()).await?.snowflake_async("orders", Layout::TWITTER).await?;
+    /// assert!(orders.mint_async().await? < orders.mint_async().await?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint`](Self::mint).
     pub async fn mint_async(&self) -> Result<I, MintError> {
         let many = MintMany::new(self, 1);
         let drawn = wait::wait(many, &*self.shared, self.shared.max_wait_ms).await?;
         Ok(self.place(drawn.start, drawn.tag))
     }
 
-    /// Mints `count` IDs in one step: 1 to [`Generator::max_batch`]. The batch is an iterator that holds two numbers,
-    /// however many there are.
+    /// Mints `count` IDs in one step, 1 to [`max_batch`](Self::max_batch). The batch is an iterator that holds two
+    /// numbers, whatever the count. It waits at most [`Builder::max_wait`](crate::Builder::max_wait).
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, MintError, ledger::Memory};
+    /// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+    /// let ids: Vec<_> = orders.mint_many(1_000)?.collect();
+    /// assert!(ids.len() == 1_000 && ids.is_sorted());
+    /// assert!(matches!(orders.mint_many(0), Err(MintError::Count { asked: 0, .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`]; `Count` names the most.
+    /// [`MintError`]; `Count` says how many IDs one call can mint.
     pub fn mint_many(&self, count: u64) -> Result<Batch<I>, MintError> {
         let drawn = wait::block(self.many(count)?, &*self.shared, self.shared.max_wait_ms)?;
         Ok(self.batch(drawn))
     }
 
-    /// Mints an ID for each place of `ids`, at most [`Generator::max_batch`], in one step: about as fast as memory takes them.
+    /// Mints an ID for each place of `ids` in one step, at most [`Generator::max_batch`]. It runs about as fast as
+    /// memory can be written.
     ///
     /// ```
     /// use floe::{Floe, Id, Layout, ledger::Memory};
@@ -174,21 +244,52 @@ impl<I: IdRepr> Generator<I> {
     /// ```
     ///
     /// # Errors
-    /// [`MintError`], after which no place was written: all are filled or none. `Count` names the most.
+    /// [`MintError`]; then no place was written. `Count` says how many IDs one call can mint.
     pub fn fill(&self, ids: &mut [I]) -> Result<(), MintError> {
         fill(ids, |count| self.mint_many(count))
     }
 
-    /// [`Generator::mint_many`] in a future, on any runtime.
+    /// [`mint_many`](Self::mint_many) as a future, on any runtime.
+    ///
+    /// ```
+    /// # fn block_on<F: Future>(future: F) -> F::Output {
+    /// #     let mut future = std::pin::pin!(future);
+    /// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #     loop {
+    /// #         match future.as_mut().poll(&mut context) {
+    /// #             std::task::Poll::Ready(output) => return output,
+    /// #             std::task::Poll::Pending => std::thread::yield_now(),
+    /// #         }
+    /// #     }
+    /// # }
+    /// # block_on(async {
+    /// use floe::{Floe, Layout, ledger::Memory};
+    /// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+    /// assert_eq!(orders.mint_many_async(1_000).await?.len(), 1_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint_many`](Self::mint_many).
     pub async fn mint_many_async(&self, count: u64) -> Result<Batch<I>, MintError> {
         let drawn = wait::wait(self.many(count)?, &*self.shared, self.shared.max_wait_ms).await?;
         Ok(self.batch(drawn))
     }
 
-    /// `count` IDs if that needs no wait.
+    /// Mints `count` IDs, 1 to [`max_batch`](Self::max_batch), if that needs no wait. `None` means that it would have
+    /// to wait.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, ledger::Memory};
+    /// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+    /// let ids = match orders.try_mint_many(10)? {
+    ///     Some(ids) => ids,
+    ///     None => orders.mint_many(10)?, // no window is reserved yet: this call waits for one
+    /// };
+    /// assert_eq!(ids.len(), 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`MintError`].
@@ -200,21 +301,43 @@ impl<I: IdRepr> Generator<I> {
         }
     }
 
-    /// A view of this generator for one thread, which mints several times as fast.
+    /// Returns a minter for one thread, which mints several times as fast.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, ledger::Memory};
+    /// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+    /// let last = std::thread::spawn({
+    ///     let mut minter = orders.minter();
+    ///     move || minter.mint()
+    /// });
+    /// assert_ne!(last.join().unwrap()?, orders.mint()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn minter(&self) -> Minter<I> {
         Minter { chunk: Chunk::new(&self.stream), generator: self.clone() }
     }
 
-    /// Takes an ID of this layout apart.
+    /// Takes an ID of this layout apart into time, node fields and sequence.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout};
+    /// let (floe, clock) = Floe::fixed(7, "2026-11-23T10:00:00Z".parse()?)?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// let parts = orders.inspect(orders.mint()?)?;
+    /// assert_eq!((parts.time, parts.worker), (clock.now(), 7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`LayoutError`] where it has bits outside the layout.
+    /// [`LayoutError`] if the ID has bits outside the layout.
     pub fn inspect(&self, id: I) -> Result<Parts, LayoutError> {
         self.stream.layout.split(id.to_u128())
     }
 
-    /// Drops every window and segment of this floe, in all its generators and minters, before the next ID. To be
-    /// called where a process was copied and only the caller can know: in a clone of a live VM, in a forked child.
+    /// Discards every window and segment of this floe, in all its generators and minters, before the next ID. Call it
+    /// in a process that was copied while it ran, if floe cannot notice the copy by itself: in a clone of a live VM, in
+    /// a forked child. [`Floe::invalidate`](crate::Floe::invalidate) has an example; it also covers the kinds without a
+    /// ledger.
     pub fn invalidate(&self) {
         self.shared.invalidate();
     }
@@ -232,8 +355,15 @@ impl<I: IdRepr> Generator<I> {
         }
     }
 
-    /// The most IDs that one call mints: what half a window holds, or what comes due within `max_wait` where that is
-    /// less.
+    /// Returns the largest count for one call. It is what half a window holds, or what comes due within
+    /// [`Builder::max_wait`](crate::Builder::max_wait) if that is less.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, ledger::Memory};
+    /// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+    /// assert_eq!(orders.max_batch(), 1_000 * 4_096); // a second of 4,096 IDs a millisecond
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn max_batch(&self) -> u64 {
         let millis = (self.shared.window_ms / 2).min(self.shared.max_wait_ms);
         let ticks = (millis / self.stream.layout.tick_millis()).max(1);
@@ -263,10 +393,10 @@ impl<I: IdRepr> std::fmt::Debug for Generator<I> {
 }
 
 impl<I: IdRepr> Minter<I> {
-    /// Mints one ID, waiting at most `max_wait`.
+    /// Mints one ID. It waits at most [`Builder::max_wait`](crate::Builder::max_wait). [`Minter`] has an example.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`]; after `Busy` and `Unavailable` a retry can succeed.
     #[inline]
     pub fn mint(&mut self) -> Result<I, MintError> {
         match self.take_again() {
@@ -280,13 +410,30 @@ impl<I: IdRepr> Minter<I> {
         self.chunk.take_again(&self.generator.stream, self.generator.clock.word())
     }
 
-    /// IDs one after the other, to no end but the first error, which is the last thing that comes:
-    /// `for id in minter.ids().take(50_000_000)`.
+    /// Returns an iterator over new IDs. It does not end by itself; the first error is its last item.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, ledger::Memory};
+    /// let orders = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?;
+    /// let ids = orders.minter().ids().take(10_000).collect::<Result<Vec<_>, _>>()?;
+    /// assert!(ids.len() == 10_000 && ids.is_sorted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn ids(&mut self) -> impl Iterator<Item = Result<I, MintError>> {
         until_error(|| self.mint())
     }
 
     /// Mints one ID if that needs no wait.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, Outcome, ledger::Memory};
+    /// let mut minter = Floe::open(Memory::default())?.snowflake("orders", Layout::TWITTER)?.minter();
+    /// let first = minter.mint()?;
+    /// if let Outcome::Ready(next) = minter.try_mint()? {
+    ///     assert!(next > first);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`MintError`].
@@ -319,14 +466,14 @@ impl<I: IdRepr> Minter<I> {
     }
 }
 
-/// A draw of positions that follow one another, and the wait until the last of them is due.
+/// A draw of consecutive positions, and the wait until the last of them is due.
 struct MintMany<'a, I: IdRepr> {
     generator: &'a Generator<I>,
     count: u64,
     drawn: Option<(Drawn, u64)>,
-    /// Whether it was a window that was missing the last time.
+    /// Whether the last attempt needed a window.
     needs_window: bool,
-    /// When the clock allows it, if it was the clock that was waited for the last time.
+    /// When the clock allows it, if the last attempt waited for the clock.
     due: Option<UnixMillis>,
 }
 

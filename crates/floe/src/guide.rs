@@ -1,14 +1,16 @@
-//! A guide, from the idea to the tests of your own program. The book in `docs/` has the server, its ledgers and the full argument.
+//! A guide, from the idea to the tests of your own program. The book in `docs/` has the server, its ledgers and the
+//! full argument.
 //!
-//! [The idea](#the-idea) · [The clock](#the-clock) · [The guarantees](#the-guarantees) · [Choosing a kind](#choosing-a-kind) ·
-//! [Async and blocking](#async-and-blocking) · [Testing](#testing)
+//! [The idea](#the-idea) · [The clock](#the-clock) · [The guarantees](#the-guarantees) · [Choosing a
+//! kind](#choosing-a-kind) · [Async and blocking](#async-and-blocking) · [Testing](#testing)
 //!
 //! # The idea
-//! A ledger has one number for each stream of IDs, the mark. A node moves the mark ahead, and waits until the ledger has stored
-//! that. Then it mints from the range below the new mark, in memory. Every node begins at the mark, and so does this one after a
-//! crash. So no two ranges overlap, and a crash can only skip IDs.
+//! A ledger has one number for each stream of IDs, the mark. A node moves the mark ahead, and waits until the ledger
+//! has stored it. Then it mints IDs between the old mark and the new one, in memory. Every node begins at the mark,
+//! also after a crash. So no two ranges overlap, and a crash can only skip IDs.
 //!
-//! For numbers the range is a *segment*. For a [snowflake](Generator) it is a *window* of time in one *slot*, which is a worker id.
+//! For numbers the range is a *segment*. For a [snowflake](Generator) it is a *window* of time in one *slot*. A slot is
+//! a worker id.
 //!
 //! ```
 //! use floe::{Floe, ledger::Memory};
@@ -23,9 +25,10 @@
 //! ```
 //!
 //! # The clock
-//! A snowflake's time comes from the *steady clock*, which never goes back behind an ID. If the wall clock goes back a little, the
-//! steady clock waits. If it goes back by up to [`Builder::max_hold`] (an hour), the steady clock goes on, a little slower, until
-//! the two meet. Beyond that, minting with a time in it stops until the clock is set right; segments and counters go on.
+//! A snowflake's time comes from the *steady clock*, which never goes back behind an ID. If the wall clock goes back a
+//! little, the steady clock waits. If it goes back by up to [`Builder::max_hold`] (an hour), the steady clock goes on,
+//! a little slower, until the two meet. Beyond that, minting with a time in it stops until the clock is set right;
+//! segments and counters go on.
 //!
 //! ```
 //! use floe::{Floe, Layout};
@@ -41,15 +44,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Floe::status`] says what the clock does ([`ClockStatus`]).
+//! [`Floe::status`] shows the state of the clock ([`ClockStatus`]).
 //!
 //! # The guarantees
-//! - **Unique.** In one realm of one ledger a name yields no ID twice, whatever crashes, clocks and networks do. The ledger must not
-//!   lose a write that it has confirmed: [`ledger`] has the contract.
-//! - **In order.** A minter's IDs increase, and so do those of one generator, if one call begins after the other has returned. A
-//!   [`Counter`] and a [`Dated`] name keep that order over all nodes.
-//! - **Not without gaps.** A range that was not used up before a crash is skipped.
-//! - **For ever.** A name's definition is stored in the ledger. A node that asks for another one is refused:
+//! - **Unique.** In one realm of one ledger a name yields no ID twice, whatever crashes, clocks and networks do. The
+//!   ledger must not lose a write that it has confirmed: [`ledger`] has the contract.
+//! - **In order.** A minter's IDs increase. On one generator, if one call begins after another has returned, its ID is
+//!   larger. A [`Counter`] and a [`Dated`] name keep that order over all nodes.
+//! - **Not without gaps.** After a crash, the rest of a range is skipped.
+//! - **For ever.** The ledger stores a name's definition, and refuses a node that asks for another one:
 //!
 //! ```
 //! use floe::{Floe, Layout, ledger::Memory};
@@ -61,6 +64,7 @@
 //! ```
 //!
 //! If a process is copied while it runs (a fork, a clone of a live VM), call [`Floe::invalidate`] in the copy.
+//! Otherwise both may mint the same IDs.
 //!
 //! # Choosing a kind
 //! | you need | take | a call waits for |
@@ -68,22 +72,22 @@
 //! | 63 bits in order of time | [`Floe::snowflake`] | nothing; one ledger write a window |
 //! | numbers, fast, in order on one node | [`Floe::segment`] | nothing; one ledger write a step |
 //! | numbers in the order of the calls, on all nodes | [`Floe::counter`] | a share of one ledger write |
-//! | the same, with the date in front | [`Floe::dated`] | a share of one ledger write |
+//! | such numbers with the date in front | [`Floe::dated`] | a share of one ledger write |
 //! | UUID, ULID, ObjectId, KSUID, NanoID without a ledger | [`kind`] | nothing |
 //! | more than 63 bits | [`Floe::wide_snowflake`] | nothing; one ledger write a window |
 //!
-//! [`Floe::formed`] adds a text to each number, such as base62 or a sealed one ([`form`]). [`Floe::define`] takes a kind that is known
-//! only when the program runs. [`id!`] makes a type for the IDs of one table.
+//! [`Floe::formed`] adds a text to each number, such as base62 or a sealed one ([`form`]). Use [`Floe::define`] if the
+//! kind is known only when the program runs. [`id!`] makes a type for the IDs of one table.
 //!
 //! # Async and blocking
 //! | call | waits |
 //! |---|---|
-//! | [`mint`](Generator::mint) | blocks its thread, as a rule not at all, and at most [`Builder::max_wait`] (1 s) |
-//! | [`mint_async`](Generator::mint_async) | the same as a future, on any runtime |
+//! | [`mint`](Generator::mint) | usually not; it blocks its thread for at most [`Builder::max_wait`] (1 s) |
+//! | [`mint_async`](Generator::mint_async) | as long as `mint`, as a future on any runtime |
 //! | [`try_mint`](Generator::try_mint) | never: an [`Outcome`] says what to wait for |
 //! | [`minter`](Generator::minter) | as the call that you make on it; it belongs to one thread, and is the fastest |
 //!
-//! A floe has a driver thread of its own, so it needs no runtime. [`blocking`] makes a future of any other call.
+//! A floe has its own driver thread, so it needs no runtime. [`blocking`] makes a future of any other call.
 //!
 //! ```
 //! use floe::{Floe, Generator, Id, Layout, MintError, Outcome, ledger::Memory};
@@ -102,11 +106,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`MintError::retry_after`] says when a retry helps.
+//! [`MintError::retry_after`] says whether a retry helps, and after how long.
 //!
 //! # Testing
-//! [`Floe::fixed`] keeps its marks in memory and takes its time from a [`FixedClock`], which stands until the test moves it. So a test
-//! gets the same IDs in each run, and can play a clock that goes back, as [above](#the-clock).
+//! [`Floe::fixed`] keeps its marks in memory and takes its time from a [`FixedClock`], which stands until the test
+//! moves it. So a test gets the same IDs in each run, and can set the clock back, as [above](#the-clock).
 //!
 //! ```
 //! use floe::{Floe, Layout};

@@ -1,4 +1,4 @@
-//! A name of any kind, for those who learn the kind at run time: servers, command lines.
+//! A name of any kind, for programs that learn the kind at run time, such as servers and command lines.
 
 use std::any::Any;
 use std::fmt;
@@ -20,14 +20,14 @@ mod text;
 
 pub use text::TextMinter;
 
-/// A served name: its definition, and what mints its IDs.
+/// A served name of any kind: its definition and its minter. [`Floe::define`](crate::Floe::define) makes it.
 ///
 /// ```
 /// use floe::{Definition, Floe, Name, NameOptions, Segment, ledger::Memory};
 /// let floe = Floe::open(Memory::default())?;
 /// let tickets = floe.define(&Name::new("tickets")?, &Definition::SEGMENT, &NameOptions::default())?;
 /// assert_eq!(tickets.mint_many(2)?.map(|id| id.to_string()).collect::<Vec<_>>(), ["1", "2"]);
-/// // As what it is:
+/// // The same minter by its own type:
 /// let tickets: &Segment = tickets.get().ok_or("it is a segment")?;
 /// assert_eq!(tickets.mint()?.get(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,16 +38,16 @@ pub struct Handle {
     minter: Arc<dyn AnyMinter>,
 }
 
-/// What mints the IDs of a name.
+/// A name's minter, whatever its kind.
 pub(crate) trait AnyMinter: Any + Send + Sync {
     fn name(&self) -> &Name;
 
-    /// The most IDs of one call.
+    /// The largest count for one call.
     fn max_batch(&self) -> u64 {
         MAX_BATCH
     }
 
-    /// `count` IDs if that needs no wait; never where every call is one with the ledger.
+    /// `count` IDs if that needs no wait; always `None` for kinds whose every call needs the ledger.
     fn try_mint_many(&self, _count: u64) -> Result<Option<Minted>, MintError> {
         Ok(None)
     }
@@ -59,7 +59,8 @@ pub(crate) trait AnyMinter: Any + Send + Sync {
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// IDs of any kind, minted in one step. They cannot be cloned, since a clone would hand out the same IDs:
+/// IDs of any kind that were minted in one step: an iterator over [`AnyId`]. It cannot be cloned, since a clone would
+/// hand out the same IDs:
 ///
 /// ```compile_fail,E0599
 /// fn again(minted: floe::Minted) -> floe::Minted {
@@ -78,7 +79,18 @@ pub enum Minted {
     Texts(Texts),
 }
 
-/// An ID of any kind.
+/// An ID of any kind. Its `Display` is the ID's text.
+///
+/// ```
+/// use floe::{AnyId, Definition, Floe, Name, NameOptions, ledger::Memory};
+/// let floe = Floe::open(Memory::default())?;
+/// let invoices = floe.define(&Name::new("invoices")?, &Definition::Counter, &NameOptions::default())?;
+/// match invoices.mint_many(1)?.next() {
+///     Some(AnyId::Number(id)) => assert_eq!(id.get(), 1),
+///     other => panic!("a counter has numbers: {other:?}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AnyId {
     /// A number of at most 63 bits.
@@ -96,29 +108,41 @@ impl Handle {
         Self { definition, minter: Arc::new(minter) }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &Name {
         self.minter.name()
     }
 
-    /// What the name is bound to.
+    /// Returns the definition to which the name is bound.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// What mints its IDs, as the type that a name of its kind has: a [`Generator`] of [`Id`] or of [`WideId`], a [`Segment`], a
-    /// [`Counter`], a [`Dated`], and a [`TextMinter`] where IDs are texts. `None` where it is another.
+    /// Returns the minter by its own type, or `None` if the name has another type. The type is
+    ///
+    /// - [`Generator`] of [`Id`] or of [`WideId`] for a snowflake,
+    /// - [`Segment`], [`Counter`] or [`Dated`] for these kinds,
+    /// - [`TextMinter`] if the IDs are texts.
+    ///
+    /// ```
+    /// use floe::{Counter, Definition, Floe, Name, NameOptions, Segment, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let handle = floe.define(&Name::new("invoices")?, &Definition::Counter, &NameOptions::default())?;
+    /// assert!(handle.get::<Segment>().is_none());
+    /// assert_eq!(handle.get::<Counter>().ok_or("it is a counter")?.mint()?.get(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn get<M: 'static>(&self) -> Option<&M> {
         let minter: &dyn Any = &*self.minter;
         minter.downcast_ref()
     }
 
-    /// What mints its numbers: itself, where no form writes them.
+    /// Returns the handle that mints the numbers behind a form. Without a form, that is this handle itself.
     pub fn numbers(&self) -> &Self {
         self.get().and_then(TextMinter::numbers).unwrap_or(self)
     }
 
-    /// The most IDs of one call.
+    /// Returns the largest count for one call.
     pub fn max_batch(&self) -> u64 {
         self.minter.max_batch()
     }
@@ -129,8 +153,18 @@ impl Handle {
         narrow().or_else(|| numbers.get().map(Generator::<WideId>::stream))
     }
 
-    /// `count` IDs if that needs no wait; never for a counter or a dated name, whose every call is one with the ledger, nor
-    /// for a registered kind.
+    /// Mints `count` IDs if that needs no wait. `None` means that the call would wait. A counter, a dated name and a
+    /// registered kind always return `None`, since each of their calls may wait.
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, Name, NameOptions, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let counter = floe.define(&Name::new("invoices")?, &Definition::Counter, &NameOptions::default())?;
+    /// assert!(counter.try_mint_many(1)?.is_none());
+    /// let users = floe.define(&Name::new("users")?, &"uuid7".parse()?, &NameOptions::default())?;
+    /// assert_eq!(users.try_mint_many(5)?.map(|ids| ids.len()), Some(5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`MintError`].
@@ -138,25 +172,35 @@ impl Handle {
         self.minter.try_mint_many(count)
     }
 
-    /// `count` IDs, waiting at most `max_wait`.
+    /// Mints `count` IDs, 1 to [`max_batch`](Self::max_batch). It waits at most
+    /// [`Builder::max_wait`](crate::Builder::max_wait).
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, Name, NameOptions, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let tickets = floe.define(&Name::new("tickets")?, &Definition::SEGMENT, &NameOptions::default())?;
+    /// assert_eq!(tickets.mint_many(2)?.map(|id| id.to_string()).collect::<Vec<_>>(), ["1", "2"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`]; `Count` says how many IDs one call can mint.
     pub fn mint_many(&self, count: u64) -> Result<Minted, MintError> {
         self.minter.mint_many(count)
     }
 
-    /// [`Handle::mint_many`] in a future, on any runtime. A registered kind that waits inside its call holds up the runtime's
-    /// thread: see [`TextMinter::may_block`].
+    /// [`mint_many`](Self::mint_many) as a future, on any runtime. A registered kind that waits inside its call blocks
+    /// the runtime's thread: see [`TextMinter::may_block`].
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint_many`](Self::mint_many).
     pub async fn mint_many_async(&self, count: u64) -> Result<Minted, MintError> {
         self.minter.mint_many_async(count).await
     }
 }
 
-/// The calls of a type that has them by the same names, with what its IDs are among [`Minted`].
+/// Implements the calls for a type that has methods of the same names. `$minted` is the variant of [`Minted`] for its
+/// IDs.
 macro_rules! any_minter {
     ($minter:ty => $minted:ident, bounded) => {
         any_minter!(

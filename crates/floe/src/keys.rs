@@ -1,5 +1,5 @@
-//! The keys of a sealed form, and whether they are those that the ledger knows: with two keys under one id, two nodes would
-//! write one text for two numbers, and read one as another.
+//! Checks that the keys of a sealed form are the ones that the ledger knows. If two nodes had different keys under one
+//! id, they could write the same text for two numbers, and would read each other's texts wrongly.
 
 use crate::definition::Definition;
 use crate::form::{Form, KeyId};
@@ -7,7 +7,7 @@ use crate::ledger::Ledger;
 use crate::name::Name;
 use crate::opening::DefineError;
 
-/// The keys that a name's texts tell apart: their ids, what they are bound under, and to what.
+/// The keys of a name's form: for each its id, the name under which it is bound in the ledger, and the text to which.
 pub(crate) fn key_names(
     name: &Name,
     definition: &Definition,
@@ -26,7 +26,7 @@ pub(crate) fn key_names(
     bound.collect()
 }
 
-/// Whether two definitions that say the same have the same keys.
+/// Whether two equal definitions have the same keys.
 pub(crate) fn same_keys(name: &Name, served: &Definition, asked: &Definition) -> Result<(), DefineError> {
     let served = key_names(name, served)?;
     for (id, key, text) in key_names(name, asked)? {
@@ -48,11 +48,25 @@ pub(crate) fn same_key(name: &Name, key: &Name, stored: &str, here: &str) -> Res
 }
 
 impl Definition {
-    /// Whether the keys that a sealed form was given are those that `ledger` knows for the name. Who opens texts without
-    /// defining the name asks this first, since another key opens each as another number.
+    /// Checks that the keys which a sealed form was given are the ones that `ledger` knows for the name. Call it before
+    /// you open texts without defining the name: with another key, each text opens as another number.
+    ///
+    /// ```
+    /// use floe::{DefineError, Definition, Floe, Name, form::{Form, Key, KeyId, Keys}, ledger::Memory};
+    /// let sealed = |byte| -> Result<Definition, Box<dyn std::error::Error>> {
+    ///     let keys = Keys::new().with(KeyId::new(1), Key::from([byte; 16]))?;
+    ///     let form: Form = "sealed key=1 keyid=prefix base62 width=11".parse()?;
+    ///     Ok(Definition::SEGMENT.in_form(form.with_keys(&keys)?)?)
+    /// };
+    /// let (ledger, orders) = (Memory::default(), Name::new("orders")?);
+    /// Floe::open(ledger.clone())?.define(&orders, &sealed(7)?, &Default::default())?;
+    /// sealed(7)?.check_keys(&orders, &ledger)?;
+    /// assert!(matches!(sealed(8)?.check_keys(&orders, &ledger), Err(DefineError::AnotherKey { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// `AnotherKey`; `Unavailable` where the ledger does not answer.
+    /// `AnotherKey` if a key differs; `Unavailable` if the ledger does not answer.
     pub fn check_keys(&self, name: &Name, ledger: &dyn Ledger) -> Result<(), DefineError> {
         for (_, key, text) in key_names(name, self)? {
             if let Some(stored) = ledger.definition(&key)? {

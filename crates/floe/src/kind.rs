@@ -1,5 +1,5 @@
-//! Kinds of IDs that need no ledger: UUID v4 and v7, ULID, ObjectId, KSUID and NanoID, behind one face, [`Mint`]; and UUID
-//! v8, which is a snowflake.
+//! Kinds of IDs that need no ledger: UUID v4 and v7, ULID, ObjectId, KSUID and NanoID, all with the trait [`Mint`]; and
+//! UUID v8, which is a snowflake and has a ledger.
 //!
 //! # What they guarantee
 //! | kind | bits | order | unique |
@@ -12,24 +12,28 @@
 //! | [`NanoIdGenerator`] | the format's, 126 by default | none | [`NanoIdFormat::collision`] |
 //! | [`UuidV8Generator`] | a snowflake's, up to 122 | the snowflake's | certainly, by its ledger |
 //!
-//! A minter ([`UuidV7Minter`], [`UlidMinter`]) is one thread's own view of a generator: faster, and in an order of its own.
+//! A minter ([`UuidV7Minter`], [`UlidMinter`]) mints from a generator for one thread. It is faster, and has its own
+//! order.
 //!
-//! "Strictly increasing" holds between calls of which one begins after the other has returned, on any threads, and
-//! whatever the clock does: time is floe's steady clock, which goes on at nineteen twentieths of the monotonic rate
-//! where the wall clock went back, and believes a jump ahead of over 10 s after 30 s. Where the wall clock says a time
-//! before 1970 or after 2500, nothing that contains a time is minted, and the error says so; what is minted afterwards is
-//! larger than what was minted before.
+//! "Strictly increasing" means: if one call begins after another has returned, on any threads, its ID is larger. It
+//! holds whatever the clock does. The time is floe's steady clock. If the wall clock went back, the steady clock runs
+//! at 95 % of the monotonic rate. It follows a jump ahead of over 10 s after 30 s.
+//!
+//! If the wall clock shows a time before 1970 or after 2500, kinds with a time return an error that says so. IDs that
+//! are minted afterwards are larger than those minted before.
 //!
 //! # Where randomness comes from
-//! Each thread stretches 32 bytes of the operating system's randomness by ChaCha12 to 64 KiB, and then asks for 32 new
-//! ones. ChaCha12 is what Rust's `rand` uses as its standard generator; the best published attacks reach fewer than eight of its
-//! rounds. An identifier is not a secret all the same: use none of them as a password or a session's key.
+//! Each thread stretches 32 bytes of the operating system's randomness with ChaCha12 to 64 KiB, and then asks for 32
+//! new bytes. ChaCha12 is the standard generator of Rust's `rand`; the best published attacks reach fewer than eight of
+//! its rounds. Still, an identifier is not a secret: do not use one as a password or a session key.
 //!
 //! # What they do not do
-//! A process that is copied while it runs (a forked child, a clone of a live VM) has its randomness copied with it. It
-//! is to call [`invalidate`]; where the wall clock has moved over 1 s against the monotonic one, as it does for a machine
-//! that sleeps, kinds with a time in them notice by themselves. No kind but the snowflake, the segment, the counter and
-//! the dated number, which have a ledger, is unique without a probability over several processes.
+//! They do not notice every copy of a process. If a process is copied while it runs (a forked child, a clone of a live
+//! VM), its randomness is copied too, so call [`invalidate`] in the copy. Kinds with a time in them notice by
+//! themselves if the wall clock has moved over 1 s against the monotonic one, as it does when a machine sleeps.
+//!
+//! They are not certain to be unique over several processes, only with the probabilities above. Certain are the kinds
+//! with a ledger: snowflake, segment, counter and dated.
 //!
 //! ```
 //! use floe::kind::{Mint, UuidV7Generator};
@@ -79,10 +83,10 @@ use crate::segment::Segment;
 use crate::texts::{Each, MintTexts};
 use crate::{Id, IdRepr};
 
-/// The most IDs that one [`Mint::mint_many`] of the kinds in this module makes: 2^20.
+/// The largest count for one [`Mint::mint_many`] of the kinds in this module, 2^20.
 pub const MAX_MANY: u64 = 1 << 20;
 
-/// Makes IDs of one kind, from any thread. A kind of one's own implements it:
+/// Mints IDs of one kind, from any thread. Implement it for your own kind:
 ///
 /// ```
 /// use floe::kind::{Mint, Ulid, UlidGenerator};
@@ -105,19 +109,27 @@ pub const MAX_MANY: u64 = 1 << 20;
 /// # Ok::<(), MintError>(())
 /// ```
 pub trait Mint: Send + Sync {
-    /// What is minted.
+    /// The type of the IDs.
     type Id;
 
     /// Mints one ID.
     ///
     /// # Errors
-    /// [`MintError`]; no ID is lost or repeated by any.
+    /// [`MintError`]. None of its errors loses or repeats an ID.
     fn mint(&self) -> Result<Self::Id, MintError>;
 
-    /// Mints `count` IDs, 1 to [`MAX_MANY`], all or none of which are handed out.
+    /// Mints `count` IDs, 1 to [`MAX_MANY`]. If there is an error, it hands out none.
+    ///
+    /// ```
+    /// use floe::{MintError, kind::{MAX_MANY, Mint, UuidV4Generator}};
+    /// assert_eq!(UuidV4Generator::new().mint_many(100)?.len(), 100);
+    /// let too_many = UuidV4Generator::new().mint_many(MAX_MANY + 1);
+    /// assert!(matches!(too_many, Err(MintError::Count { max: MAX_MANY, .. })));
+    /// # Ok::<(), MintError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`]; `Count` names the most.
+    /// [`MintError`]; `Count` says how many IDs one call can mint.
     fn mint_many(&self, count: u64) -> Result<Vec<Self::Id>, MintError> {
         let mut ids = with_room(check_count(count)?);
         for _ in 0..count {
@@ -126,7 +138,7 @@ pub trait Mint: Send + Sync {
         Ok(ids)
     }
 
-    /// IDs one after the other, to no end but the first error, which is the last thing that comes.
+    /// Returns an iterator over new IDs. It does not end by itself; the first error is its last item.
     ///
     /// ```
     /// use floe::{Floe, kind::Mint, ledger::Memory};
@@ -146,7 +158,8 @@ pub trait Mint: Send + Sync {
     }
 }
 
-/// A batch of these holds two numbers, however long it is: who wants many IDs asks the type itself.
+/// These types have a `mint_many` of their own, whose batch holds two numbers whatever the count. This trait collects
+/// it.
 macro_rules! with_a_ledger {
     ($([$($repr:ident)?] $kind:ty => $id:ty),+) => {$(
         impl$(<$repr: IdRepr>)? Mint for $kind {
@@ -165,14 +178,24 @@ macro_rules! with_a_ledger {
 
 with_a_ledger!([I] Generator<I> => I, [] Segment => Id, [] Counter => Id, [] Dated => DatedId);
 
-/// Drops the randomness that this process has drawn ahead, before its next ID of any kind, and gives its ObjectIds five
-/// new random bytes. To be called where a process was copied and only the caller can know: in a forked child, in a clone
-/// of a live VM. It also reaches the time that a thread keeps at hand, and that thread is not in a forked child.
+/// Discards the randomness that this process has drawn ahead, before its next ID of any kind, and gives its ObjectIds
+/// five new random bytes. Call it in a process that was copied while it ran, if floe cannot notice the copy by itself:
+/// in a forked child, in a clone of a live VM. It also discards the cached time, since the thread that refreshes it
+/// does not run in a forked child.
 ///
-/// Windows and segments of a ledger are another thing: [`Floe::invalidate`](crate::Floe::invalidate) drops those, and does this too.
+/// It does not touch windows and segments of a ledger. [`Floe::invalidate`](crate::Floe::invalidate) discards both.
 ///
-/// Generators go on from where they are, so what they mint is larger than what was minted before, save ObjectIds within
-/// the second.
+/// Generators go on from their last ID, so later IDs are larger than earlier ones; only ObjectIds of the same second
+/// may not be.
+///
+/// ```
+/// use floe::kind::{self, Mint, UuidV7Generator};
+/// let ids = UuidV7Generator::new();
+/// let first = ids.mint()?;
+/// kind::invalidate();
+/// assert!(ids.mint()? > first);
+/// # Ok::<(), floe::MintError>(())
+/// ```
 pub fn invalidate() {
     random::invalidate();
     origin::invalidate();
@@ -185,12 +208,13 @@ pub(crate) fn check_count(count: u64) -> Result<u64, MintError> {
     }
 }
 
-/// Room for `count` IDs, which [`check_count`] has seen: what is collected from a `Result` for each grows step by step.
+/// An empty vector with room for `count` IDs, which [`check_count`] has checked. Collecting from `Result`s would grow
+/// in steps.
 fn with_room<I>(count: u64) -> Vec<I> {
     Vec::with_capacity(usize::try_from(count).unwrap_or_default())
 }
 
-/// What mints the texts of a kind's IDs. `number` is that of an ID, where a form can write one.
+/// Mints a kind's IDs as texts. `number` returns an ID's number if a form can write it.
 struct AsTexts<M: Mint> {
     ids: M,
     number: fn(&M::Id) -> Option<u128>,

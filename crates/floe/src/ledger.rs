@@ -1,9 +1,10 @@
-//! The ledger: the one durable operation that everything rests on, as a trait that a store implements.
+//! The ledger: the trait of the one durable operation on which all of floe depends.
 //!
-//! A ledger holds **marks**. `reserve` moves a mark up and hands out what lies below it, so no two calls on one
-//! key ever return overlapping ranges (I2), and a mark is written *before* anything under it is used. An
-//! implementation must be linearizable and durable for `reserve`; it decides nothing else. Run
-//! `conformance::run` (feature `conformance`) over a new one.
+//! A ledger holds **marks**. `reserve` moves a mark up and hands out the range between the old mark and the new one. So
+//! two calls on one key never return overlapping ranges (I2), and a mark is stored *before* any ID below it is used.
+//!
+//! `reserve` must be linearizable and durable. An implementation decides nothing else. Run `conformance::run` (feature
+//! `conformance`) over a new one.
 
 use std::fmt;
 
@@ -23,14 +24,21 @@ pub use ending::{EndError, all_retired, end_on, ends_on, last_day_of, retire, re
 pub use mark::Mark;
 pub use memory::Memory;
 
-/// Marks, starts and floors lie in `0..=MAX_MARK`, which is `2^63 - 1`.
+/// The largest mark, `2^63 - 1`. Marks, starts and floors lie in `0..=MAX_MARK`.
 pub const MAX_MARK: u64 = (1 << 63) - 1;
 
-/// The longest owner note that a ledger has to hold, in bytes of UTF-8.
+/// The longest owner note that a ledger must be able to store, in bytes of UTF-8.
 pub const MAX_NOTE_BYTES: usize = 1024;
 
-/// The place of one mark in a ledger: `s/<worker bits>/<worker id>` for a slot, `n/<name>` for a name, `c/<id>` for the
-/// openings of a cache.
+/// The key of one mark in a ledger: `s/<worker bits>/<worker id>` for a slot, `n/<name>` for a name, `c/<id>` for how
+/// often a cache was opened.
+///
+/// ```
+/// use floe::ledger::Key;
+/// assert_eq!(Key::slot(10, 3).as_str(), "s/10/3");
+/// assert_eq!(Key::name(&floe::Name::new("orders")?).as_str(), "n/orders");
+/// # Ok::<_, floe::NameError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key(String);
 
@@ -42,28 +50,28 @@ impl Key {
     /// The prefix of all caches' keys.
     pub const CACHES: &'static str = "c/";
 
-    /// The slot of `worker` among the layouts with `worker_bits` bits for the worker id.
+    /// Makes the key of the slot of `worker`, for layouts with `worker_bits` bits of worker id.
     pub fn slot(worker_bits: u32, worker: u64) -> Self {
         Self(format!("{}{worker_bits}/{worker}", Self::SLOTS))
     }
 
-    /// The mark of a segment, a counter or a dated name.
+    /// Makes the key of the mark of a segment, a counter or a dated name.
     pub fn name(name: &Name) -> Self {
         Self(format!("{}{name}", Self::NAMES))
     }
 
-    /// The count of the openings of a cache, by the cache's id. It is no name's and no slot's: a cache in front of this
-    /// ledger tells by it whether its files are an older copy.
+    /// Makes the key of the count of how often the cache with this id was opened. A cache in front of this ledger
+    /// compares the count with its files to notice that they are an older copy.
     pub fn cache(id: &Token) -> Self {
         Self(format!("{}{}", Self::CACHES, id.hex()))
     }
 
-    /// The key as text, as it is stored. It has no control characters and at most 130 bytes.
+    /// Returns the key as text, as it is stored. It has no control characters and at most 130 bytes.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What the key is of, for people, who know names and not keys: `` `orders` ``, or `worker slot 3 of 10 bits`.
+    /// Describes the key for people, who know names and not keys: `` `orders` ``, or `worker slot 3 of 10 bits`.
     ///
     /// ```
     /// use floe::ledger::Key;
@@ -80,7 +88,13 @@ impl Key {
         }
     }
 
-    /// The worker bits and the worker id of a slot's key.
+    /// Reads the worker bits and the worker id from a slot's key; `None` for other keys.
+    ///
+    /// ```
+    /// use floe::ledger::Key;
+    /// assert_eq!(Key::parse_slot("s/10/3"), Some((10, 3)));
+    /// assert_eq!(Key::parse_slot("n/orders"), None);
+    /// ```
     pub fn parse_slot(text: &str) -> Option<(u32, u64)> {
         let (bits, worker) = text.strip_prefix(Self::SLOTS)?.split_once('/')?;
         Some((bits.parse().ok()?, worker.parse().ok()?))
@@ -93,21 +107,33 @@ impl fmt::Display for Key {
     }
 }
 
-/// What makes one reservation recognisable: 128 bits from the operating system, drawn for every new attempt, so
-/// that a cloned process does not repeat them. Never zero.
+/// Identifies one reservation: 128 bits from the operating system's randomness, never zero. Every new attempt draws
+/// another one, so that a cloned process does not repeat them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token([u8; 16]);
 
 impl Token {
-    /// A token of these bytes, or `None` where all are zero (a record without a token is stored as zeros).
+    /// Makes a token of these bytes. `None` if all are zero, since a record without a token is stored as zeros.
+    ///
+    /// ```
+    /// use floe::ledger::Token;
+    /// assert!(Token::from_bytes([0; 16]).is_none());
+    /// assert_eq!(Token::from_bytes([7; 16]).map(|token| *token.as_bytes()), Some([7; 16]));
+    /// ```
     pub fn from_bytes(bytes: [u8; 16]) -> Option<Self> {
         (bytes != [0; 16]).then_some(Self(bytes))
     }
 
-    /// A fresh token from the operating system's randomness.
+    /// Draws a fresh token from the operating system's randomness.
+    ///
+    /// ```
+    /// use floe::ledger::Token;
+    /// assert_ne!(Token::random()?, Token::random()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// The operating system's own, where it has no randomness to give.
+    /// The operating system's error if it has no randomness to give.
     pub fn random() -> Result<Self, getrandom::Error> {
         loop {
             let mut bytes = [0; 16];
@@ -118,12 +144,12 @@ impl Token {
         }
     }
 
-    /// The bytes to store.
+    /// Returns the bytes to store.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// All of them as 32 lower-case hexadecimal digits, as stores keep them for people.
+    /// Returns the bytes as 32 lower-case hexadecimal digits, for stores that people read.
     ///
     /// ```
     /// use floe::ledger::Token;
@@ -141,44 +167,44 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A request to move a mark up and to own what lies between.
+/// A request to move a mark up and to own the range between the old mark and the new one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reserve {
-    /// Which mark.
+    /// The key of the mark.
     pub key: Key,
     /// The range starts here or later.
     pub floor: u64,
-    /// How many positions. 0 gets an empty range, as the formula says, and is of no use to anyone.
+    /// How many positions to reserve. With 0 the range is empty; [`begin`] uses that to move a mark.
     pub count: u64,
-    /// Where the mark is above this, nothing is written and the answer is [`Reply::Refused`].
+    /// If the mark is above this, nothing is written and the answer is [`Reply::Refused`].
     pub max_mark: u64,
-    /// The same token again gets the same range again, as long as nobody else has reserved in between.
+    /// A repeated request with the same token gets the same range, unless another reservation came in between.
     pub token: Token,
-    /// Whether a record that never was is made, with mark 0. Slots come into being this way, and names that have a first
-    /// number ([`begin`]); any other name's record is made by [`Ledger::bind`]. A record that was made either way and is gone is not made anew: something ate it
-    /// ([`LedgerError::Missing`]).
+    /// Whether to make a record that has never existed, with mark 0. Slots are made this way, and names that have a
+    /// first number ([`begin`]). [`Ledger::bind`] makes the records of all other names. If a record was made in either
+    /// way and is gone, it was deleted, and is not made again ([`LedgerError::Missing`]).
     pub create: bool,
-    /// An owner note for people, at most [`MAX_NOTE_BYTES`] long; `None` keeps the one that is there.
+    /// An owner note for people, at most [`MAX_NOTE_BYTES`] long; `None` keeps the stored note.
     pub note: Option<String>,
 }
 
 /// The answer to [`Reserve`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// `[start, end)` now belongs to the caller alone, for ever.
+    /// The range `[start, end)` belongs to the caller alone, for ever.
     Got {
-        /// `max(mark, floor)` of the record as it was.
+        /// `max(mark, floor)`, with the mark before this reservation.
         start: u64,
         /// The new mark.
         end: u64,
-        /// The mark before this reservation (the same one when the same token asks again).
+        /// The mark before this reservation. A repeated request with the same token gets the same value.
         previous_mark: u64,
     },
     /// The mark was above `max_mark`; nothing was written.
     Refused {
-        /// The mark as it is.
+        /// The stored mark.
         mark: u64,
-        /// The owner note as it is.
+        /// The stored owner note.
         note: Option<String>,
     },
 }
@@ -188,20 +214,20 @@ pub enum Reply {
 pub struct Record {
     /// The key as text; see [`Key`].
     pub key: String,
-    /// Everything below it may have been handed out.
+    /// The mark: every position below it may have been handed out.
     pub mark: u64,
     /// The owner note.
     pub note: Option<String>,
 }
 
-/// A slot that a ledger can answer for by itself; see [`Ledger::at_hand`].
+/// A slot for which a ledger can answer by itself; see [`Ledger::at_hand`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AtHand {
     /// The slot's worker id.
     pub worker: u64,
     /// The slot's mark, as it was last seen.
     pub mark: u64,
-    /// Up to here the mark can be moved without asking anybody.
+    /// The ledger can move the mark up to here without asking the ledger behind it.
     pub end: u64,
 }
 
@@ -210,30 +236,30 @@ pub struct AtHand {
 pub struct Elsewhere {
     /// The realm.
     pub realm: String,
-    /// What the name is there.
+    /// The name's definition there.
     pub definition: String,
-    /// Its mark there; 0 where its kind has none.
+    /// The name's mark there; 0 if its kind has none.
     pub mark: u64,
 }
 
-/// Why a ledger did not do what it was asked.
+/// Why a ledger did not answer a request.
 ///
-/// Each variant is a different thing to do next; the text names the cause and the way out.
+/// Each variant needs a different reaction. The text names the cause and the way out.
 #[derive(Clone, PartialEq, Eq)]
 pub enum LedgerError {
-    /// Out of reach, busy, full, or no answer: whether the request took effect is unknown. Try again.
+    /// The ledger is out of reach, busy or full, or did not answer. It is unknown whether the request took effect.
+    /// Retry.
     Unavailable(String),
-    /// Not the ledger that it was, or not fit to be one (replaced, corrupt, written by a newer floe): uniqueness
-    /// is at stake, and every name on it stops.
+    /// The ledger must not be used: it was replaced, is corrupt, or was written by a newer floe. Uniqueness is at
+    /// stake, and every name on it stops.
     Unfit(String),
-    /// The record of a name that was bound, or of a slot that was made, is gone: something ate it. The name stops; the
-    /// slot is left alone.
+    /// The record of a bound name, or of a slot that was made, was deleted. The name stops; nodes do not use the slot.
     Missing(Key),
     /// The range would pass `2^63 - 1`. Nothing was written.
     Overflow {
-        /// Which mark.
+        /// The key of the mark.
         key: Key,
-        /// The mark as it is.
+        /// The stored mark.
         mark: u64,
     },
 }
@@ -255,10 +281,11 @@ floe_id::__error!(LedgerError);
 
 /// A durable, linearizable store of marks.
 ///
-/// Calls block, take `&self`, and may come from several threads at once. Two values of a ledger on one store (two
-/// processes, or two opens in one) see the same marks.
+/// Calls block, take `&self`, and may come from several threads at once. Two ledgers on one store, in two processes or
+/// opened twice in one process, see the same marks. [`Memory`] is the smallest ledger; [`crate::store`] makes one of
+/// any store that can compare and swap.
 pub trait Ledger: Send + Sync {
-    /// The one operation.
+    /// Moves a mark up, and gives the caller the range between the old mark and the new one.
     ///
     /// ```text
     /// record's token == token      -> the same range again
@@ -268,50 +295,55 @@ pub trait Ledger: Send + Sync {
     /// ```
     /// When it returns `Got`, the record is on stable storage.
     ///
-    /// Which records `create` has made is remembered apart from the records: where one of them is gone it is `Missing`,
-    /// and whoever takes the slot next is not given time that its last holder still mints in.
+    /// A ledger remembers, apart from the records, which of them `create` has made. If such a record is gone, the
+    /// answer is `Missing`. Otherwise the next node to take the slot could get time in which its last holder still
+    /// mints.
     ///
     /// # Errors
-    /// Any [`LedgerError`]; after `Unavailable` the caller may ask again with the same token.
+    /// Any [`LedgerError`]; after `Unavailable` the caller may retry with the same token.
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError>;
 
-    /// As [`Ledger::reserve`], for a counter: the order of its ranges is the order of the calls, every request has a
-    /// fresh token and wants no record made, and no range is given back.
+    /// Reserves for a counter, as [`Ledger::reserve`] does. The order of its ranges is the order of the calls. Every
+    /// request has a fresh token and makes no record, and no range is given back.
     ///
-    /// A ledger may keep the mark ahead, on stable storage, of what it hands out below it, and so answer without a
-    /// write to stable storage of its own; not past the last position that the caller may have. After a
-    /// crash it goes on at the mark. What `reserve` hands out of the same key is disjoint from it and stands in no order to it.
+    /// A ledger may keep the stored mark ahead of the ranges that it hands out. Then it can answer without a write to
+    /// stable storage for each call. It must not move the mark past the last position that the caller may have. After a
+    /// crash it goes on at the mark. Ranges that `reserve` hands out on the same key are disjoint from these, in no
+    /// particular order.
     ///
     /// # Errors
-    /// Those of `reserve`; after `Unavailable` the caller asks with a fresh token.
+    /// Those of `reserve`; after `Unavailable` the caller retries with a fresh token.
     fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.reserve(request)
     }
 
-    /// Gives the tail of a reservation back: where the record still holds `token` and `start <= from <= mark`, the
-    /// mark becomes `from`, the token is cleared, and the answer is true. Otherwise nothing is written: false. The
-    /// note stays.
+    /// Gives the tail of a reservation back. If the record still holds `token` and `start <= from <= mark`, the mark
+    /// becomes `from`, the token is cleared, and the answer is true. Otherwise nothing is written, and the answer is
+    /// false. The note stays.
     ///
     /// # Errors
-    /// `Unavailable` or `Unfit`. A caller that does not know the outcome may ask again: the token is gone by then.
+    /// `Unavailable` or `Unfit`. A caller that does not know the outcome may retry: if the first call took effect, the
+    /// token is gone.
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError>;
 
-    /// Ties a name to its definition, once: stores `definition` if the name has none, and returns the one that is
-    /// stored. A new name with `marked` also gets its record, with mark 0, in the same step (a record that is there
-    /// already keeps its mark: see [`begin`]). A name that is bound gets no record: one that was eaten stays missed.
+    /// Binds a name to its definition, once: stores `definition` if the name has none, and returns the stored one.
+    ///
+    /// With `marked`, a new name also gets its record, with mark 0, in the same step. A record that is there already
+    /// keeps its mark: see [`begin`]. A name that is bound already gets no record, so that a deleted record stays
+    /// missing.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
     fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError>;
 
-    /// The definition that a name is bound to.
+    /// Returns the definition to which a name is bound; `None` if it is not bound.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
     fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError>;
 
-    /// Up to `limit` bound names after `after` in byte order, each with its definition; fewer only where there are
-    /// no more.
+    /// Lists up to `limit` bound names after `after` in byte order, each with its definition. It returns fewer only if
+    /// there are no more.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
@@ -321,18 +353,18 @@ pub trait Ledger: Send + Sync {
     /// mark before. The note stays.
     ///
     /// # Errors
-    /// `Missing` where there is no such record, which is not made; `Overflow` above [`MAX_MARK`]; `Unavailable` or
+    /// `Missing` if there is no such record, which is not made; `Overflow` above [`MAX_MARK`]; `Unavailable` or
     /// `Unfit`.
     fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError>;
 
-    /// Up to `limit` records whose key starts with `prefix`, after the key `after`, in byte order; fewer only where
-    /// there are no more.
+    /// Lists up to `limit` records whose key starts with `prefix`, after the key `after`, in byte order. It returns
+    /// fewer only if there are no more.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError>;
 
-    /// The ledger's own clock, where it has one that is not this machine's.
+    /// Reads the ledger's own clock; `None` if it has none, or uses this machine's.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
@@ -340,8 +372,8 @@ pub trait Ledger: Send + Sync {
         Ok(None)
     }
 
-    /// Some other realms of this store that have a name of this text, each with the name's definition and mark there: a
-    /// name that is new here may have been meant there. None from a ledger that does not look.
+    /// Finds some other realms of this store that have a name of this text, each with the name's definition and mark. A
+    /// name that is new here may have been meant for one of them. A ledger that does not look returns none.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
@@ -350,25 +382,25 @@ pub trait Ledger: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The random id that was given to this realm when it was made, for logs and for telling realms apart.
+    /// Returns the random id that this realm got when it was made, for logs and to tell realms apart.
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
     fn realm_id(&self) -> Result<String, LedgerError>;
 
-    /// What it is and where, in one line, without credentials: `sqlite:floe-data/floe.db`.
+    /// Describes the ledger and its place in one line, without credentials: `sqlite:floe-data/floe.db`.
     fn describe(&self) -> String;
 
-    /// The slots of `worker_bits` bits that this ledger can answer for by itself, where it stands before another one that
-    /// may be out of reach: a node probes them first. It answers at once, from memory, and nothing that is unique hangs
-    /// on the answer.
+    /// Returns the slots of `worker_bits` bits for which this ledger can answer by itself, if it stands in front of
+    /// another ledger that may be out of reach. A node tries these slots first. The answer comes at once, from memory,
+    /// and uniqueness does not depend on it.
     fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> {
         let _ = worker_bits;
         Vec::new()
     }
 
-    /// Whether other machines may use it too. A shared ledger is worth keeping windows renewed for; an embedded one
-    /// should not be written to while idle.
+    /// Returns whether other machines may use the ledger too. On a shared ledger, nodes renew their windows while idle;
+    /// to an embedded one, an idle node does not write.
     fn is_shared(&self) -> bool {
         true
     }

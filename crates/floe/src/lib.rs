@@ -2,18 +2,20 @@
 //!
 //! # What it guarantees
 //! In one realm (one [`Ledger`]) a name never yields the same ID twice: across threads, processes, hosts, crashes,
-//! restarts, pauses, clock steps of any size either way, and ledger outages. One minter's IDs are strictly increasing,
-//! and so are those of calls on one [`Generator`] of which one begins after the other has returned. A [`Counter`] is
-//! strictly increasing over the whole cluster.
+//! restarts, pauses, clock steps of any size either way, and ledger outages.
+//!
+//! One minter's IDs are strictly increasing. On one [`Generator`], if one call begins after another has returned, its
+//! ID is larger. A [`Counter`] keeps that order over the whole cluster.
 //!
 //! # What it needs
-//! A ledger whose `reserve` is linearizable and durable; [`ledger`] has the contract. It needs no agreement of clocks and
-//! no trust in a lease.
+//! A ledger whose `reserve` is linearizable and durable; [`ledger`] has the contract. It does not need clocks that
+//! agree, and does not trust leases.
 //!
 //! # What it does not do
-//! It does not outlive a ledger that forgets (a backup that is restored, a failover that loses writes), although a
-//! process that notices stops and says so; and a process whose memory is copied while it runs (a clone of a live VM)
-//! repeats what that memory held unless it notices by its clock or is told by [`Floe::invalidate`].
+//! - It cannot keep IDs unique if the ledger forgets a write: after a restore from a backup, after a failover that
+//!   loses writes. A process that notices this stops and says so.
+//! - If a process's memory is copied while it runs (a clone of a live VM), both copies mint the IDs that the memory
+//!   held. A copy avoids that if it notices by its clock, or if you call [`Floe::invalidate`] in it.
 //!
 //! # The bits of a snowflake ID
 //! ```text
@@ -31,24 +33,26 @@
 //! println!("{id} was minted at {}", orders.inspect(id)?.time);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! [`ledger::Memory`] forgets when the process ends; `floe-ledger` has ledgers that do not. The [`guide`] goes on from here.
+//! [`ledger::Memory`] forgets when the process ends; `floe-ledger` has ledgers that do not. The [`guide`] goes on from
+//! here.
 //!
 //! # Features
-//! All are off unless asked for.
+//! All are off by default.
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `serde` | text where a format is for people, numbers and bytes where it is not: the module `serde` |
+//! | `serde` | text in formats for people, numbers and bytes in binary formats: the module `serde` |
 //! | `schemars`, `utoipa` | schemas of that text: JSON Schema (schemars 1), OpenAPI (utoipa 6) |
-//! | `uuid`, `chrono` | to and from `uuid::Uuid` and `chrono::DateTime<Utc>` |
+//! | `uuid`, `chrono` | conversions to and from `uuid::Uuid` and `chrono::DateTime<Utc>` |
 //! | `postgres-types`, `diesel`, `sea-orm`, `sqlx-0_8`, `sqlx-0_9` | IDs as columns of a database: the module `columns` |
 //! | `sqlx-0_8-postgres`, `sqlx-0_9-postgres` | arrays of PostgreSQL as well |
 //! | `sqlx` | the former name of `sqlx-0_8` |
-//! | `conformance` | the suite for a ledger of one's own |
+//! | `conformance` | the test suite for your own ledger |
 //! | `mutations` | breaks floe on purpose, for the simulator's own tests |
 //!
-//! `sea-orm` and `sqlx-0_9` need Rust 1.94, as those crates do. [`id!`] makes a type for the IDs of one table, with all of this. A
-//! [`DatedId`] is written as its text, and read by its [`DatedShape`]: the text alone does not say where its date ends.
+//! `sea-orm` and `sqlx-0_9` need Rust 1.94, as those crates do. [`id!`] makes a type for the IDs of one table, with all
+//! of these. A [`DatedId`] is written as its text, and read with its [`DatedShape`], since the text alone does not show
+//! where its date ends.
 #![forbid(unsafe_code)]
 
 mod batch;

@@ -1,7 +1,7 @@
-//! A floe without threads: whoever opens it moves its clock, asks its ledger, and says when it may look around.
+//! A floe without threads: the program moves its clock, calls its ledger, and runs its turns.
 //!
-//! It is the same library with its driver taken out: for simulators, for tests of faults that no machine shows on demand, and for
-//! programs that have their own event loop. There is no promise that this module stays as it is.
+//! It is the same library without its driver thread. Use it for simulators, for tests of faults that no machine shows
+//! on demand, and for programs with their own event loop. This module may change in any version.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::time::{MonoMillis, Reading, UnixMillis};
 
 pub use crate::node::{Call, Op};
 
-/// What a process has around it.
+/// What a process needs from its environment.
 pub struct Surroundings {
     /// Reads the wall and the monotonic clock.
     pub clock: Box<dyn Fn() -> Reading + Send + Sync>,
     /// Sixteen fresh random bytes.
     pub entropy: Box<dyn FnMut() -> [u8; 16] + Send>,
-    /// Who this process is.
+    /// Describes this process, for owner notes.
     pub owner: Owner,
-    /// Whether the owner of a note was an earlier life of this process.
+    /// Returns whether the owner of a note was an earlier life of this process.
     pub is_gone: Box<dyn Fn(&Owner) -> bool + Send>,
 }
 
@@ -39,25 +39,25 @@ impl TimeSource for Read {
     }
 }
 
-/// The driver's part, by hand.
+/// Does the work of the driver thread when you call it.
 pub struct Manual {
     shared: Arc<Shared>,
 }
 
-/// A look at the clock that a thread has taken, and may act upon later.
+/// A reading of the clock that a thread has taken and may use later.
 #[derive(Clone, Copy, Debug)]
 pub struct Glance(Stamp);
 
-/// What came of one turn of the node.
+/// The result of one turn of the node.
 #[derive(Debug)]
 pub struct Turn {
-    /// What the ledger is to be asked now.
+    /// The calls to make to the ledger now.
     pub calls: VecDeque<Call>,
-    /// When the next turn is due, if nothing happens before.
+    /// When the next turn is due if nothing happens before.
     pub wake: Option<MonoMillis>,
 }
 
-/// Opens a floe with these settings that has no threads. It does nothing by itself, and no call on it may block: mint
+/// Opens a floe with these settings and without threads. It does nothing by itself, and no call on it may block. Mint
 /// with `try_mint`, `try_mint_many` and the futures.
 ///
 /// # Errors
@@ -75,12 +75,12 @@ pub fn open(
 }
 
 impl Manual {
-    /// Whether somebody has asked for a turn since the last one: a mint that found nothing left, a caller that queued.
+    /// Returns whether a turn is needed since the last one: a mint found nothing left, or a caller has queued.
     pub fn is_called(&self) -> bool {
         self.shared.signal.is_raised() || self.shared.has_calls()
     }
 
-    /// Lets the node look at the clock and at what is wanted, and wakes the futures whose time has come.
+    /// Runs one turn: the node looks at the clock and at the requests, and wakes the futures that are due.
     pub fn turn(&self) -> Turn {
         self.shared.signal.lower();
         let (_, wake) = self.shared.look_around();
@@ -88,7 +88,7 @@ impl Manual {
         Turn { calls: self.shared.take_calls(), wake }
     }
 
-    /// Hands in the ledger's answer to a reservation. An answer to a call that was answered already changes nothing.
+    /// Passes in the ledger's answer to a reservation. A second answer to the same call changes nothing.
     pub fn answer(&self, id: u64, answer: Result<Reply, LedgerError>) {
         let mut node = self.shared.node();
         if let Some(name) = node.handle_answer(id, answer, &self.shared.clock) {
@@ -96,20 +96,20 @@ impl Manual {
         }
     }
 
-    /// Hands in what the ledger said of its clock. An answer to a call that was answered already changes nothing.
+    /// Passes in the ledger's answer about its clock. A second answer to the same call changes nothing.
     pub fn answer_clock(&self, id: u64, answer: Result<Option<UnixMillis>, LedgerError>) {
         self.shared.node().handle_clock(id, answer, &self.shared.clock);
     }
 
-    /// Says that a call to give back is over, however it went.
+    /// Reports that a call to give back has ended, with or without success.
     pub fn over(&self, id: u64) {
         self.shared.node().handle_over(id);
     }
 
-    /// What the driver makes of an answer before it hands it in: one that cannot be is no answer.
+    /// Checks an answer as the driver does before it passes it in.
     ///
     /// # Errors
-    /// `Unfit`.
+    /// `Unfit` for an answer that no ledger can give to this call.
     pub fn check(reply: Reply, call: &Call) -> Result<Reply, LedgerError> {
         match &call.op {
             Op::Reserve(request) | Op::Count(request) => sound(reply, request),
@@ -117,48 +117,48 @@ impl Manual {
         }
     }
 
-    /// Stops minting for ever. What is to be given back comes with the next turn.
+    /// Stops minting for ever. The calls to give unused ranges back come with the next turn.
     pub fn close(&self) {
         self.shared.node().close(&self.shared.clock);
     }
 
-    /// Whether every call has been answered.
+    /// Returns whether every call has been answered.
     pub fn is_drained(&self) -> bool {
         self.shared.node().is_drained()
     }
 
-    /// Why nothing is minted any more, for ever.
+    /// Returns why nothing is minted any more; `None` if the floe is not stopped.
     pub fn stopped(&self) -> Option<String> {
         self.shared.node().stopped().map(ToOwned::to_owned)
     }
 
-    /// One round of the thread that keeps the time at hand while minting is fast. Until [`Manual::put_away`] mints use
-    /// the time as it was then, or as the node saw it since.
+    /// Refreshes the cached time, as a thread of the floe does while minting is fast. Until [`Manual::put_away`], mints
+    /// use this time, or the time that the node has seen since.
     pub fn tick(&self) {
         self.shared.clock.tick();
     }
 
-    /// Mints read the clock themselves again.
+    /// Discards the cached time, so that mints read the clock again.
     pub fn put_away(&self) {
         self.shared.clock.put_away();
     }
 
-    /// The steady time, and why nothing may be minted by it, if so.
+    /// Returns the steady time, and why no ID with a time may be minted now; `None` if it may.
     pub fn steady(&self) -> (UnixMillis, Option<String>) {
         let now = self.shared.clock.look();
         (now.stamp.time(), now.refusal())
     }
 
-    /// The first half of a mint: a thread looks at the clock, and may be preempted there.
+    /// Does the first half of a mint: it reads the clock. A real thread may be preempted after this.
     ///
     /// # Errors
-    /// `Stopped`, where nothing may be minted by this clock.
+    /// `Stopped` if the clock allows no mint.
     pub fn glance(&self) -> Result<Glance, MintError> {
         self.shared.stamp().map(Glance)
     }
 }
 
-/// The second half: the thread goes on with what it saw.
+/// Does the second half of a mint, with the reading of the first half.
 ///
 /// # Errors
 /// [`MintError`].

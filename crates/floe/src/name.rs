@@ -1,9 +1,9 @@
-//! Names: what an application calls a family of IDs.
+//! Names: each one is a family of IDs of the application.
 
 use std::fmt;
 
-/// The name of a family of IDs (biz tag, key, table): 1 to 128 bytes of printable UTF-8 without white space,
-/// slashes or asterisks.
+/// The name of a family of IDs, such as a table or what Leaf calls a biz tag: 1 to 128 bytes of printable UTF-8 without
+/// white space, slashes or asterisks.
 ///
 /// ```
 /// use floe::Name;
@@ -16,11 +16,11 @@ pub struct Name(String);
 /// Why a text cannot be a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NameError {
-    /// No text at all.
+    /// The text is empty.
     Empty,
-    /// Too long.
+    /// The text is longer than [`Name::MAX_BYTES`]; it has this many bytes.
     TooLong(usize),
-    /// A character that would not survive a URL, a log line or a pattern.
+    /// This character, at this byte, is not allowed: it would not survive in a URL, a log line or a pattern.
     Character(char, usize),
 }
 
@@ -47,10 +47,18 @@ impl Name {
     /// The longest name, in bytes of UTF-8.
     pub const MAX_BYTES: usize = 128;
 
-    /// A name of this text.
+    /// Makes a name from a text.
+    ///
+    /// ```
+    /// use floe::{Name, NameError};
+    /// assert_eq!(Name::new("user-7:eu")?.as_str(), "user-7:eu");
+    /// assert_eq!(Name::new("a/b"), Err(NameError::Character('/', 1)));
+    /// assert_eq!(Name::new(&"a".repeat(129)), Err(NameError::TooLong(129)));
+    /// # Ok::<_, NameError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`NameError`] says which rule it breaks.
+    /// [`NameError`] says which rule the text breaks.
     pub fn new(text: &str) -> Result<Self, NameError> {
         if text.is_empty() {
             return Err(NameError::Empty);
@@ -66,40 +74,41 @@ impl Name {
         Ok(Self(text.to_owned()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What the ledger has a key of this name's sealed form under: no name, so that nobody mints under it or takes it.
+    /// The key of the ledger's record for a key of this name's sealed form. It is not a name, so nothing can mint under
+    /// it.
     ///
     /// # Errors
-    /// `TooLong` where that is longer than a name may be.
+    /// `TooLong` if it is longer than a name may be.
     pub(crate) fn of_key(&self, id: impl fmt::Display) -> Result<Self, NameError> {
         let text = format!("{self}{NOTE}{id}");
         if text.len() > Self::MAX_BYTES { Err(NameError::TooLong(text.len())) } else { Ok(Self(text)) }
     }
 
-    /// What the ledger has under it when the name was retired ([`retire`](crate::ledger::retire)). These sort together, so
-    /// that they can be read without all names.
+    /// The key of the ledger's record that the name was retired ([`retire`](crate::ledger::retire)). These keys sort
+    /// together, so they can be listed without all names.
     ///
     /// # Errors
-    /// `TooLong` where that is longer than a name may be.
+    /// `TooLong` if it is longer than a name may be.
     pub(crate) fn of_retirement(&self) -> Result<Self, NameError> {
         let text = format!("{NOTE}{self}");
         if text.len() > Self::MAX_BYTES { Err(NameError::TooLong(text.len())) } else { Ok(Self(text)) }
     }
 
-    /// What the ledger has under it on which day the name ends ([`end_on`](crate::ledger::end_on)).
+    /// The key of the ledger's record of the day on which the name ends ([`end_on`](crate::ledger::end_on)).
     ///
     /// # Errors
-    /// `TooLong` where that is longer than a name may be.
+    /// `TooLong` if it is longer than a name may be.
     pub(crate) fn of_end(&self) -> Result<Self, NameError> {
         self.of_key("until")
     }
 
-    /// A name, or a note about one ([`is_note`](Self::is_note)), as a ledger is given it: for a ledger that carries calls from
-    /// one process to another.
+    /// Makes a name, or a note about one ([`is_note`](Self::is_note)), from the text that another process gave its
+    /// ledger. It is for ledgers that carry calls from one process to another.
     ///
     /// ```
     /// use floe::Name;
@@ -109,23 +118,28 @@ impl Name {
     /// ```
     ///
     /// # Errors
-    /// [`NameError`] as for [`new`](Self::new).
+    /// [`NameError`], as for [`new`](Self::new), except that a note's asterisk is allowed.
     pub fn of_ledger(text: &str) -> Result<Self, NameError> {
         Self::new(&text.replace(NOTE, "_")).map(|_| Self(text.to_owned()))
     }
 
-    /// Whether `text`, from a ledger's list of names, is a note about a name (the check of a key of its sealed form, that it
-    /// was retired, on which day it ends), and no name.
+    /// Returns whether `text`, from a ledger's list of names, is a note about a name and not a name. A note is the
+    /// check of a key of its sealed form, its retirement, or the day on which it ends.
+    ///
+    /// ```
+    /// use floe::Name;
+    /// assert!(Name::is_note("*orders") && !Name::is_note("orders"));
+    /// ```
     pub fn is_note(text: &str) -> bool {
         text.contains(NOTE)
     }
 }
 
-/// No name has it.
+/// Marks a note; no name contains it.
 pub(crate) const NOTE: char = '*';
 
-/// Whether a character shows nothing, or turns the order of what follows: two names would look alike, and a line of a log
-/// would lie (Unicode's format characters and those that are ignored by default, as far as text has them).
+/// Whether a character is invisible, or reverses the order of the text after it: two names would look alike, and a log
+/// line would mislead. These are Unicode's format characters and its default-ignorable ones, as far as text has them.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'

@@ -31,18 +31,18 @@ pub(crate) use counter_queue::CounterQueue;
 pub(crate) use segment_state::{SegmentState, Steps};
 pub(crate) use slot_group::SlotGroup;
 
-/// What the ledger is asked.
+/// A request to the ledger.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// To reserve.
+    /// Call [`Ledger::reserve`](crate::Ledger::reserve).
     Reserve(Reserve),
-    /// To reserve for the callers of a counter.
+    /// Call [`Ledger::count`](crate::Ledger::count), for the callers of a counter.
     Count(Reserve),
-    /// What its own clock shows.
+    /// Call [`Ledger::clock`](crate::Ledger::clock).
     Clock,
-    /// To take a tail back.
+    /// Call [`Ledger::give_back`](crate::Ledger::give_back).
     GiveBack {
-        /// Of which mark.
+        /// The key of the mark.
         key: Key,
         /// The reservation's token.
         token: Token,
@@ -51,12 +51,12 @@ pub enum Op {
     },
 }
 
-/// A question to the ledger, and the number under which its answer comes back.
+/// A request to the ledger, with the number under which the answer must come back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
     /// The number.
     pub id: u64,
-    /// The question.
+    /// The request.
     pub op: Op,
 }
 
@@ -177,8 +177,9 @@ impl RequestQueue {
     }
 }
 
-/// When to ask again: pauses double from 25 ms to 400 ms, or to what the caller can spare, each shortened by up to a half
-/// at random, so that a ledger that returns finds its nodes minting within a second, and not all at its door at once.
+/// When to ask again: pauses double from 25 ms to 400 ms, or to what the caller can spare, each shortened by up to a
+/// half at random, so that a ledger that returns finds its nodes minting within a second, and not all at its door at
+/// once.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Pause {
     until: Option<MonoMillis>,
@@ -259,8 +260,8 @@ impl Node {
         self.tallies.get(name)
     }
 
-    /// Lets go of a segment, whose unminted tail goes back; whether it did. Nobody may wait for it, and what stopped for
-    /// ever has to stay.
+    /// Lets go of a segment, whose unminted tail goes back; whether it did. Nobody may wait for it, and what stopped
+    /// for ever has to stay.
     pub(crate) fn unload_refill(&mut self, line: &SharedCursor, clock: &Clock) -> bool {
         let Some(number) = line.number() else { return false };
         // A caller may have asked since the node stepped last.
@@ -277,7 +278,8 @@ impl Node {
         true
     }
 
-    /// Lets go of a counter or a dated name; whether it did. Nobody may wait for it, and what stopped for ever has to stay.
+    /// Lets go of a counter or a dated name; whether it did. Nobody may wait for it, and what stopped for ever has to
+    /// stay.
     pub(crate) fn unload_tally(&mut self, name: &Name) -> bool {
         let idle = |tally: &CounterQueue| !tally.waits() && !tally.gathers() && tally.stopped().is_none();
         if self.stopped.is_some() || !self.tallies.get(name).is_some_and(idle) {

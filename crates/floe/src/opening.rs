@@ -9,42 +9,42 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DefineError {
-    /// Not a name.
+    /// The text is not a name.
     Name(NameError),
-    /// The name was bound to another definition before, and that never changes.
+    /// The name is bound to another definition, and a binding never changes.
     Mismatch {
         /// The name.
         name: Name,
-        /// What the ledger has.
+        /// The definition in the ledger.
         stored: String,
-        /// What the caller wants.
+        /// The definition that the caller wants.
         configured: String,
     },
-    /// A key of a sealed form is not the one that was first used under its id, by its check value.
+    /// A key of a sealed form is not the one that was first used under its id: their check values differ.
     AnotherKey {
         /// The name.
         name: Name,
-        /// What the key is bound under.
+        /// The ledger's record of the key.
         key: Name,
-        /// What the ledger has.
+        /// The check value in the ledger.
         stored: String,
-        /// What the caller has.
+        /// The check value of the caller's key.
         configured: String,
     },
-    /// The name was retired ([`ledger::retire`](crate::ledger::retire)): nothing is minted under it any more, for ever.
+    /// The name was retired ([`ledger::retire`](crate::ledger::retire)): nothing is ever minted under it again.
     Retired {
         /// The name.
         name: Name,
-        /// When it was retired, as a time of RFC 3339.
+        /// When it was retired, in the format of RFC 3339.
         since: String,
     },
-    /// The definition cannot be.
+    /// The definition is invalid.
     Definition(DefinitionError),
-    /// It cannot be served by this process as it is set up; the text says why.
+    /// This process cannot serve the name with its settings; the text says why.
     Invalid(String),
     /// The ledger did not answer.
     Unavailable(String),
-    /// The ledger is not fit, or floe was closed.
+    /// The ledger is unfit, or the floe was closed.
     Stopped(String),
 }
 
@@ -87,13 +87,13 @@ impl From<DefinitionError> for DefineError {
 
 floe_id::__error!(DefineError);
 
-/// Why floe could not be opened.
+/// Why a floe cannot be opened.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The ledger did not answer, or is not fit.
+    /// The ledger did not answer, or is unfit.
     Ledger(LedgerError),
-    /// A setting that cannot be; the text says which and what it may be.
+    /// A setting is out of range; the text says which one and what it may be.
     Setting(String),
     /// This machine's clock and the ledger's do not agree; the text says by how much, and the way out.
     Clock(String),

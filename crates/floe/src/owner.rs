@@ -1,4 +1,4 @@
-//! Owner notes: who holds a slot, for people. Nothing that is unique hangs on them.
+//! Owner notes: who holds a slot, for people. Uniqueness does not depend on them.
 
 use std::fmt;
 use std::fs;
@@ -6,33 +6,35 @@ use std::str::FromStr;
 
 use crate::time::UnixMillis;
 
-/// Who holds a slot, as the note in its record says.
+/// The holder of a slot, as in the note of its record.
 ///
-/// Its text is `host=web-1 boot=… pid=4711 started=… version=0.1.0 instance=… machine=… pids=… since=…`; values have no spaces.
+/// Its text is `host=web-1 boot=… pid=4711 started=… version=0.1.0 instance=… machine=… pids=… since=…`; values have no
+/// spaces.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// The machine's name.
     pub host: String,
-    /// The machine's boot, where the system has an id for it.
+    /// The id of the machine's boot; empty if the system has none.
     pub boot: String,
     /// The process id.
     pub pid: u32,
-    /// When the process started, in the system's own ticks since boot; tells a process from a later one of the same id.
+    /// When the process started, in the system's ticks since boot. It tells a process from a later one with the same
+    /// id.
     pub started: u64,
     /// floe's version.
     pub version: String,
-    /// The machine's id (machine-id(5)), where the system has one; empty in the notes of older versions.
+    /// The machine's id (machine-id(5)); empty if the system has none, and in notes of older versions.
     pub machine: String,
-    /// The namespace in which the process ids count (pid_namespaces(7)), such as `pid:[4026531836]`, where the system has them;
-    /// empty in the notes of older versions. Two containers of one host have two.
+    /// The namespace of the process ids (pid_namespaces(7)), such as `pid:[4026531836]`; empty if the system has none,
+    /// and in notes of older versions. Two containers of one host have two namespaces.
     pub pids: String,
-    /// The instance's name where it was given one; empty otherwise. Two nodes never run under one at a time.
+    /// The instance's name; empty if it has none. Two nodes must never run under one name at the same time.
     pub instance: String,
     /// The steady time at which the slot was taken.
     pub since: Option<UnixMillis>,
 }
 
-/// The text is no owner note of this version.
+/// The error for a text that is not an owner note of this version.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OwnerError;
 
@@ -43,11 +45,17 @@ impl fmt::Display for OwnerError {
 }
 
 impl Owner {
-    /// This process.
+    /// Describes this process. `instance` is its name, or empty.
+    ///
+    /// ```
+    /// use floe::Owner;
+    /// let owner = Owner::this_process("shop-7");
+    /// assert_eq!((owner.pid, owner.instance.as_str()), (std::process::id(), "shop-7"));
+    /// ```
     pub fn this_process(instance: &str) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let pid = std::process::id();
-        // As the note will have it, so that an earlier life's note is recognised.
+        // Spelled as in the note, so that the note of an earlier life is recognised.
         Self {
             host: word(&read("/proc/sys/kernel/hostname")),
             boot: read("/proc/sys/kernel/random/boot_id"),
@@ -67,8 +75,16 @@ impl Owner {
         Self { since: Some(since), ..self.clone() }.to_string()
     }
 
-    /// Whether this owner was an earlier life of `other`: the same instance name, or a process of the same machine
-    /// that runs no more. Where that cannot be told, as in a container that was made anew, it was none.
+    /// Returns whether this owner was an earlier life of `other`: it has the same instance name, or is a process of the
+    /// same machine that no longer runs. If that cannot be known, as in a new container, the answer is no.
+    ///
+    /// ```
+    /// use floe::Owner;
+    /// let now = Owner::this_process("shop-7");
+    /// let before = Owner { pid: 1, host: "old-host".to_owned(), ..now.clone() };
+    /// assert!(before.is_earlier_life_of(&now)); // the same instance name
+    /// assert!(!Owner::this_process("shop-8").is_earlier_life_of(&now));
+    /// ```
     pub fn is_earlier_life_of(&self, other: &Self) -> bool {
         if !self.instance.is_empty() || !other.instance.is_empty() {
             return self.instance == other.instance;
@@ -78,12 +94,12 @@ impl Owner {
         }
         match self.boot == other.boot {
             true => started(self.pid) != Some(self.started),
-            // The machine was started anew. Containers of two machines may share their names, and their namespaces' numbers.
+            // The machine was rebooted. Containers of two machines may share their names and their namespaces' numbers.
             false => !self.machine.is_empty() && self.machine == other.machine && self.pids == ALL_PIDS,
         }
     }
 
-    /// Whether the two name processes in the same way: by the same numbers, on a machine that is called the same.
+    /// Whether the process ids of the two can be compared: the same namespace on the same machine.
     fn is_beside(&self, other: &Self) -> bool {
         let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
         !self.host.is_empty()
@@ -93,7 +109,13 @@ impl Owner {
             && !differ(&self.machine, &other.machine)
     }
 
-    /// Whether the process runs on this machine now; `None` where that cannot be told from here.
+    /// Returns whether the process runs on this machine now; `None` if that cannot be known from here, as for another
+    /// machine.
+    ///
+    /// ```
+    /// use floe::Owner;
+    /// assert_ne!(Owner::this_process("").is_alive(), Some(false));
+    /// ```
     pub fn is_alive(&self) -> Option<bool> {
         let here = Self::this_process("");
         (self.is_beside(&here) && !self.boot.is_empty())
@@ -103,7 +125,8 @@ impl Owner {
 
 floe_id::__error!(OwnerError);
 
-/// The namespace of a machine's own process ids, which has the same number on all of them (Linux, include/linux/proc_ns.h).
+/// The namespace of a machine's own process ids, which has the same number on all of them (Linux,
+/// include/linux/proc_ns.h).
 const ALL_PIDS: &str = "pid:[4026531836]";
 
 /// The id of this machine, where the system has one.

@@ -12,9 +12,17 @@ use crate::name::Name;
 use crate::supply::{NumberChunk, SegmentSupply};
 use crate::wait::{self, Attempt, Step, Waiters};
 
-/// Mints numbers of a segment from any number of threads: the n-th (from 0) is `offset + increment * n`.
+/// Mints numbers of a segment, from any number of threads. The n-th number (from 0) is `offset + increment * n`.
 ///
-/// Cheap to clone, lock-free. It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Numbers are increasing on one node; nodes mint from ranges of their own.
+/// It is lock-free, and a clone is cheap. It keeps its floe open, as a clone of the [`Floe`](crate::Floe) does. Numbers
+/// increase on one node. Each node mints from its own ranges, so the numbers of several nodes interleave.
+///
+/// ```
+/// use floe::{Floe, ledger::Memory};
+/// let tickets = Floe::open(Memory::default())?.segment("tickets")?;
+/// assert_eq!([tickets.mint()?.get(), tickets.mint()?.get()], [1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Segment {
     name: Name,
@@ -22,7 +30,7 @@ pub struct Segment {
     shared: Link,
 }
 
-/// The most numbers that one call mints.
+/// The largest count for one call.
 pub(crate) const MAX_BATCH: u64 = 1 << 32;
 
 impl Segment {
@@ -30,20 +38,30 @@ impl Segment {
         Self { name, numbers, shared }
     }
 
-    /// The most IDs of one call.
+    /// Returns the largest count for one call, 2^32.
     pub const fn max_batch(&self) -> u64 {
         MAX_BATCH
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &Name {
         &self.name
     }
 
-    /// Mints one number, waiting at most `max_wait`.
+    /// Mints one number. It waits at most [`Builder::max_wait`](crate::Builder::max_wait).
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let tickets = floe.segment("tickets")?;
+    /// assert_eq!(tickets.mint()?.get(), 1);
+    /// floe.close();
+    /// assert!(!tickets.mint().unwrap_err().is_retryable());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`]; after `Busy` and `Unavailable` a retry can succeed.
     #[inline]
     pub fn mint(&self) -> Result<Id, MintError> {
         match self.try_mint() {
@@ -52,23 +70,24 @@ impl Segment {
         }
     }
 
-    /// One number if that needs no wait: what nearly every call comes to, without a batch of one.
+    /// One number if that needs no wait: the path of nearly every call, without a batch of one.
     #[inline]
     fn try_mint(&self) -> Option<Id> {
         let position = self.numbers.draw_one(self.shared.clock.at_hand()?)?;
         Some(number(self.numbers.number_at(position)))
     }
 
-    /// Where no time is at hand as well: the numbers do not hang on it, and so go on where nothing that does may be minted.
+    /// This also works when no time is at hand: numbers do not depend on the time, so they go on while the clock is
+    /// refused.
     #[cold]
     fn wait_for_one(&self) -> Result<Id, MintError> {
         self.mint_many(1)?.next().ok_or(MintError::Count { asked: 1, max: MAX_BATCH })
     }
 
-    /// Mints one number in a future, on any runtime.
+    /// [`mint`](Self::mint) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint`](Self::mint).
     pub async fn mint_async(&self) -> Result<Id, MintError> {
         match self.try_mint() {
             Some(id) => Ok(id),
@@ -78,10 +97,19 @@ impl Segment {
         }
     }
 
-    /// Mints `count` numbers, 1 to 2^32, that follow one another.
+    /// Mints `count` consecutive numbers of the segment, 1 to 2^32. It waits at most
+    /// [`Builder::max_wait`](crate::Builder::max_wait).
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let tickets = Floe::open(Memory::default())?.segment("tickets")?;
+    /// assert_eq!(tickets.mint_many(3)?.map(|id| id.get()).collect::<Vec<_>>(), [1, 2, 3]);
+    /// assert!(tickets.mint_many(0).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`]; `Count` says how many numbers one call can mint.
     pub fn mint_many(&self, count: u64) -> Result<Batch, MintError> {
         match self.try_mint_many(count)? {
             Some(batch) => Ok(batch),
@@ -89,7 +117,8 @@ impl Segment {
         }
     }
 
-    /// Mints a number for each place of `ids`, at most [`Segment::max_batch`], in one step: about as fast as memory takes them.
+    /// Mints a number for each place of `ids` in one step, at most [`Segment::max_batch`]. It runs about as fast as
+    /// memory can be written.
     ///
     /// ```
     /// use floe::{Floe, Id, ledger::Memory};
@@ -101,15 +130,15 @@ impl Segment {
     /// ```
     ///
     /// # Errors
-    /// [`MintError`], after which no place was written: all are filled or none. `Count` names the most.
+    /// [`MintError`]; then no place was written. `Count` says how many numbers one call can mint.
     pub fn fill(&self, ids: &mut [Id]) -> Result<(), MintError> {
         fill(ids, |count| self.mint_many(count))
     }
 
-    /// [`Segment::mint_many`] in a future, on any runtime.
+    /// [`mint_many`](Self::mint_many) as a future, on any runtime.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint_many`](Self::mint_many).
     pub async fn mint_many_async(&self, count: u64) -> Result<Batch, MintError> {
         match self.try_mint_many(count)? {
             Some(batch) => Ok(batch),
@@ -119,10 +148,20 @@ impl Segment {
         }
     }
 
-    /// `count` numbers if that needs no wait.
+    /// Mints `count` consecutive numbers, 1 to 2^32, if that needs no wait. `None` means that the floe must reserve
+    /// first.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let tickets = Floe::open(Memory::default())?.segment("tickets")?;
+    /// tickets.mint()?;
+    /// let next = tickets.try_mint_many(2)?.map(|ids| ids.map(|id| id.get()).collect::<Vec<_>>());
+    /// assert_eq!(next, Some(vec![2, 3]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`]; `Count` says how many numbers one call can mint.
     pub fn try_mint_many(&self, count: u64) -> Result<Option<Batch>, MintError> {
         check_count(count, MAX_BATCH)?;
         match self.numbers.draw(self.shared.clock.era(), count, true) {
@@ -131,12 +170,13 @@ impl Segment {
         }
     }
 
-    /// A view of this segment for one thread, which mints several times as fast.
+    /// Returns a minter for one thread, which mints several times as fast. [`SegmentMinter`] has an example.
     pub fn minter(&self) -> SegmentMinter {
         SegmentMinter { chunk: NumberChunk::new(&self.numbers), segment: self.clone() }
     }
 
-    /// See [`Generator::invalidate`](crate::Generator::invalidate).
+    /// Discards every window and segment of this floe, in a process that was copied while it ran; see
+    /// [`Generator::invalidate`](crate::Generator::invalidate).
     pub fn invalidate(&self) {
         self.shared.invalidate();
     }
@@ -152,10 +192,11 @@ impl std::fmt::Debug for Segment {
     }
 }
 
-/// One thread's own view of a [`Segment`]: it draws up to 256 numbers at a time, and mints from them without touching anything shared.
+/// Mints from a [`Segment`] for one thread. It draws up to 256 numbers at a time, and mints from them without touching
+/// anything shared.
 ///
-/// Its numbers are strictly increasing. What it has drawn and not minted when it is dropped, or when the segment gets another
-/// range, is a gap.
+/// Its numbers are strictly increasing. If it is dropped, or the segment gets another range, the numbers that it has
+/// drawn and not minted become a gap.
 ///
 /// ```
 /// use floe::{Floe, ledger::Memory};
@@ -178,10 +219,11 @@ pub struct SegmentMinter {
 }
 
 impl SegmentMinter {
-    /// Mints one number, waiting at most `max_wait`.
+    /// Mints one number. It waits at most [`Builder::max_wait`](crate::Builder::max_wait). [`SegmentMinter`] has an
+    /// example.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`]; after `Busy` and `Unavailable` a retry can succeed.
     #[inline]
     pub fn mint(&mut self) -> Result<Id, MintError> {
         match self.take_again() {
@@ -200,7 +242,7 @@ impl SegmentMinter {
         self.take().map_or_else(|| self.segment.wait_for_one(), Ok)
     }
 
-    /// Also where no time is at hand: the numbers do not hang on it.
+    /// This also works when no time is at hand: numbers do not depend on the time.
     fn take(&mut self) -> Option<Id> {
         let clock = &self.segment.shared.clock;
         let stamp = clock.at_hand();
@@ -208,7 +250,18 @@ impl SegmentMinter {
         self.chunk.take(&self.segment.numbers, era, stamp)
     }
 
-    /// Mints one number if that needs no wait.
+    /// Mints one number if that needs no wait. `None` means that the floe must reserve first.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let tickets = Floe::open(Memory::default())?.segment("tickets")?;
+    /// let mut minter = tickets.minter();
+    /// let first = minter.mint()?;
+    /// if let Some(next) = minter.try_mint()? {
+    ///     assert!(next > first);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`MintError`].
@@ -219,7 +272,15 @@ impl SegmentMinter {
         }
     }
 
-    /// Numbers one after the other, to no end but the first error, which is the last thing that comes.
+    /// Returns an iterator over new numbers. It does not end by itself; the first error is its last item.
+    ///
+    /// ```
+    /// use floe::{Floe, ledger::Memory};
+    /// let tickets = Floe::open(Memory::default())?.segment("tickets")?;
+    /// let numbers = tickets.minter().ids().take(3).collect::<Result<Vec<_>, _>>()?;
+    /// assert!(numbers.len() == 3 && numbers.is_sorted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn ids(&mut self) -> impl Iterator<Item = Result<Id, MintError>> {
         until_error(|| self.mint())
     }

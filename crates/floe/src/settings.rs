@@ -1,4 +1,4 @@
-//! Process settings: how one node mints. Unlike a [`Definition`](crate::Definition) they may differ from node to node.
+//! Process settings: how one node mints. Unlike a [`Definition`](crate::Definition), they may differ from node to node.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,32 +8,51 @@ use std::time::Duration;
 
 use crate::stream::Start;
 
-/// Which worker ids a node may take.
+/// Which worker ids a node may take. It is written as `auto`, `7`, `512..1023` (both ends included), or
+/// `datacenter=3,worker=1`.
+///
+/// ```
+/// use floe::WorkerChoice;
+/// assert_eq!("512..1023".parse(), Ok(WorkerChoice::Pool(512..=1_023)));
+/// assert_eq!("7".parse(), Ok(WorkerChoice::Fixed(7)));
+/// assert!("9..3".parse::<WorkerChoice>().is_err());
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum WorkerChoice {
-    /// Any that is free.
+    /// Any worker id that is free.
     #[default]
     Auto,
-    /// This one. A crash hands it on to the next start at once; another live node that has it keeps it.
+    /// This worker id. After a crash, the next start takes it over at once. If another live node holds it, that node
+    /// keeps it.
     Fixed(u64),
-    /// Any with these node fields of the layout.
+    /// Any worker id with these values in the layout's node fields.
     Pinned(BTreeMap<String, u64>),
-    /// Any of these.
+    /// Any worker id of this range.
     Pool(RangeInclusive<u64>),
 }
 
-/// How one process mints a name. Unlike a [`Definition`](crate::Definition) it may differ from node to node and from day to day.
+/// How one process mints a name. Unlike a [`Definition`](crate::Definition), the options may differ from node to node
+/// and change from day to day.
+///
+/// ```
+/// use floe::{Definition, Floe, Name, NameOptions, Start, ledger::Memory};
+/// let floe = Floe::open(Memory::default())?;
+/// let options = NameOptions { start: Some(Start::Random(100)), ..NameOptions::default() };
+/// let orders = floe.define(&Name::new("orders")?, &floe::Layout::LEAF.into(), &options)?;
+/// assert_eq!(orders.mint_many(10)?.len(), 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameOptions {
-    /// Where a tick's sequence begins. By default rolling, or random where a tick is longer than `max_ahead`.
+    /// Where a tick's sequence begins. The default, `None`, is rolling, or random if a tick is longer than `max_ahead`.
     pub start: Option<Start>,
-    /// How far minted ticks may run ahead of the steady clock in a burst.
+    /// How far minted ticks may run ahead of the steady clock in a burst of a snowflake name; 10 ms by default.
     pub max_ahead: Duration,
-    /// The fewest numbers that a segment reserves at once.
+    /// The smallest count of numbers that a segment reserves at once, at least 1; 1,000 by default.
     pub min_step: u64,
-    /// The most numbers that a segment reserves at once.
+    /// The largest count of numbers that a segment reserves at once; 1,000,000 by default.
     pub max_step: u64,
-    /// The interval between two reservations that a segment's step is made to fit (Leaf: 15 minutes).
+    /// The time between two reservations of a segment at which its step aims; 15 minutes by default, as in Leaf.
     pub refill: Duration,
 }
 

@@ -10,59 +10,70 @@ use crate::name::Name;
 use crate::shared_cursor::BlockReason;
 use crate::time::UnixMillis;
 
-/// How a floe is doing.
+/// A snapshot of a floe: [`Floe::status`](crate::Floe::status).
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// The realm's random id.
+    /// The realm's random id; empty until the ledger has answered once.
     pub realm_id: String,
     /// The ledger in one line, without credentials.
     pub ledger: String,
-    /// Whether it mints at all.
+    /// Whether the floe mints at all.
     pub state: State,
-    /// The steady clock.
+    /// The state of the steady clock.
     pub clock: ClockStatus,
-    /// One per number of worker bits in use.
+    /// The slots, one for each number of worker bits in use.
     pub slots: Vec<SlotStatus>,
-    /// One per name.
+    /// The served names, sorted.
     pub names: Vec<NameStatus>,
-    /// What the ledger was asked.
+    /// The calls to the ledger since the start.
     pub calls: LedgerCalls,
 }
 
 /// Whether a floe mints.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It does.
+    /// It mints.
     Running,
-    /// It was closed, or uniqueness is at stake: the text says what happened.
+    /// It was closed, or uniqueness is at stake. The text says what happened.
     Stopped(String),
 }
 
-/// How the steady clock stands to the wall clock.
+/// The steady clock, compared with the wall clock and the ledger's clock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClockStatus {
     /// The steady time.
     pub steady: UnixMillis,
-    /// What the wall clock says.
+    /// The time of the wall clock.
     pub wall: UnixMillis,
-    /// What the steady clock makes of it.
+    /// How the steady clock treats the wall clock.
     pub state: ClockState,
-    /// Why nothing is minted on account of the clock.
+    /// Why the clock allows no mint; `None` if it does.
     pub refused: Option<String>,
-    /// How far the wall clock is ahead of the ledger's in milliseconds, below 0 where it is behind; `None` where that
-    /// is not known.
+    /// How many milliseconds the wall clock is ahead of the ledger's, negative if it is behind; `None` if that is not
+    /// known.
     pub ledger_offset_ms: Option<i64>,
-    /// Why no more windows are reserved on account of the ledger's clock.
+    /// Why the ledger's clock allows no more reservations of windows; `None` if it does.
     pub apart: Option<String>,
 }
 
 impl ClockStatus {
-    /// Steady minus wall, in milliseconds: above 0 while a rollback is held through.
+    /// Returns the steady time minus the wall time, in milliseconds. It is above 0 while the node holds through a
+    /// rollback.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout};
+    /// let (floe, clock) = Floe::fixed(7, "2026-11-23T10:00:00Z".parse()?)?;
+    /// floe.snowflake("orders", Layout::TWITTER)?.mint()?;
+    /// clock.step_to("2026-11-23T09:59:00Z".parse()?);
+    /// let clock = floe.status().clock;
+    /// assert!(clock.offset_ms() >= 60_000 && clock.held_ms() >= 60_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn offset_ms(&self) -> i64 {
         self.steady.since(self.wall)
     }
 
-    /// The rollback that is held through, in milliseconds.
+    /// Returns how many milliseconds of rollback the steady clock is holding through; 0 if it is not.
     pub fn held_ms(&self) -> u64 {
         match self.state {
             ClockState::Holding(behind) => behind,
@@ -71,59 +82,60 @@ impl ClockStatus {
     }
 }
 
-/// The slot of one number of worker bits.
+/// The slot that serves all layouts with one number of worker bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlotStatus {
-    /// The number of worker bits of the layouts that it serves.
+    /// The number of worker bits.
     pub worker_bits: u32,
-    /// The worker id, while a slot is held.
+    /// The worker id, while the node holds a slot.
     pub worker: Option<u64>,
-    /// The end of the window.
+    /// The end of the window, while the node holds a slot.
     pub window_end: Option<UnixMillis>,
-    /// What is left of the window, in milliseconds.
+    /// How many milliseconds are left of the window.
     pub window_left_ms: u64,
-    /// Why there is none.
+    /// Why the node has no slot or no window; `None` if nothing is wrong.
     pub trouble: Option<NameState>,
-    /// Worker ids whose records somebody deleted from the ledger, as far as this floe has met them. It leaves these
-    /// slots alone.
+    /// Worker ids whose records were deleted from the ledger, as far as this floe has met them. It does not use these
+    /// slots.
     pub deleted: Vec<u64>,
 }
 
-/// One name.
+/// The state of one name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameStatus {
     /// The name.
     pub name: Name,
-    /// What it is bound to.
+    /// The definition to which it is bound.
     pub definition: Definition,
     /// Whether it mints.
     pub state: NameState,
-    /// Milliseconds left of the window (snowflake) or numbers left in hand (segment); 0 for counter and dated.
+    /// What is left of the reservation: milliseconds of the window (snowflake), numbers (segment); 0 for other kinds.
     pub left: u64,
     /// How many milliseconds the next ID's tick is ahead of the steady clock; 0 for other kinds.
     pub ahead_ms: u64,
-    /// When the layout's time bits run out.
+    /// When the layout's time bits run out; `None` for kinds other than snowflake.
     pub horizon: Option<UnixMillis>,
 }
 
 /// Whether a name mints.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NameState {
-    /// It does, or will when it is asked.
+    /// It can mint.
     Ready,
-    /// What was reserved has run out, and the ledger does not answer.
+    /// The reserved range is used up, and the ledger does not answer.
     Unavailable {
-        /// When the ledger was first seen not to.
+        /// When the ledger first failed to answer.
         since: UnixMillis,
-        /// Its own words.
+        /// The ledger's error.
         cause: String,
     },
-    /// Bits, numbers or slots are used up; the text says which.
+    /// The bits, numbers or slots are used up; the text says which.
     Exhausted(String),
-    /// This machine's clock and the ledger's do not agree; the text says by how much. It mints when they do.
+    /// This machine's clock and the ledger's do not agree; the text says by how much. The name mints again when they
+    /// agree.
     ClockApart(String),
-    /// This machine's clock went back too far, or says a time that the name cannot use; the text says how far, or which. It mints
-    /// when the clock is right.
+    /// This machine's clock went back too far, or shows a time that the name cannot use. The text says how far, or
+    /// which time. The name mints again when the clock is right.
     ClockRefused(String),
     /// Uniqueness is at stake; the text says why.
     Stopped(String),
@@ -134,7 +146,7 @@ impl NameState {
     pub(crate) fn barred(error: MintError) -> Self {
         match error {
             MintError::Exhausted(cause) => Self::Exhausted(cause),
-            // What the time forbids passes.
+            // Trouble with the time is temporary.
             error => Self::ClockRefused(error.to_string()),
         }
     }
@@ -142,7 +154,7 @@ impl NameState {
     pub(crate) fn of(trouble: Option<BlockReason>, left: u64) -> Self {
         match trouble {
             None => Self::Ready,
-            // The ledger is gone, and nobody notices yet.
+            // Something is left, so callers do not notice the trouble yet.
             Some(
                 BlockReason::Unavailable { .. } | BlockReason::Exhausted(_) | BlockReason::ClockApart(_),
             ) if left > 0 => Self::Ready,
@@ -154,22 +166,24 @@ impl NameState {
     }
 }
 
-/// The upper bounds of the latency histogram's buckets, in microseconds; one more is open above.
+/// The upper bounds of the latency histogram's buckets, in microseconds. One more bucket, without a bound, follows
+/// them.
 pub const LATENCY_BOUNDS_MICROS: [u64; 10] =
     [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 250_000, 1_000_000];
 
-/// What the ledger was asked to reserve, since the start.
+/// The calls to reserve that this floe has made to the ledger since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LedgerCalls {
     /// Reservations granted.
     pub granted: u64,
-    /// Reservations refused because somebody else's mark was there.
+    /// Reservations refused because another node had moved the mark.
     pub refused: u64,
     /// Calls that failed.
     pub errors: u64,
-    /// How many calls took at most the bound of the same index, and longer than the one before; the last is open.
+    /// How many calls took at most the bound of the same index in [`LATENCY_BOUNDS_MICROS`], and longer than the bound
+    /// before it. The last element counts all longer calls.
     pub latency: [u64; LATENCY_BOUNDS_MICROS.len() + 1],
-    /// All latencies together, in microseconds.
+    /// The sum of all latencies, in microseconds.
     pub latency_sum_micros: u64,
 }
 

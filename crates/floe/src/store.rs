@@ -1,16 +1,17 @@
-//! What a store has to do to keep floe's marks: compare and swap one record.
+//! Ledgers on any store that can compare and swap one record.
 //!
-//! A [`Store`] reads a record with its version, writes one where the version is still the one that was read, and lists.
-//! All else that a [`Ledger`](crate::Ledger) promises is written once, above it: [`Stored`] is a ledger on any store, and
-//! [`Change`] is the policy itself, which asks and is told and does nothing else, so that a simulator can drive it.
+//! A [`Store`] reads a record with its version, writes a record if the version is still the one that was read, and
+//! lists records. All other promises of a [`Ledger`](crate::Ledger) are implemented once, above it: [`Stored`] is a
+//! ledger on any store. [`Change`] is the policy alone, without I/O: it returns requests and takes answers, so that a
+//! simulator can drive it.
 //!
-//! # What is kept under which key
+//! # The keys
 //! ```text
 //! realm/REALM              the realm's id
 //! mark/REALM/n/NAME        a name: its definition, and its mark where its kind has one
 //! mark/REALM/s/BITS/ID     a worker slot
 //! mark/REALM/c/ID          the openings of a cache
-//! made/REALM/…             says that the record of that key was made, whether or not it is still there
+//! made/REALM/…             shows that the record of that key was made, also after the record is deleted
 //! ```
 //! A record is text that a person can read:
 //! ```text
@@ -25,20 +26,21 @@
 //! end
 //! ```
 //! # Why no range is handed out twice
-//! 1. A range is handed out once the record that says so was written under the condition that nobody had written since the
-//!    record was read that it was computed from. So the record was the newest one, and the store says that it is durable.
-//! 2. What was read earlier is good for a guess: the condition proves it right. An answer for which nothing is written (a
-//!    refusal, a record that is missing) is given only from a record that was read inside the call. If such an answer hands
-//!    something out, as to a token that is there already, the store says first that what was read is durable
-//!    ([`settle`](Store::settle)).
-//! 3. Each write has a number of its own, drawn at random (`written`). So no two writes leave the same record, a version
-//!    may be a digest of the content, and whoever lost the reply to a write finds out that it was its own.
-//! 4. A record that is made has a number too (`made`), and that number is noted a second time under `made/…`, before
-//!    anything of the record is handed out. Where the two differ, or the record is gone and the note of it is not, somebody
-//!    has deleted it: it is [missing](crate::LedgerError::Missing), and is not made anew.
-//! 5. Each record has the id of its realm. When a record was made, the realm is looked at before that is noted, and after. So
-//!    a store that was emptied, and in which a realm of the same name was made anew, is another ledger, and not a second
-//!    life of this one.
+//! 1. A range is handed out only after its record is written. The write has a condition: nothing was written since the
+//!    record was read from which the new one was computed. So that record was the newest one, and the store confirms
+//!    that the new one is durable.
+//! 2. A record that was read in an earlier call serves as a guess; the condition of the write proves it right or wrong.
+//!    An answer without a write (a refusal, a missing record) is given only from a record that was read inside the
+//!    call. If such an answer hands out a range, as for a repeated token, the store first confirms that the read record
+//!    is durable ([`settle`](Store::settle)).
+//! 3. Each write has its own random number (`written`). So no two writes leave the same record, a version may be a
+//!    digest of the content, and a caller that lost the reply to a write can recognise its own write.
+//! 4. The making of a record has a random number too (`made`). It is stored a second time under `made/…`, before
+//!    anything of the record is handed out. If the two differ, or the record is gone and its note is not, the record
+//!    was deleted: it is [missing](crate::LedgerError::Missing), and is not made again.
+//! 5. Each record has the id of its realm. When a record was made, the realm is read before this is noted, and again
+//!    after. So if a store was emptied and has a new realm of the same name, that is another ledger, and not a
+//!    continuation of this one.
 
 use std::ops::Range;
 
@@ -58,12 +60,13 @@ pub use stored::Stored;
 
 /// Compares and swaps records, each a text of at most 64 KiB under a key of at most 400 bytes.
 ///
-/// Calls block, take `&self`, and may come from several threads at once. Neither is linearizable by hope: `get` returns
-/// what the last `put` before it wrote, whoever did, and when `put` returns [`Put::Done`] the record is on stable storage. A
-/// store whose `get` may return a record that is not there yet has [`settle`](Self::settle).
+/// Calls block, take `&self`, and may come from several threads at once. They must be linearizable: `get` returns the
+/// record of the last `put` before it, by any process. When `put` returns [`Put::Done`], the record is on stable
+/// storage. If `get` may return a record that is not on stable storage yet, the store must implement
+/// [`settle`](Self::settle).
 ///
-/// An error is [`LedgerError::Unavailable`] where the store may be asked again, whether or not a write took effect, and
-/// [`LedgerError::Unfit`] where a person has to look first.
+/// An error is [`LedgerError::Unavailable`] if the caller may retry, whether or not a write took effect, and
+/// [`LedgerError::Unfit`] if a person must look at the store first.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -109,29 +112,32 @@ pub use stored::Stored;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Store: Send + Sync {
-    /// What is kept under `key`, with its version.
+    /// Returns the record under `key` with its version; `None` if there is none.
     ///
     /// # Errors
     /// As [`Store`] says.
     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError>;
 
-    /// Keeps `text` under `key` if the version there is still `expected`; `None`: if nothing is kept there.
+    /// Writes `text` under `key` if the version there is still `expected`. With `None`, it writes only if there is no
+    /// record.
     ///
     /// # Errors
     /// As [`Store`] says.
     fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError>;
 
-    /// Up to `limit` keys that begin with `prefix`, after the key `after`, in byte order, each with its text; fewer only
-    /// where there are no more. It is for people and for choosing a slot: no range hangs on it.
+    /// Lists up to `limit` keys that begin with `prefix`, after the key `after`, in byte order, each with its text. It
+    /// returns fewer only if there are no more. It is for people and for choosing a slot; uniqueness does not depend on
+    /// it.
     ///
     /// # Errors
     /// As [`Store`] says.
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError>;
 
-    /// Returns once all that [`get`](Self::get) and [`Put::Found`] have shown before is on stable storage. A call that hands
-    /// something out by what it has read, and writes nothing itself, ends with this. It is for a store that shows a record
-    /// to others before that record is on stable storage, and whose writes get there in the order in which they are shown:
-    /// such a store writes something. No other store has anything to do.
+    /// Returns when all records that [`get`](Self::get) and [`Put::Found`] have shown before are on stable storage. A
+    /// call that hands out a range from a record that it has read, and writes nothing itself, ends with this.
+    ///
+    /// It is for a store that shows a record to others before the record is on stable storage, and whose writes reach
+    /// it in the order in which they are shown. Such a store writes something here. Other stores do nothing.
     ///
     /// # Errors
     /// As [`Store`] says.
@@ -139,12 +145,12 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// The counters of a store that can add without a write to stable storage for each addition.
+    /// Returns the counters of the store, if it can add without a write to stable storage for each addition.
     fn counting(&self) -> Option<&dyn Counting> {
         None
     }
 
-    /// The store's own clock, where it has one that is not this machine's.
+    /// Reads the store's own clock; `None` if it has none, or uses this machine's.
     ///
     /// # Errors
     /// As [`Store`] says.
@@ -152,31 +158,33 @@ pub trait Store: Send + Sync {
         Ok(None)
     }
 
-    /// What it is and where, in one line, without credentials: `s3://bucket/floe`.
+    /// Describes the store and its place in one line, without credentials: `s3://bucket/floe`.
     fn describe(&self) -> String;
 
-    /// Whether other machines may use it too.
+    /// Returns whether other machines may use it too.
     fn is_shared(&self) -> bool {
         true
     }
 }
 
-/// Numbers of a range that a counter's record says was reserved, handed out without a write to stable storage for each.
+/// Hands out numbers of a counter's reserved range, without a write to stable storage for each.
 ///
-/// Beside a record the store keeps, under the key `left`, a second one that a crash may take away: from where on the range that was
-/// reserved last is unused, and where it ends, which is the record's mark. That key has the realm's id in it: what an emptied store
-/// has kept of it is nothing to the realm that is made anew. Additions to it are atomic, and in the order in which the callers ask.
-/// What is lost with it is never handed out: the next range begins at the record's mark.
+/// Beside a counter's record, the store keeps a second record under the key `left`, which a crash may lose. It says
+/// where the unused part of the last reserved range begins and where it ends; the end is the first record's mark. The
+/// key contains the realm's id, so that a rest in an emptied store does not belong to a new realm.
+///
+/// Additions are atomic, in the order in which the callers ask. Numbers that are lost with the second record are never
+/// handed out: the next range begins at the mark.
 pub trait Counting: Send + Sync {
-    /// Takes `count` numbers, at `floor` or above it, of what is left of the range under `left`, in one atomic step: where it is
-    /// used no further than to `max_mark`, and has so many left.
+    /// Takes `count` numbers, at `floor` or above, from the rest of the range under `left`, in one atomic step. It
+    /// takes them only if the range is used no further than `max_mark` and has enough numbers left.
     ///
     /// # Errors
     /// As [`Store`] says.
     fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError>;
 
-    /// As [`Store::put`], and in the same atomic step the range under `left` is made longer by `new` where it ends at the
-    /// beginning of that; otherwise `new` takes its place.
+    /// Writes as [`Store::put`], and in the same atomic step adds `new` to the range under `left`. If that range ends
+    /// where `new` begins, `new` extends it; otherwise `new` replaces it.
     ///
     /// # Errors
     /// As [`Store`] says.
@@ -189,7 +197,7 @@ pub trait Counting: Send + Sync {
         new: Range<u64>,
     ) -> Result<Put, LedgerError>;
 
-    /// Uses up what is left under `left` below `at_least`.
+    /// Discards the numbers below `at_least` from the range under `left`.
     ///
     /// # Errors
     /// As [`Store`] says.
@@ -199,42 +207,48 @@ pub trait Counting: Send + Sync {
 /// The answer to [`Counting::take`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// The numbers up to `end`, excluded, and how far the range was used before.
+    /// The numbers below `end`.
     Numbers {
-        /// Up to where it was used before.
+        /// The end of the used part before the call.
         previous: u64,
-        /// Up to where it is used now.
+        /// The end of the used part now.
         end: u64,
     },
-    /// None. This is what is left, where anything was reserved ahead.
+    /// No numbers. This is the rest of the range; `None` if nothing is reserved ahead.
     Left(Option<Range<u64>>),
 }
 
-/// What is kept under a key.
+/// A record with its version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Which write left it.
+    /// The version, which identifies the write.
     pub version: Version,
     /// The record.
     pub text: String,
 }
 
-/// What tells one write of a record from the others: a number, or whatever bytes the store has for it (an `ETag`).
+/// Identifies one write of a record: a number, or a text of the store, such as an `ETag`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Version(Box<str>);
 
 impl Version {
-    /// A version that is a text.
+    /// Makes a version of a text.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The version as text.
+    /// Returns the version as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The number that it was made from; `None` where it is none.
+    /// Returns the number of the version; `None` if it is not a number.
+    ///
+    /// ```
+    /// use floe::store::Version;
+    /// assert_eq!(Version::from(7).number(), Some(7));
+    /// assert_eq!(Version::new("d41d8cd9").number(), None);
+    /// ```
     pub fn number(&self) -> Option<u64> {
         self.0.parse().ok()
     }
@@ -246,13 +260,13 @@ impl From<u64> for Version {
     }
 }
 
-/// What became of [`Store::put`].
+/// The result of [`Store::put`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Put {
-    /// The record was written, is on stable storage, and has this version.
+    /// The record is written and on stable storage, and has this version.
     Done(Version),
-    /// Another version is there, or none. Nothing was written.
+    /// The store has another version, or none. Nothing was written.
     Conflict,
-    /// The same, and what is there was read as one with the comparison.
+    /// As `Conflict`, with the record that the store has, read in the same atomic step.
     Found(Option<Entry>),
 }

@@ -19,18 +19,24 @@ use crate::signal::Signal;
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::UnixMillis;
 
-/// Where a tick's sequence begins.
+/// Where a tick's sequence begins. It is written as `zero`, `random:100` or `rolling`.
 ///
-/// With `Zero` a name that mints less than once a tick yields only even IDs, and a table that is sharded by
-/// `id % 2` fills one shard.
+/// With `Zero`, a name that mints at most once a tick yields only even IDs, so a table that is sharded by `id % 2`
+/// fills one shard.
+///
+/// ```
+/// use floe::Start;
+/// assert_eq!("random:100".parse(), Ok(Start::Random(100)));
+/// assert!("random:0".parse::<Start>().is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
     /// At 0.
     Zero,
-    /// At a random number below this one (Leaf: 100), which is at least 1.
+    /// At a random number below this one, which is at least 1 (Leaf: 100).
     Random(u64),
-    /// One after the last ID's: `id % 2^k` is even at any rate. A tick whose sequence began high ends early and the
-    /// next one is begun ahead of the clock, so it needs `max_ahead` of at least a tick.
+    /// One after the last ID's sequence, so that `id % 2^k` is evenly spread at any rate. A tick whose sequence begins
+    /// high ends early, and the next one begins ahead of the clock. So it needs a `max_ahead` of at least a tick.
     Rolling,
 }
 

@@ -1,4 +1,4 @@
-//! The table of kinds, and what looks things up in it.
+//! The table of kinds, and the functions that look a kind up in it.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::definition::{
 use crate::kind::{ksuid, nano_id, object_id, ulid, uuid4, uuid7};
 
 impl Kind {
-    /// All that a configuration can ask for; those that a program registers stand beside them.
+    /// All of floe's own kinds. Kinds that the program registers come in addition.
     pub const ALL: &[Self] = &[
         Self::SNOWFLAKE,
         Self::SEGMENT,
@@ -22,7 +22,7 @@ impl Kind {
         Self(&nano_id::ROW),
     ];
 
-    /// The words for all, as a sentence has them.
+    /// Returns the words of all kinds as a list in a sentence, with `and` before the last one.
     ///
     /// ```
     /// assert!(floe::Kind::words("or").ends_with("ksuid or nanoid"));
@@ -36,16 +36,18 @@ impl Kind {
     }
 }
 
-/// Kinds and forms that later versions mint: a name so called never becomes anything else by itself.
+/// Words of kinds and forms that a later version may mint, so that an unconfigured name of such a word is not minted
+/// today.
 const RESERVED: &[&str] = &[
     "uuid1", "uuid3", "uuid5", "uuid6", "uuidv1", "uuidv3", "uuidv5", "uuidv6", "cuid", "cuid2", "xid",
     "tsid", "guid",
 ];
 
-/// Forms, which somebody may take for kinds.
+/// Words of forms that a user may take for kinds.
 const FORMS: &[&str] = &["uuid8", "uuidv8", "typeid", "hashids", "sqids", "sealed"];
 
-/// Whether `name` is the name of a kind that no caller may get a number under.
+/// Returns whether `name` is the word of a form or of a later version's kind, in any case. A server that makes names on
+/// demand must not mint numbers under it.
 ///
 /// ```
 /// assert!(floe::reserved_name("CUID") && !floe::reserved_name("orders"));
@@ -68,8 +70,8 @@ impl FromStr for Kind {
 }
 
 impl Definition {
-    /// What is minted under a name that nobody configured, where the name itself says it, in whatever case: `ulid`, `uuid`
-    /// (version 4). Each kind without a ledger is made so, with its usual settings.
+    /// Returns the definition for an unconfigured name that is itself the word of a kind without a ledger, in any case:
+    /// `ulid`, `uuid` (version 4) and so on. The kind has its default settings. `None` for every other name.
     ///
     /// ```
     /// use floe::Definition;
@@ -80,7 +82,7 @@ impl Definition {
         let is = |word: &&str| word.eq_ignore_ascii_case(name);
         let called = |row: &&Kind| is(&row.as_str()) || row.0.aliases.iter().any(&is);
         let ledgerless = Kind::ALL.iter().filter(|kind| !kind.is_number());
-        // Their usual settings are never wrong.
+        // The default settings are never wrong.
         ledgerless.copied().find(|kind| called(&kind))?.define(&Given::default(), &mut |_, _| ())
     }
 }
@@ -88,7 +90,7 @@ impl Definition {
 impl FromStr for Definition {
     type Err = DefinitionError;
 
-    /// Reads the canonical text back, and nothing else.
+    /// Reads the canonical text, and rejects every other text.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let foreign = || {
             DefinitionError::Value(format!("{text:?} is not a definition that this version of floe can read"))
@@ -105,7 +107,7 @@ impl FromStr for Definition {
     }
 }
 
-/// The definition of a text without a form; `None` where it does not look like one.
+/// The definition of a text without a form; `None` if the text does not look like one.
 fn read(text: &str) -> Result<Option<Definition>, DefinitionError> {
     let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
     let kind = if word == Kind::REGISTERED.as_str() { Kind::REGISTERED } else { word.parse()? };
@@ -121,17 +123,25 @@ fn read(text: &str) -> Result<Option<Definition>, DefinitionError> {
 }
 
 impl Registered {
-    /// The kind that was registered as `type_name`, with `properties`.
+    /// Makes the definition of a name of the kind that was registered as `type_name`, with `properties`.
+    ///
+    /// ```
+    /// use floe::{Definition, Properties, Registered};
+    /// let eu = Registered::new("tagged", Properties::new().with("tag", "eu")?)?;
+    /// assert_eq!(Definition::Registered(eu).to_string(), "registered type=tagged tag=eu");
+    /// assert!(Registered::new("ulid", Properties::new()).is_err()); // floe's own kind
+    /// # Ok::<(), floe::DefinitionError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefinitionError::Value`] where the type name is not 1 to 64 of `a-z0-9_-`, or is the name of a kind of floe's.
+    /// [`DefinitionError::Value`] if the type name is not 1 to 64 of `a-z0-9_-`, or is one of floe's own kinds.
     pub fn new(type_name: &str, properties: Properties) -> Result<Self, DefinitionError> {
         check_type_name(type_name)?;
         Ok(Self::unchecked(type_name.to_owned(), properties))
     }
 }
 
-/// Whether a kind can be registered as `type_name`.
+/// Checks that a kind can be registered as `type_name`.
 pub(crate) fn check_type_name(type_name: &str) -> Result<(), DefinitionError> {
     check_word(type_name)?;
     let own = type_name.parse::<Kind>().is_ok() || type_name == Kind::REGISTERED.as_str();

@@ -1,4 +1,4 @@
-//! Texts that were minted in one step, and what mints them.
+//! Texts that were minted in one step, and the trait that mints them.
 
 use std::any::Any;
 use std::fmt::{self, Write};
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::error::MintError;
 
-/// Texts that were minted in one step: an iterator over them, and [`next_text`](Self::next_text) for who needs none to keep.
-/// It cannot be cloned, since a clone would hand out the same IDs:
+/// Texts that were minted in one step. It is an iterator over them; [`next_text`](Self::next_text) borrows them one by
+/// one instead, without an allocation for each. It cannot be cloned, since a clone would hand out the same IDs:
 ///
 /// ```compile_fail,E0599
 /// fn again(texts: floe::Texts) -> floe::Texts {
@@ -19,7 +19,7 @@ pub struct Texts {
     text: String,
     ends: Vec<usize>,
     next: usize,
-    /// Numbers that a form could not write.
+    /// How many numbers a form could not write.
     pub(crate) left_out: u64,
     #[expect(dead_code, reason = "it is dropped with them")]
     guard: Option<Arc<dyn Any + Send + Sync>>,
@@ -31,22 +31,33 @@ pub(crate) trait MintTexts: Send + Sync {
     fn mint_each(&self, count: u64, each: Each<'_>) -> Result<(), MintError>;
 }
 
-/// Takes an ID, and the number that it is where a form can write one.
+/// Takes an ID, and its number if a form can write one.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn fmt::Display, Option<u128>) -> Result<(), MintError>;
 
 impl Texts {
-    /// How many bytes of memory they take.
+    /// Returns how many bytes of memory they take.
     pub fn bytes(&self) -> usize {
         self.text.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
-    /// The same, with something that is dropped when they are: their part of what may be held at once.
+    /// Attaches a value that is dropped together with the texts, such as their share of a limit on memory.
     #[must_use]
     pub fn with_guard(self, guard: impl Any + Send + Sync) -> Self {
         Self { guard: Some(Arc::new(guard)), ..self }
     }
 
-    /// The next one.
+    /// Returns the next text without allocating; `None` after the last one.
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, Name, TextMinter, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let short = Definition::SEGMENT.in_form("base36 width=13".parse()?)?;
+    /// let tickets = floe.define(&Name::new("tickets")?, &short, &Default::default())?;
+    /// let mut texts = tickets.get::<TextMinter>().ok_or("its IDs are texts")?.mint_many(1)?;
+    /// assert_eq!(texts.next_text(), Some("0000000000001"));
+    /// assert_eq!(texts.next_text(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn next_text(&mut self) -> Option<&str> {
         let end = *self.ends.get(self.next)?;
         let begun =
@@ -55,13 +66,13 @@ impl Texts {
         self.text.get(begun..end)
     }
 
-    /// Notes a text that is written already.
+    /// Adds a text.
     pub(crate) fn put_str(&mut self, id: &str) {
         self.text.push_str(id);
         self.ends.push(self.text.len());
     }
 
-    /// Writes one behind those that are there, and returns what was written.
+    /// Writes an ID after the texts that are there, and returns its text.
     pub(crate) fn put(&mut self, id: &dyn fmt::Display) -> &str {
         let begun = self.text.len();
         // Writing to memory does not fail.

@@ -1,4 +1,4 @@
-//! What the clocks say: integers with their unit in the type, never a (seconds, nanoseconds) pair.
+//! Times as integers with their unit in the type, never as a pair of seconds and nanoseconds.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -10,22 +10,28 @@ pub use floe_id::{Tick, UnixMillis};
 pub struct MonoMillis(u64);
 
 impl MonoMillis {
-    /// From milliseconds since this process's arbitrary instant.
+    /// Makes one from milliseconds since this process's arbitrary instant.
     pub const fn new(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since this process's arbitrary instant.
+    /// Returns the milliseconds since this process's arbitrary instant.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Milliseconds from `earlier` to `self`; 0 where `earlier` is later.
+    /// Returns the milliseconds from `earlier` to `self`, or 0 if `earlier` is later.
+    ///
+    /// ```
+    /// use floe::MonoMillis;
+    /// let (one, next) = (MonoMillis::new(100), MonoMillis::new(100).plus(50));
+    /// assert_eq!((next.since(one), one.since(next)), (50, 0));
+    /// ```
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// This instant and `millis` more.
+    /// Returns the instant `millis` milliseconds later, at most the largest one.
     #[must_use]
     pub const fn plus(self, millis: u64) -> Self {
         Self(self.0.saturating_add(millis))
@@ -35,9 +41,9 @@ impl MonoMillis {
 /// One look at both clocks, taken together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// What the wall clock says; it may step either way.
+    /// The time of the wall clock, which may step either way.
     pub wall: UnixMillis,
-    /// What the monotonic clock says; it never goes back.
+    /// The time of the monotonic clock, which never goes back.
     pub mono: MonoMillis,
 }
 

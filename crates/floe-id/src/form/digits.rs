@@ -72,11 +72,11 @@ pub(super) enum Length {
 pub(super) const MAX_DIGITS: u8 = 128;
 
 impl Radix {
-    /// All of them, by how many symbols they have.
+    /// All bases, sorted by their number of symbols.
     pub const ALL: &'static [Self] =
         &[Self::Decimal, Self::Hex, Self::Base32, Self::Base36, Self::Base58, Self::Base62];
 
-    /// The word for it.
+    /// Returns its word in a form's text.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Decimal => "decimal",
@@ -90,31 +90,38 @@ impl Radix {
 }
 
 impl Digits {
-    /// In as few digits as a number needs, the letters in the case that is usual for the base.
+    /// Writes a number in as few digits as it needs, with letters in the usual case of the base.
+    ///
+    /// ```
+    /// use floe_id::form::{Digits, Form, Radix};
+    /// assert_eq!(Form::digits(63, Digits::new(Radix::Hex))?.to_text(255_u64)?, "ff");
+    /// assert_eq!(Form::digits(63, Digits::new(Radix::Hex).upper().pad(4))?.to_text(255_u64)?, "00FF");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn new(radix: Radix) -> Self {
         Self { radix, case: Case::Usual, length: Length::Shortest }
     }
 
-    /// With capitals: hex and base36, whose letters are small unless one says so.
+    /// Writes capital letters, in hex and base36, whose letters are small by default.
     #[must_use]
     pub const fn upper(self) -> Self {
         Self { case: Case::Upper, ..self }
     }
 
-    /// With small letters: base32, whose letters are capitals unless one says so.
+    /// Writes small letters, in base32, whose letters are capitals by default.
     #[must_use]
     pub const fn lower(self) -> Self {
         Self { case: Case::Lower, ..self }
     }
 
-    /// In exactly so many digits: the order of texts is the order of numbers. A form whose numbers may need more
-    /// cannot be.
+    /// Writes exactly `digits` digits, so that texts sort as the numbers do. The width must be large enough for all
+    /// numbers of the form. [`Form::digits`](super::Form::digits) has an example.
     #[must_use]
     pub const fn width(self, digits: u8) -> Self {
         Self { length: Length::Fixed(digits), ..self }
     }
 
-    /// In so many digits or more, filled up with zeros on the left. Longer texts may sort before shorter ones.
+    /// Writes `digits` digits or more, with zeros on the left. A longer text may sort before a shorter one.
     #[must_use]
     pub const fn pad(self, digits: u8) -> Self {
         Self { length: Length::AtLeast(digits), ..self }
@@ -303,8 +310,8 @@ impl Checked {
     }
 }
 
-/// Writes the last `SYMBOLS` digits of `number`, which are all of them, and says how many those are and how many the number
-/// needs. Nothing in it waits for how large the number is.
+/// Writes the last `SYMBOLS` digits of `number`, which are all of them, and says how many those are and how many the
+/// number needs. Nothing in it waits for how large the number is.
 #[inline(always)]
 fn short<const BASE: u64, const SYMBOLS: usize>(
     alphabet: &Alphabet,
@@ -329,8 +336,8 @@ fn short<const BASE: u64, const SYMBOLS: usize>(
     (SYMBOLS, usize::from(least) + usize::from(number > last))
 }
 
-/// For numbers of 0 to 64 bits: how many digits the smallest of so many bits has, and the last number that has no more. The
-/// largest of so many bits has one more at the most, since no base is below 2.
+/// For numbers of 0 to 64 bits: how many digits the smallest of so many bits has, and the last number that has no more.
+/// The largest of so many bits has one more at the most, since no base is below 2.
 const fn digits_by_bits<const BASE: u64>() -> [(u8, u64); 65] {
     let mut table = [(1, BASE - 1); 65];
     let mut bits = 1;
@@ -351,8 +358,8 @@ const fn digits_by_bits<const BASE: u64>() -> [(u8, u64); 65] {
 
 /// Writes `number`, which has more than 64 bits, in as few digits as it needs.
 ///
-/// A word is the largest number of digits (`WORD`) in whole groups that fits 64 bits: a division of 128 bits is paid for once
-/// in a word.
+/// A word is the largest number of digits (`WORD`) in whole groups that fits 64 bits: a division of 128 bits is paid
+/// for once in a word.
 #[inline(always)]
 fn long<const BASE: u64, const WORD: u32>(alphabet: &Alphabet, mut number: u128, buffer: &mut Buffer) {
     let (word, group) = const { (BASE.pow(WORD), group(BASE)) };

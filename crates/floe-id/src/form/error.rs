@@ -1,80 +1,81 @@
-//! Why a text or a number is refused, and why a form cannot be.
+//! Why a form rejects a text or a number, and why a form is invalid.
 
 use alloc::string::String;
 use core::fmt;
 
 use super::sealed::KeyId;
 
-/// Why a text is no ID in a form, or a number cannot be written in it. Positions are byte indexes into the text.
+/// Why a text is not an ID in a form, or a number cannot be written in it. Positions are byte indexes into the text.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormError {
-    /// No text at all.
+    /// The text is empty.
     Empty,
-    /// The text is longer or shorter than any that the form writes. It is refused before anything else is read.
+    /// The text is longer or shorter than any that the form writes. It is rejected before it is read.
     Length {
-        /// How many bytes the text has.
+        /// The bytes of the text.
         bytes: usize,
-        /// The fewest that it may have.
+        /// The smallest number of bytes allowed.
         least: usize,
-        /// The most that it may have.
+        /// The largest number of bytes allowed.
         most: usize,
     },
-    /// The form's prefix is not where it has to be.
+    /// The text does not begin with the form's prefix.
     Prefix {
-        /// Where the text differs first.
+        /// Where the text first differs from the prefix.
         at: usize,
-        /// What it has to begin with.
+        /// The prefix.
         prefix: String,
     },
-    /// A character that the form never writes: a separator, a symbol of another alphabet, one that only looks alike.
+    /// The text has a character that the form never writes: a separator, a symbol of another alphabet, or one that only
+    /// looks alike.
     Symbol {
         /// The character.
         character: char,
         /// Where it begins.
         at: usize,
     },
-    /// A letter that the form writes in the other case.
+    /// The text has a letter that the form writes in the other case.
     Case {
         /// The character.
         character: char,
         /// Where it is.
         at: usize,
     },
-    /// A second spelling of a number that has one.
+    /// The number has a leading zero, which the form does not write.
     LeadingZero {
         /// Where the zero is.
         at: usize,
     },
-    /// The symbols are right, and the number that they mean is not one of this form.
+    /// The symbols are right, but their number has more bits than the form.
     TooLarge {
-        /// How many bits a number of this form has at most.
+        /// The largest number of bits of the form's numbers.
         bits: u32,
     },
-    /// A number of this form with more bits than the type of ID that was asked for.
+    /// The number has more bits than the requested type of ID.
     NoId {
         /// The number.
         number: u128,
     },
-    /// Other libraries read a number out of this text, but none writes it so.
+    /// The text is not the one that libraries write for its number, although some read it.
     NotCanonical {
-        /// Where the text differs first from what the form writes for the same number.
+        /// Where the text first differs from the one that the form writes.
         at: usize,
     },
-    /// The text does not say, in front of its number, which key it was sealed with.
+    /// The text has no key id in front of its number.
     NoKey {
-        /// Where they have to stand.
+        /// Where the key id must stand.
         at: usize,
     },
-    /// The form has no key to seal with; [`Form::with_keys`](super::Form::with_keys) brings it.
+    /// The form has no key to seal with; [`Form::with_keys`](super::Form::with_keys) adds it.
     NoKeyToSeal,
-    /// The text says that it was sealed with a key that the form does not have.
+    /// The text was sealed with a key that the form does not have.
     UnknownKey(KeyId),
-    /// Not a number of this form.
+    /// The number has more bits than the form.
     DoesNotFit {
         /// The number.
         number: u128,
-        /// How many bits a number of this form has at most.
+        /// The largest number of bits of the form's numbers.
         bits: u32,
     },
     /// Sqids only: every text for this number contains a word of the block list.
@@ -166,24 +167,24 @@ impl FormError {
     }
 }
 
-/// Why a form cannot be.
+/// Why a form is invalid.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormDefinitionError {
-    /// None that floe knows.
+    /// floe does not know a form of this name.
     UnknownForm(String),
-    /// A word that the form does not have, that is said twice, or that contradicts another.
+    /// The form does not have this word, or the word comes twice, or it contradicts another word.
     Word {
         /// The form.
         form: String,
         /// The word.
         word: String,
     },
-    /// A value out of its range; the text says which and what it may be.
+    /// A value is out of its range; the text says which one and what it may be.
     Value(String),
-    /// The key that a sealed form seals with is not among those that it was given.
+    /// The key that a sealed form seals with is not among the keys that it was given.
     MissingKey(KeyId),
-    /// The key has the right id, and is not the one that the form was used with before.
+    /// The key has the right id, but is not the key that the form was used with before.
     AnotherKey(KeyId),
 }
 

@@ -1,7 +1,8 @@
-//! Hashids: a number in an alphabet that a salt shuffles. <https://hashids.org>, as `hashids.js` 2 and its ports write it.
+//! Hashids: a number in an alphabet that a salt shuffles. <https://hashids.org>, as `hashids.js` 2 and its ports write
+//! it.
 //!
-//! What other libraries shuffle for each number depends on nothing but the number's first symbol (the "lottery"), so all
-//! the alphabets that there can be are shuffled once, when the form is made.
+//! What other libraries shuffle for each number depends on nothing but the number's first symbol (the "lottery"), so
+//! all the alphabets that there can be are shuffled once, when the form is made.
 
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 
@@ -9,10 +10,11 @@ use super::alphabet::{digits, last_digit};
 use super::buffer::Buffer;
 use super::error::{FormDefinitionError, FormError};
 
-/// What Hashids writes a number with: a salt, a least length, an alphabet.
+/// The parameters of Hashids: a salt, a minimal length and an alphabet.
 ///
-/// A salt is no key: anybody with a few texts and their numbers can find the alphabet. [`Form::sealed`](super::Form::sealed)
-/// has a key. Only what is written is read: a text of several numbers, which other libraries read as well, is none.
+/// A salt is not a key: anybody with a few texts and their numbers can find the alphabet.
+/// [`Form::sealed`](super::Form::sealed) has a key. Only texts of one number are read; other libraries also read texts
+/// of several numbers.
 ///
 /// ```
 /// use floe_id::form::{Buffer, Form, Hashids};
@@ -35,18 +37,26 @@ const MIN_ALPHABET: usize = 16;
 const MAX_SALT_BYTES: usize = 256;
 
 impl Hashids {
-    /// Numbers bound to `salt`, of any length, in letters and digits.
+    /// Starts with `salt`, no minimal length, and letters and digits.
     pub fn new(salt: &str) -> Self {
         Self { salt: salt.to_owned(), min: 0, alphabet: DEFAULT_ALPHABET.to_owned() }
     }
 
-    /// In `length` symbols or more.
+    /// Writes `length` symbols or more.
+    ///
+    /// ```
+    /// use floe_id::form::{Form, Hashids};
+    /// let form = Form::hashids(63, Hashids::new("pepper").min(8))?;
+    /// let text = form.to_text(1_u64)?;
+    /// assert!(text.len() >= 8 && form.decode(&text)? == 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn min(self, length: u8) -> Self {
         Self { min: length, ..self }
     }
 
-    /// In these symbols: at least 16, each once, printable ASCII.
+    /// Writes these symbols: at least 16, each once, printable ASCII.
     #[must_use]
     pub fn alphabet(self, symbols: &str) -> Self {
         Self { alphabet: symbols.to_owned(), ..self }

@@ -50,8 +50,8 @@ impl Form {
         }
     }
 
-    /// The canonical text, without the bits if they are those that go without saying; where it has to be `lasting`, without
-    /// the key as well if the form's texts say theirs.
+    /// The canonical text, without the bits if they are those that go without saying; where it has to be `lasting`,
+    /// without the key as well if the form's texts say theirs.
     fn write(&self, f: &mut fmt::Formatter<'_>, unsaid: u32, lasting: bool) -> fmt::Result {
         let bits = |f: &mut fmt::Formatter<'_>| match self.bits == unsaid {
             true => Ok(()),
@@ -311,8 +311,8 @@ fn number<N: FromStr>(text: &str) -> Option<N> {
     text.parse().ok().filter(|_| one_spelling)
 }
 
-/// A value in which every byte but those of printable ASCII is `%` and two hexadecimal digits, and so are `%` itself and
-/// the comma, which divides lists.
+/// Displays a value with escapes: `%` and two hexadecimal digits in place of every byte that is not printable ASCII, of
+/// `%` itself, and of the comma, which separates lists. [`unescape`] reads it back.
 pub struct Escaped<'t>(pub &'t str);
 
 impl fmt::Display for Escaped<'_> {
@@ -325,7 +325,14 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// What was escaped, if it was so by the rules and is UTF-8.
+/// Reads an escaped value back; `None` if an escape is wrong or the result is not UTF-8.
+///
+/// ```
+/// use floe_id::form::{Escaped, unescape};
+/// assert_eq!(Escaped("a b").to_string(), "a%20b");
+/// assert_eq!(unescape("a%20b").as_deref(), Some("a b"));
+/// assert_eq!(unescape("a%2"), None);
+/// ```
 pub fn unescape(value: &str) -> Option<String> {
     let (first, rest) = value.split_once('%').map_or((value, None), |(first, rest)| (first, Some(rest)));
     let mut bytes = first.as_bytes().to_vec();

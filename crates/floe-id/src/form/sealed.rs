@@ -14,32 +14,44 @@ use super::error::{FormDefinitionError, FormError};
 use super::permutation::Permutation;
 use super::{Form, Notation};
 
-/// Which key a text was sealed with: what a form's text names in the place of the key.
+/// The id of a key. A form's text names this id, and never the key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KeyId(u16);
 
-/// 128 bits that nobody else should know. What shows values, `Debug` included, does not show them.
+/// A key: 128 bits that must stay secret. `Debug` does not show them. `FromStr` reads 32 hexadecimal digits.
 ///
-/// One name, one key: two names with one key write the same number as the same text.
+/// Give each name its own key: two names with the same key write the same number as the same text.
 #[derive(Clone)]
 pub struct Key([u8; 16]);
 
-/// The keys of a sealed form: the one that it seals with, and those whose texts it still opens.
+/// The keys of a sealed form: the key that it seals with, and earlier keys whose texts it still opens.
+///
+/// ```
+/// use floe_id::form::{Form, Key, KeyId, Keys};
+/// let (old, new) = (Key::from([1; 16]), Key::from([2; 16]));
+/// let before = "sealed key=1 keyid=prefix base62".parse::<Form>()?;
+/// let text = before.with_keys(&Keys::new().with(KeyId::new(1), old.clone())?)?.to_text(42_u64)?;
+/// let keys = Keys::new().with(KeyId::new(1), old)?.with(KeyId::new(2), new)?;
+/// let now = "sealed key=2 keyid=prefix base62".parse::<Form>()?.with_keys(&keys)?;
+/// assert_eq!(now.decode(&text)?, 42);
+/// assert!(now.to_text(42_u64)?.starts_with("2-"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Default, Debug)]
 pub struct Keys(BTreeMap<KeyId, Key>);
 
-/// Where a sealed text says which key it was sealed with.
+/// Where a sealed text has the id of its key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum KeyPlace {
     /// Nowhere: the form has one key for ever.
     Unsaid,
-    /// In so many bits above those of the number, 1 to 16.
+    /// In this many bits above those of the number, 1 to 16.
     Bits(u8),
-    /// In front of the number, in decimal and with a hyphen behind it: `3-5HrT1zZ`.
+    /// In front of the number, in decimal and followed by a hyphen: `3-5HrT1zZ`.
     Prefix,
 }
 
-/// What tells one key from another with the same id, without showing either: 24 bits that it enciphers.
+/// A check value of a key: 24 bits that show whether two keys of one id are the same, without revealing them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyCheck(u32);
 
@@ -188,12 +200,12 @@ fn key_before(text: &str) -> Result<(KeyId, &str), FormError> {
 }
 
 impl KeyId {
-    /// The key of this number.
+    /// Makes the key id of a number.
     pub const fn new(id: u16) -> Self {
         Self(id)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> u16 {
         self.0
     }
@@ -222,16 +234,16 @@ impl fmt::Display for KeyId {
 }
 
 impl Keys {
-    /// None yet.
+    /// Starts with no keys.
     pub const fn new() -> Self {
         Self(BTreeMap::new())
     }
 
-    /// One more.
+    /// Adds a key. [`Keys`] has an example.
     ///
     /// # Errors
-    /// [`FormDefinitionError::Value`] if there is a key with this id: what is sealed with one cannot be opened with the
-    /// other.
+    /// [`FormDefinitionError::Value`] if there is a key with this id: a text that is sealed with one cannot be opened
+    /// with the other.
     pub fn with(mut self, id: KeyId, key: Key) -> Result<Self, FormDefinitionError> {
         match self.0.insert(id, key) {
             None => Ok(self),

@@ -13,13 +13,13 @@ pub(super) use blocklist::Blocklist;
 #[cfg(test)]
 pub(super) use blocklist::default as default_words;
 
-/// What Sqids writes a number with: a least length, an alphabet, a list of words that no text may contain.
+/// The parameters of Sqids: a minimal length, an alphabet, and a list of words that no text may contain.
 ///
-/// Only what is written is read. The specification also reads other texts as a number: those that the block list forbids,
-/// and those with other symbols behind the number.
+/// Only texts that are written are read. The specification also reads texts that the block list forbids, and texts with
+/// other symbols after the number.
 ///
-/// Some numbers may have no text at all where the alphabet is short and the block list long:
-/// [`FormError::Blocked`](super::FormError::Blocked) says so when such a one is to be written.
+/// If the alphabet is short and the block list long, some numbers may have no text. Writing one returns
+/// [`FormError::Blocked`](super::FormError::Blocked).
 ///
 /// ```
 /// use floe_id::form::{Buffer, Form, FormError, Sqids};
@@ -42,25 +42,42 @@ pub(super) const DEFAULT_ALPHABET: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJK
 const MIN_ALPHABET: usize = 3;
 
 impl Sqids {
-    /// Of any length, in letters and digits, without the words of the default list.
+    /// Starts with no minimal length, letters and digits, and the default block list.
     pub fn new() -> Self {
         Self { min: 0, alphabet: DEFAULT_ALPHABET.to_owned(), blocklist: None }
     }
 
-    /// In `length` symbols or more.
+    /// Writes `length` symbols or more.
+    ///
+    /// ```
+    /// use floe_id::form::{Form, Sqids};
+    /// let form = Form::sqids(63, Sqids::new().min(8))?;
+    /// let text = form.to_text(1_u64)?;
+    /// assert!(text.len() >= 8 && form.decode(&text)? == 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn min(self, length: u8) -> Self {
         Self { min: length, ..self }
     }
 
-    /// In these symbols: at least 3, each once, printable ASCII.
+    /// Writes these symbols: at least 3, each once, printable ASCII.
     #[must_use]
     pub fn alphabet(self, symbols: &str) -> Self {
         Self { alphabet: symbols.to_owned(), ..self }
     }
 
-    /// Without these words in the place of the default ones. As the specification has it, their case does not matter, and
-    /// those of less than three characters, or with one that is not in the alphabet, are of no effect.
+    /// Replaces the default block list by these words. As in the specification, their case does not matter; words of
+    /// less than three characters, and words with a character that is not in the alphabet, have no effect.
+    ///
+    /// ```
+    /// use floe_id::form::{Form, Sqids};
+    /// let any = Form::sqids(63, Sqids::new().blocklist([] as [&str; 0]))?;
+    /// let word = any.to_text(1_000_u64)?;
+    /// let form = Form::sqids(63, Sqids::new().blocklist([&word]))?;
+    /// assert_ne!(form.to_text(1_000_u64)?, word);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn blocklist(self, words: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut words: Vec<String> = words.into_iter().map(|word| word.as_ref().to_lowercase()).collect();

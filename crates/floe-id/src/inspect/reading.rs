@@ -1,4 +1,4 @@
-//! One thing that a text may be, with all that it then says.
+//! A reading: one kind that a text may be, with all the values in it.
 
 use alloc::{
     borrow::ToOwned,
@@ -14,36 +14,36 @@ use crate::time::UnixMillis;
 
 /// A text read as an ID of one kind.
 ///
-/// With the feature `serde` it is written with the words of floe's HTTP API (`/v1/inspect`): `kind`, `form`, `text`, `time`,
-/// `time_ms`, `fields`, `notes`, and what only its kind says.
+/// With the feature `serde` it is written with the keys of floe's HTTP API (`/v1/inspect`): `kind`, `form`, `text`,
+/// `time`, `time_ms`, `fields`, `notes`, and the values that only its kind has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Reading {
     /// The word for programs: `uuid7`, `ulid`, `snowflake`.
     pub kind: String,
-    /// The same for people.
+    /// The title for people.
     pub title: String,
-    /// How the number is written: `decimal`, `hyphens`, `base62`.
+    /// The form of the text: `decimal`, `hyphens`, `base62`.
     pub form: String,
-    /// The text as whoever mints this kind would have written it.
+    /// The canonical text, as minters of this kind write it.
     pub text: String,
-    /// When it was minted.
+    /// When it was minted, if the kind has a time.
     pub time: Option<Moment>,
-    /// What it says, in the order in which people read it: a label, and the value.
+    /// The values for people, in reading order: a label, and the value.
     pub facts: Vec<(String, String)>,
-    /// Its bits, high to low; none where it is no number of fixed width.
+    /// Its bits, high to low; empty if it is not a number of fixed width.
     pub fields: Vec<BitField>,
-    /// What a reader needs to judge it.
+    /// Notes that help to judge it.
     pub notes: Vec<String>,
-    /// How anyone computes the same, in lines.
+    /// How to compute the same by hand, in lines.
     pub explanation: String,
-    /// What only this kind says, for programs: a key, and the value.
+    /// Values that only this kind has, for programs: a key, and the value.
     pub extra: Vec<(String, Datum)>,
-    /// How far the text tells that it is of this kind.
+    /// How likely it is that the text has this kind.
     pub likelihood: Likelihood,
 }
 
-/// A run of bits with a name, and what it holds.
+/// A run of bits with a name and a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BitField {
     /// Its name in the kind's specification, or in the layout.
@@ -52,7 +52,7 @@ pub struct BitField {
     pub bits: u32,
     /// Its lowest bit, counted from the lowest of the ID, 0.
     pub shift: u32,
-    /// What it holds.
+    /// Its value.
     pub value: u128,
 }
 
@@ -65,31 +65,31 @@ pub enum Datum {
     Text(String),
 }
 
-/// How far a text by itself tells that it is of a kind, the best first.
+/// How likely a text alone shows its kind, the most likely first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Likelihood {
-    /// Hardly anything else is written so.
+    /// Hardly anything else looks like this.
     Certain,
-    /// What is written so is most often this.
+    /// Most texts that look like this have this kind.
     Likely,
-    /// Other things are written so as often.
+    /// Other things look like this just as often.
     Possible,
-    /// Any text of this length reads so.
+    /// Every text of this length can be read as this kind.
     Unlikely,
 }
 
-/// When an ID was minted, by what it says.
+/// The time in an ID.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moment {
-    /// To the millisecond.
+    /// The time to the millisecond.
     pub millis: UnixMillis,
-    /// As precisely as the ID has it, in RFC 3339.
+    /// The time as precisely as the ID has it, in RFC 3339.
     pub text: String,
 }
 
-/// How far a date may lie ahead of this machine's clock and still be believed: a day, for zones and bad clocks.
+/// How far a time may be ahead of this machine's clock and still be plausible: a day, for time zones and bad clocks.
 const BELIEVED_AHEAD_MS: i64 = 86_400_000;
-/// How far it may lie ahead and need no word about it: two clocks of a fleet may be so far apart.
+/// How far it may be ahead without a note: two clocks of a fleet may differ this much.
 const UNSAID_AHEAD_MS: i64 = 10_000;
 /// 1990-01-01T00:00:00Z. Nothing that mints an ID of these kinds is older.
 const EARLIEST: UnixMillis = UnixMillis::new(631_152_000_000);
@@ -103,7 +103,12 @@ impl From<UnixMillis> for Moment {
 }
 
 impl Moment {
-    /// From the 60 bits of time in a UUID of version 1, 2 or 6.
+    /// Makes a moment of the 60 bits of time in a UUID of version 1, 2 or 6: intervals of 100 ns since 1582-10-15.
+    ///
+    /// ```
+    /// use floe_id::inspect::Moment;
+    /// assert_eq!(Moment::gregorian(122_192_928_000_000_000).text, "1970-01-01T00:00:00.000Z");
+    /// ```
     pub fn gregorian(ticks: u64) -> Self {
         let since_1970 = i64::try_from(ticks).unwrap_or(i64::MAX).saturating_sub(GREGORIAN_TICKS);
         let millis = UnixMillis::new(since_1970.div_euclid(10_000));
@@ -114,12 +119,19 @@ impl Moment {
         }
     }
 
-    /// Whether something may have been minted then.
+    /// Returns whether an ID may have been minted at this time: since 1990, and at most a day after `now`.
+    ///
+    /// ```
+    /// use floe_id::{UnixMillis, inspect::Moment};
+    /// let now = UnixMillis::new(1_795_219_200_000);
+    /// assert!(Moment::from(now).is_credible(now));
+    /// assert!(!Moment::from(now.plus(2 * 86_400_000)).is_credible(now));
+    /// ```
     pub fn is_credible(&self, now: UnixMillis) -> bool {
         self.millis >= EARLIEST && self.millis.since(now) <= BELIEVED_AHEAD_MS
     }
 
-    /// What is odd about it.
+    /// A note if the time is not plausible.
     fn flaw(&self, now: UnixMillis) -> Option<String> {
         let ahead = self.millis.since(now);
         if ahead > UNSAID_AHEAD_MS {
@@ -136,7 +148,14 @@ impl Moment {
 }
 
 impl Reading {
-    /// A reading that says nothing yet: its kind as a word and as a title, how it is written, and its text.
+    /// Makes a reading without values: its kind as a word and as a title, its form, and its text.
+    ///
+    /// ```
+    /// use floe_id::inspect::{Likelihood, Reading};
+    /// let reading = Reading::new("invoice", "Invoice number", "digits", "INV0042").fact("number", "42");
+    /// assert_eq!(reading.facts, [("number".to_owned(), "42".to_owned())]);
+    /// assert_eq!(reading.likelihood, Likelihood::Certain);
+    /// ```
     pub fn new(kind: &str, title: impl Into<String>, form: &str, text: impl Into<String>) -> Self {
         Self {
             kind: kind.to_owned(),
@@ -153,10 +172,11 @@ impl Reading {
         }
     }
 
-    /// What a number says by a layout: its time, worker id and sequence, and how they come out of its bits.
+    /// Reads a number by a layout: its time, worker id and sequence, with an explanation of how to compute them from
+    /// its bits.
     ///
     /// # Errors
-    /// [`LayoutError`] for a number that the layout cannot have composed.
+    /// [`LayoutError`] if the number has bits outside the layout.
     ///
     /// ```
     /// use floe_id::{Layout, WideId, inspect::Reading};
@@ -194,44 +214,44 @@ impl Reading {
         reading.bits(fields.collect(), &[]).explained(arithmetic(id, layout, parts))
     }
 
-    /// The same as another kind, whose IDs hold one of its own.
+    /// Replaces the kind, for kinds whose IDs hold an ID of another kind.
     #[must_use]
     pub fn of_kind(self, kind: &str) -> Self {
         Self { kind: kind.to_owned(), ..self }
     }
 
-    /// The same under another title.
+    /// Replaces the title.
     #[must_use]
     pub fn titled(self, title: impl Into<String>) -> Self {
         Self { title: title.into(), ..self }
     }
 
-    /// The same where its text is another, in the form `form`.
+    /// Replaces the text by another one, in the form `form`.
     #[must_use]
     pub fn written(self, form: &str, text: &str) -> Self {
         Self { form: form.to_owned(), text: text.to_owned(), ..self }
     }
 
-    /// The same with how anyone computes what it says.
+    /// Replaces the explanation of how to compute the values.
     #[must_use]
     pub fn explained(self, explanation: String) -> Self {
         Self { explanation, ..self }
     }
 
-    /// The same as likely as that.
+    /// Replaces the likelihood.
     #[must_use]
     pub fn that_is(self, likelihood: Likelihood) -> Self {
         Self { likelihood, ..self }
     }
 
-    /// The same with one more line for people.
+    /// Adds a value for people.
     #[must_use]
     pub fn fact(mut self, label: &str, value: impl Into<String>) -> Self {
         self.facts.push((label.to_owned(), value.into()));
         self
     }
 
-    /// The same with its time, which is also a line for people.
+    /// Sets its time, and adds it as a value for people.
     #[must_use]
     pub fn at(mut self, time: impl Into<Moment>) -> Self {
         let time = time.into();
@@ -240,7 +260,7 @@ impl Reading {
         self
     }
 
-    /// The same with its bits, and with how they come out of its number; `sums` say what follows from them.
+    /// Sets its bits, and explains how to get them from its number. `sums` are further lines of the explanation.
     #[must_use]
     pub fn bits(mut self, fields: Vec<BitField>, sums: &[(String, String)]) -> Self {
         self.explanation = shifts(&fields, sums);
@@ -248,14 +268,14 @@ impl Reading {
         self
     }
 
-    /// The same with a word that a reader needs to judge it.
+    /// Adds a note that helps to judge it.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// The same with one more value for programs; a later one of the same key takes its place.
+    /// Adds a value for programs, and replaces an earlier one of the same key.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Datum>) -> Self {
         self.extra.retain(|(other, _)| other != key);
@@ -263,7 +283,7 @@ impl Reading {
         self
     }
 
-    /// Says what is odd about its time, and thinks less of it then.
+    /// Adds a note if its time is not plausible at `now`, and lowers the likelihood.
     #[must_use]
     pub fn judged(mut self, now: UnixMillis) -> Self {
         let Some(time) = &self.time else { return self };

@@ -17,8 +17,8 @@ const FIVE_DIGITS: u64 = 62_u64.pow(5);
 
 /// A KSUID (github.com/segmentio/ksuid): 20 bytes, of which 4 are seconds since 2014-05-13T16:53:20Z and 16 are random.
 ///
-/// Its text is 27 digits of base62, and one text is one ID: upper and lower case are different digits. What is past
-/// `aWgEPTl1tmebfsQzFP4bxwgy80V`, the largest number of 160 bits, is refused. Order is that of the bytes and of the texts.
+/// Its text is 27 digits of base62. Upper and lower case are different digits, so each ID has one text. Texts past
+/// `aWgEPTl1tmebfsQzFP4bxwgy80V`, the largest number of 160 bits, are rejected. Bytes and texts sort in the same order.
 ///
 /// ```
 /// use floe_id::kind::Ksuid;
@@ -31,7 +31,7 @@ const FIVE_DIGITS: u64 = 62_u64.pow(5);
 pub struct Ksuid([u8; 20]);
 
 impl Ksuid {
-    /// Its seconds are counted from 2014-05-13T16:53:20Z, in seconds since 1970 (segmentio/ksuid, `epochStamp`).
+    /// The epoch of its seconds, 2014-05-13T16:53:20Z, in seconds since 1970 (segmentio/ksuid, `epochStamp`).
     pub const EPOCH_SECONDS: u64 = 1_400_000_000;
 
     /// All bits 0.
@@ -40,24 +40,24 @@ impl Ksuid {
     /// All bits 1.
     pub const MAX: Self = Self([u8::MAX; 20]);
 
-    /// From its 20 bytes.
+    /// Makes a KSUID of its 20 bytes.
     #[inline]
     pub const fn from_bytes(bytes: [u8; 20]) -> Self {
         Self(bytes)
     }
 
-    /// Its 20 bytes.
+    /// Returns its 20 bytes.
     #[inline]
     pub const fn to_bytes(self) -> [u8; 20] {
         self.0
     }
 
-    /// When it was minted, to the second, by the clock of whoever did: from 2014 to 2150.
+    /// Returns when it was minted, to the second, by the clock of its minter: from 2014 to 2150.
     pub fn time(self) -> UnixMillis {
         UnixMillis::from_position((u64::from(self.seconds()) + Self::EPOCH_SECONDS) * 1_000)
     }
 
-    /// The 128 random bits.
+    /// Returns the 128 random bits.
     pub fn payload(self) -> u128 {
         let [_, _, _, _, payload @ ..] = self.0;
         u128::from_be_bytes(payload)
@@ -77,7 +77,14 @@ impl Ksuid {
         limbs
     }
 
-    /// The text, written into `buffer`.
+    /// Writes the text into `buffer`, without an allocation.
+    ///
+    /// ```
+    /// use floe_id::kind::Ksuid;
+    /// let id: Ksuid = "0ujtsYcgvSTl8PAuAdqWYSMnLOv".parse()?;
+    /// assert_eq!(id.encode(&mut [0; 27]), "0ujtsYcgvSTl8PAuAdqWYSMnLOv");
+    /// # Ok::<(), floe_id::kind::ReadError>(())
+    /// ```
     pub fn encode(self, buffer: &mut [u8; 27]) -> &str {
         let mut limbs = self.limbs();
         let mut places = buffer.iter_mut().rev();

@@ -14,8 +14,8 @@ const LONGEST: usize = 63;
 
 /// A NanoID: 1 to 63 characters of ASCII that can be seen.
 ///
-/// Which of them are an ID is the [`NanoIdFormat`]'s to say: [`NanoIdFormat::read`] takes those of that format alone, while
-/// `FromStr` takes those of any. One text is one ID. It is kept in 64 bytes, without an allocation.
+/// Which of them are an ID is the [`NanoIdFormat`]'s to say: [`NanoIdFormat::read`] takes those of that format alone,
+/// while `FromStr` takes those of any. One text is one ID. It is kept in 64 bytes, without an allocation.
 ///
 /// ```
 /// use floe_id::kind::{NanoId, NanoIdFormat};
@@ -143,22 +143,22 @@ pub struct NanoIdFormat {
     length: u8,
 }
 
-/// Why an alphabet and a length are no format.
+/// Why an alphabet and a length are not a format.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NanoIdFormatError {
-    /// One character, or none.
+    /// The alphabet has only one character, or none.
     Few(usize),
-    /// Not ASCII, or a space or control character.
+    /// The alphabet has a character that is not ASCII, or is a space or a control character.
     Character {
-        /// What is there.
+        /// The character.
         character: char,
         /// Where it begins, in bytes.
         at: usize,
     },
-    /// It would be as likely as two others together.
+    /// The alphabet has this character twice, which would make it twice as likely as others.
     Twice(char),
-    /// No characters, or too many.
+    /// The length is 0, or more than 63.
     Length(usize),
 }
 
@@ -180,10 +180,18 @@ impl fmt::Display for NanoIdFormatError {
 crate::__error!(NanoIdFormatError);
 
 impl NanoIdFormat {
-    /// IDs of `length` characters (1 to 63) of `alphabet`, which has at least 2 different ones of ASCII.
+    /// Makes a format of `length` characters (1 to 63) of `alphabet`, which has at least 2 different visible ASCII
+    /// characters.
+    ///
+    /// ```
+    /// use floe_id::kind::{NanoIdFormat, NanoIdFormatError};
+    /// assert_eq!(NanoIdFormat::new("0123456789", 8)?.length(), 8);
+    /// assert_eq!(NanoIdFormat::new("00", 8), Err(NanoIdFormatError::Twice('0')));
+    /// # Ok::<(), NanoIdFormatError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`NanoIdFormatError`].
+    /// [`NanoIdFormatError`] names the rule that they break.
     pub fn new(alphabet: &str, length: usize) -> Result<Self, NanoIdFormatError> {
         if let Some((at, character)) = alphabet.char_indices().find(|(_, c)| !c.is_ascii_graphic()) {
             return Err(NanoIdFormatError::Character { character, at });
@@ -203,24 +211,25 @@ impl NanoIdFormat {
         Ok(Self { alphabet: alphabet.as_bytes().into(), length })
     }
 
-    /// The alphabet.
+    /// Returns the alphabet.
     pub fn alphabet(&self) -> &str {
         ascii(&self.alphabet)
     }
 
-    /// The characters of an ID.
+    /// Returns the number of characters of an ID.
     pub fn length(&self) -> usize {
         self.length.into()
     }
 
-    /// How many random bits an ID has.
+    /// Returns how many random bits an ID has.
     #[cfg(feature = "std")]
     pub fn bits(&self) -> f64 {
         let size = u32::try_from(self.alphabet.len()).unwrap_or(u32::MAX);
         f64::from(self.length) * f64::from(size).log2()
     }
 
-    /// The probability that among `count` IDs two are the same (the birthday bound, `1 - e^(-count^2 / 2^(bits + 1))`).
+    /// Returns the probability that two of `count` IDs are equal (the birthday bound, `1 - e^(-count^2 / 2^(bits +
+    /// 1))`). [`NanoIdFormat`] has an example.
     #[cfg(feature = "std")]
     pub fn collision(&self, count: u64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a probability is an estimate")]
@@ -229,17 +238,33 @@ impl NanoIdFormat {
         -(-(count * (count - 1.0).max(0.0) / (self.bits() + 1.0).exp2())).exp_m1()
     }
 
-    /// Reads an ID of this format alone.
+    /// Reads an ID of exactly this format.
+    ///
+    /// ```
+    /// use floe_id::kind::NanoIdFormat;
+    /// let codes = NanoIdFormat::new("0123456789", 8)?;
+    /// assert_eq!(codes.read("20261125")?.to_string(), "20261125");
+    /// assert!(codes.read("2026-11-25").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`ReadError`] for another length, or a character that is not in the alphabet.
+    /// [`ReadError`] for another length, or for a character that is not in the alphabet.
     pub fn read(&self, text: &str) -> Result<NanoId, ReadError> {
         let rule = "its characters are of the alphabet, and so many as its length says";
         read(text, self.length()..=self.length(), rule, |byte| self.alphabet.contains(&byte))
     }
 
-    /// The ID whose characters stand at `places` in the alphabet, counted from 0. A place behind its end is passed over, so
-    /// that places drawn from a power of two favour no character.
+    /// Makes the ID whose characters stand at `places` in the alphabet, counted from 0. A place after the alphabet's
+    /// end is skipped, so that places drawn from a power of two favour no character.
+    ///
+    /// ```
+    /// use floe_id::kind::NanoIdFormat;
+    /// let mut places = [1, 9, 200, 0].into_iter(); // 200 is skipped
+    /// let id = NanoIdFormat::new("0123456789", 3)?.compose(|| places.next().ok_or("too few"))?;
+    /// assert_eq!(id.to_string(), "190");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Those of `places`.

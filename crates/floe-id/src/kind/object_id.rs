@@ -16,7 +16,7 @@ const RULE: Rule = Rule {
 /// | seconds since 1970, 4 bytes | random, once per process, 5 | counter, 3 |
 /// | seconds since 1970, 4 bytes | machine, 3 | process id, 2  | counter, 3 |   MongoDB's drivers until 2018
 /// ```
-/// Its text is 24 hexadecimal digits in lower case; upper case is read as well. Order is that of the bytes and texts.
+/// Its text is 24 hexadecimal digits in lower case; upper case is read too. Bytes and texts sort in the same order.
 ///
 /// ```
 /// use floe_id::kind::ObjectId;
@@ -29,49 +29,57 @@ const RULE: Rule = Rule {
 pub struct ObjectId([u8; 12]);
 
 impl ObjectId {
-    /// From its 12 bytes.
+    /// Makes an ObjectId of its 12 bytes.
     #[inline]
     pub const fn from_bytes(bytes: [u8; 12]) -> Self {
         Self(bytes)
     }
 
-    /// Its 12 bytes.
+    /// Returns its 12 bytes.
     #[inline]
     pub const fn to_bytes(self) -> [u8; 12] {
         self.0
     }
 
-    /// When it was minted, to the second, by the clock of whoever did: from 1970 to 2106.
+    /// Returns when it was minted, to the second, by the clock of its minter: from 1970 to 2106.
     pub fn time(self) -> UnixMillis {
         let [a, b, c, d, ..] = self.0;
         UnixMillis::from_position(u64::from(u32::from_be_bytes([a, b, c, d])) * 1_000)
     }
 
-    /// The five bytes between time and counter, as one number: random for each process.
+    /// Returns the five bytes between time and counter as one number. They are random for each process.
     pub const fn random(self) -> u64 {
         let [_, _, _, _, a, b, c, d, e, ..] = self.0;
         u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
     }
 
-    /// The counter's three bytes.
+    /// Returns the three bytes of the counter.
     pub const fn counter(self) -> u32 {
         let [.., a, b, c] = self.0;
         u32::from_be_bytes([0, a, b, c])
     }
 
-    /// In the older form, which cannot be told from the newer: the three bytes of a hash of the machine's name.
+    /// Returns, for the older format, the three bytes of a hash of the machine's name. An ID does not show which format
+    /// it has.
     pub const fn machine(self) -> u32 {
         let [_, _, _, _, a, b, c, ..] = self.0;
         u32::from_be_bytes([0, a, b, c])
     }
 
-    /// In the older form: the lowest two bytes of the process id, as most drivers wrote them.
+    /// Returns, for the older format, the lowest two bytes of the process id, as most drivers wrote them.
     pub const fn process(self) -> u16 {
         let [_, _, _, _, _, _, _, a, b, ..] = self.0;
         u16::from_be_bytes([a, b])
     }
 
-    /// The text, written into `buffer`.
+    /// Writes the text into `buffer`, without an allocation.
+    ///
+    /// ```
+    /// use floe_id::kind::ObjectId;
+    /// let id: ObjectId = "507f1f77bcf86cd799439011".parse()?;
+    /// assert_eq!(id.encode(&mut [0; 24]), "507f1f77bcf86cd799439011");
+    /// # Ok::<(), floe_id::kind::ReadError>(())
+    /// ```
     pub fn encode(self, buffer: &mut [u8; 24]) -> &str {
         write_hex(&self.0, buffer.iter_mut());
         ascii(buffer)

@@ -8,38 +8,38 @@ use core::fmt;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// No text at all.
+    /// The text is empty.
     Empty {
-        /// What was asked for.
+        /// The kind.
         kind: &'static str,
-        /// What its text looks like.
+        /// The rule for its texts.
         rule: &'static str,
     },
-    /// A character that has no place there, or none in this kind's texts.
+    /// The text has a character that is not allowed there, or nowhere in this kind's texts.
     Character {
-        /// What was asked for.
+        /// The kind.
         kind: &'static str,
-        /// What its text looks like.
+        /// The rule for its texts.
         rule: &'static str,
-        /// What is there.
+        /// The character.
         character: char,
         /// Where it begins, in bytes.
         at: usize,
     },
-    /// Too few or too many characters, or bytes.
+    /// There are too few or too many characters or bytes.
     Length {
-        /// What was asked for.
+        /// The kind.
         kind: &'static str,
-        /// What its text looks like.
+        /// The rule for its texts.
         rule: &'static str,
-        /// How many bytes there are.
+        /// The number of bytes.
         found: usize,
     },
-    /// A text of the right length that stands for a number of more bits than the kind has.
+    /// The text has the right length, but its number has more bits than the kind.
     TooLarge {
-        /// What was asked for.
+        /// The kind.
         kind: &'static str,
-        /// The text of the largest.
+        /// The text of the largest ID.
         largest: &'static str,
     },
 }
@@ -59,7 +59,7 @@ impl fmt::Display for ReadError {
 
 crate::__error!(ReadError);
 
-/// What texts of a kind look like.
+/// The rules for the texts and the bytes of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) kind: &'static str,
@@ -94,7 +94,7 @@ impl Rule {
         }
     }
 
-    /// The bytes, if there are as many as there have to be.
+    /// The bytes, if their number is right.
     pub(crate) fn bytes<const N: usize>(&self, bytes: &[u8]) -> Result<[u8; N], ReadError> {
         bytes.try_into().map_err(|_| ReadError::Length {
             kind: self.kind,

@@ -20,13 +20,17 @@ const NONE: u8 = u8::MAX;
 const RANDOM_BITS: u32 = 80;
 const LARGEST_RANDOM: u128 = (1 << RANDOM_BITS) - 1;
 
-/// A ULID (github.com/ulid/spec): milliseconds since 1970 in 48 bits, and 80 bits that are random or one more than the
-/// last one's.
+/// A ULID (github.com/ulid/spec): milliseconds since 1970 in 48 bits, and 80 bits that are random, or one more than
+/// those of the last ULID.
 ///
-/// Its text is 26 digits of Crockford's base32 in upper case. Lower case is read as well, as the specification says.
-/// `I`, `L`, `O` and `U` are refused, as the specification's own implementation does: Crockford reads the first three as
-/// 1, 1 and 0, but a ULID has no such letter, and hyphens neither. What is past `7ZZZZZZZZZZZZZZZZZZZZZZZZZ`, the largest
-/// number of 128 bits, is refused too. Order is that of the bytes, of the numbers and of the texts, which are the same.
+/// Its text is 26 digits of Crockford's base32 in upper case. Lower case is read too, as the specification says. These
+/// texts are rejected:
+/// - `I`, `L`, `O` and `U`, as in the specification's own implementation. Crockford reads the first three as 1, 1 and
+///   0.
+/// - Hyphens.
+/// - Texts past `7ZZZZZZZZZZZZZZZZZZZZZZZZZ`, the largest number of 128 bits.
+///
+/// Bytes, numbers and texts all sort in the same order.
 ///
 /// ```
 /// use floe_id::kind::Ulid;
@@ -40,15 +44,15 @@ const LARGEST_RANDOM: u128 = (1 << RANDOM_BITS) - 1;
 pub struct Ulid(u128);
 
 impl Ulid {
-    /// The largest.
+    /// The largest ULID.
     pub const MAX: Self = Self(u128::MAX);
 
-    /// When it was minted, by the clock of whoever did.
+    /// Returns when it was minted, to the millisecond, by the clock of its minter.
     pub fn time(self) -> UnixMillis {
         UnixMillis::from_position(self.millis())
     }
 
-    /// The 80 bits that are not the time.
+    /// Returns the 80 bits after the time.
     pub const fn random(self) -> u128 {
         self.0 & LARGEST_RANDOM
     }
@@ -58,7 +62,14 @@ impl Ulid {
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// The text, written into `buffer`.
+    /// Writes the text into `buffer`, without an allocation.
+    ///
+    /// ```
+    /// use floe_id::kind::Ulid;
+    /// let id: Ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse()?;
+    /// assert_eq!(id.encode(&mut [0; 26]), "01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    /// # Ok::<(), floe_id::kind::ReadError>(())
+    /// ```
     pub fn encode(self, buffer: &mut [u8; 26]) -> &str {
         // In words, since 128 bits are shifted slowly: 10 digits of the time, and twice 8 of 40 random bits.
         let [.., a, b, c, d, e, f, g, h, i, j] = self.to_bytes();

@@ -16,9 +16,8 @@ const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 /// A UUID (RFC 9562): 128 bits, among them a version and a variant.
 ///
-/// Its text is 36 characters, hexadecimal digits in lower case and hyphens; upper case is read as well (section 4).
-/// Braces, `urn:uuid:` and texts without hyphens are not read. Order is that of the bytes, of the numbers and of the
-/// texts, which are the same.
+/// Its text is 36 characters: hexadecimal digits in lower case, and hyphens. Upper case is read too (section 4).
+/// Braces, `urn:uuid:` and texts without hyphens are rejected. Bytes, numbers and texts all sort in the same order.
 ///
 /// ```
 /// use floe_id::kind::Uuid;
@@ -38,14 +37,25 @@ impl Uuid {
     /// All bits 1 (RFC 9562, section 5.10).
     pub const MAX: Self = Self(u128::MAX);
 
-    /// A UUID of version 4 (RFC 9562, section 5.4): the words' bits, but for the six of the version and the variant.
+    /// Makes a UUID of version 4 (RFC 9562, section 5.4) of two words. Version and variant replace six of their bits.
+    ///
+    /// ```
+    /// use floe_id::kind::Uuid;
+    /// assert_eq!(Uuid::v4([u64::MAX, u64::MAX]).to_string(), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+    /// ```
     #[inline]
     pub const fn v4(words: [u64; 2]) -> Self {
         Self::over(4, words)
     }
 
-    /// A UUID of version 7 (RFC 9562, section 5.7): the words' bits, but for the six of the version and the variant. The
-    /// highest 48 bits are milliseconds since 1970.
+    /// Makes a UUID of version 7 (RFC 9562, section 5.7) of two words. The highest 48 bits are milliseconds since 1970.
+    /// Version and variant replace six of the other bits.
+    ///
+    /// ```
+    /// use floe_id::kind::Uuid;
+    /// let id = Uuid::v7([1_645_557_742_000 << 16, 0]);
+    /// assert_eq!(id.time().unwrap().to_string(), "2022-02-22T19:22:22.000Z");
+    /// ```
     #[inline]
     pub const fn v7(words: [u64; 2]) -> Self {
         Self::over(7, words)
@@ -59,20 +69,33 @@ impl Uuid {
         Self((high as u128) << 64 | low as u128)
     }
 
-    /// The version, 0 to 15, if the variant is RFC 9562's; of the nil and the max UUID, which have none, `None`.
+    /// Returns the version, 0 to 15. `None` if the variant is not RFC 9562's, as in the nil and the max UUID.
+    ///
+    /// ```
+    /// use floe_id::kind::Uuid;
+    /// assert_eq!((Uuid::v4([0, 0]).version(), Uuid::NIL.version()), (Some(4), None));
+    /// ```
     pub fn version(self) -> Option<u8> {
         let [_, _, _, _, _, _, version, _, variant, ..] = self.to_bytes();
         (variant >> 6 == 0b10).then_some(version >> 4)
     }
 
-    /// When it was minted, by the clock of whoever did, if it is of version 7 and so says it to the millisecond.
+    /// Returns when a UUID of version 7 was minted, to the millisecond, by the clock of its minter. `None` for other
+    /// versions. [`Uuid`] has an example.
     pub fn time(self) -> Option<UnixMillis> {
         let [a, b, c, d, e, f, ..] = self.to_bytes();
         (self.version() == Some(7))
             .then(|| UnixMillis::from_position(u64::from_be_bytes([0, 0, a, b, c, d, e, f])))
     }
 
-    /// The text, written into `buffer`.
+    /// Writes the text into `buffer`, without an allocation.
+    ///
+    /// ```
+    /// use floe_id::kind::Uuid;
+    /// let id: Uuid = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse()?;
+    /// assert_eq!(id.encode(&mut [0; 36]), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
+    /// # Ok::<(), floe_id::kind::ReadError>(())
+    /// ```
     pub fn encode(self, buffer: &mut [u8; 36]) -> &str {
         buffer.fill(b'-');
         let digits = buffer.iter_mut().enumerate().filter(|(at, _)| !HYPHENS.contains(at));

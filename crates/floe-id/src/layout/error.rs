@@ -1,4 +1,4 @@
-//! What is wrong with a layout, or with a value for one, and what to do about it.
+//! Errors of layouts and of values for them, with the way out.
 
 use alloc::{
     borrow::ToOwned,
@@ -16,56 +16,56 @@ use super::rules::{Flaw, MAX_FIELD_BITS};
 use super::{Field, Layout, Width};
 use crate::time::{Tick, UnixMillis};
 
-/// Why a layout cannot be, or a value does not fit one.
+/// Why a layout is invalid, or a value does not fit one.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// A word of the text form that is no field and no setting, or that comes twice or out of place.
+    /// The text has a word that is neither a field nor a setting, or that comes twice or in the wrong place.
     Word {
         /// The word.
         word: String,
     },
-    /// The text form lacks a setting.
+    /// The text lacks a setting.
     Unsaid {
-        /// An example of what is missing.
+        /// An example of the missing setting.
         what: &'static str,
         /// The text.
         text: String,
     },
-    /// A name of a preset that there is not.
+    /// There is no preset of this name.
     UnknownPreset {
         /// The name.
         name: String,
-        /// The preset whose name is nearest, if one is near.
+        /// The preset with the most similar name, if there is one.
         nearest: Option<&'static str>,
         /// All presets.
         known: String,
     },
-    /// A name of a field that breaks the rule for names.
+    /// The name of a field breaks the rule for names.
     FieldName {
         /// The name.
         field: String,
     },
-    /// A number of bits that is none, or 0, or over 128.
+    /// The bits of a field are not a number from 1 to 128.
     FieldBits {
         /// The field.
         field: String,
-        /// What was given for its bits.
+        /// The text that was given for its bits.
         bits: String,
     },
-    /// Two fields of one name.
+    /// Two fields have the same name.
     FieldTwice {
         /// The name.
         field: String,
         /// The fields of the layout.
         spec: String,
     },
-    /// More fields than a layout has.
+    /// There are more than [`Layout::MAX_FIELDS`] fields.
     TooManyFields {
-        /// How many there are.
+        /// The number of fields.
         count: usize,
     },
-    /// No field `time` or no field `sequence`.
+    /// There is no field `time` or no field `sequence`.
     FieldMissing {
         /// `time` or `sequence`.
         field: &'static str,
@@ -74,43 +74,43 @@ pub enum LayoutError {
         /// The fields of the layout.
         spec: String,
     },
-    /// A tick outside 1 ms to one day.
+    /// The tick is outside 1 ms to one day.
     Tick {
         /// The tick.
         millis: u64,
     },
-    /// A text that is no tick.
+    /// The text is not a tick.
     TickText {
         /// The text.
         text: String,
     },
-    /// An epoch before 1970 or in the year 9999 and later.
+    /// The epoch is before 1970, or in the year 9999 or later.
     Epoch {
         /// The epoch.
         epoch: UnixMillis,
     },
-    /// A text that is no epoch.
+    /// The text is not an epoch.
     EpochText {
         /// The text.
         text: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// More bits than the width has. The text proposes the nearest layouts that fit.
+    /// The fields have more bits together than the width. The text proposes the nearest layouts that fit.
     TooWide(Box<TooWide>),
-    /// Too many bits for the time and the sequence together.
+    /// Time and sequence have more than [`Layout::MAX_POSITION_BITS`] bits together.
     PositionBits {
         /// The fields of the layout.
         spec: String,
-        /// The bits of the two.
+        /// The bits of both together.
         bits: u32,
     },
-    /// Too many bits for the worker id.
+    /// The worker id has more than [`Layout::MAX_WORKER_BITS`] bits.
     WorkerBits {
         /// The bits of the node fields together.
         bits: u32,
     },
-    /// Time bits that reach past the last instant there is.
+    /// The time bits reach past the last instant of [`UnixMillis`].
     Lifetime {
         /// The bits of the time field.
         bits: u32,
@@ -119,42 +119,42 @@ pub enum LayoutError {
         /// The epoch.
         epoch: UnixMillis,
     },
-    /// A name of a time zone that there is not.
+    /// There is no time zone of this name.
     Zone {
         /// The name.
         zone: String,
     },
-    /// An epoch that is still to come.
+    /// The epoch is in the future.
     EpochAhead {
         /// The epoch.
         epoch: UnixMillis,
-        /// What the clock says.
+        /// The time of the clock.
         now: UnixMillis,
     },
-    /// A time that lies before the epoch.
+    /// The time is before the epoch.
     BeforeEpoch {
         /// The epoch.
         epoch: UnixMillis,
         /// The time.
         time: UnixMillis,
     },
-    /// A time for which the time field has no bits.
+    /// The time is too late for the time field.
     PastHorizon {
         /// The first instant that no longer fits.
         horizon: UnixMillis,
         /// The time.
         time: UnixMillis,
     },
-    /// A tick for which the time field has no bits.
+    /// The tick is too large for the time field.
     TickOutOfRange {
         /// The tick.
         tick: Tick,
-        /// The last one.
+        /// The last tick.
         max: Tick,
         /// The layout.
         layout: String,
     },
-    /// A sequence number for which the sequence field has no bits.
+    /// The sequence number is too large for the sequence field.
     SequenceOutOfRange {
         /// The sequence number.
         sequence: u64,
@@ -163,23 +163,23 @@ pub enum LayoutError {
         /// The layout.
         layout: String,
     },
-    /// A worker id for which the node fields have no bits.
+    /// The worker id is too large for the node fields.
     WorkerOutOfRange {
         /// The worker id.
         worker: u64,
         /// The largest.
         max: u64,
-        /// The layout, or what is known of it.
+        /// The layout, or its number of worker bits.
         of: String,
     },
-    /// A range of worker ids that holds none.
+    /// The range of worker ids is empty.
     NoWorkers {
         /// The first of the range.
         first: u64,
         /// The last of the range.
         last: u64,
     },
-    /// A value for which a node field has no bits.
+    /// The value is too large for the node field.
     FieldOutOfRange {
         /// The field.
         field: String,
@@ -190,16 +190,16 @@ pub enum LayoutError {
         /// The layout.
         layout: String,
     },
-    /// A value for a node field that the layout does not have.
+    /// The layout has no node field of this name.
     UnknownField {
         /// The field.
         field: String,
-        /// The node fields that there are.
+        /// The node fields of the layout.
         known: Vec<String>,
         /// The layout.
         layout: String,
     },
-    /// The values for a worker id are not exactly one for each node field.
+    /// A worker id needs exactly one value for each node field.
     NodeFields {
         /// The field.
         field: String,
@@ -208,7 +208,7 @@ pub enum LayoutError {
         /// The layout.
         layout: String,
     },
-    /// An ID with more bits than the layout.
+    /// The ID has more bits than the layout.
     ForeignBits {
         /// The ID.
         id: u128,
@@ -217,12 +217,12 @@ pub enum LayoutError {
         /// The layout.
         layout: String,
     },
-    /// The IDs of a span of time do not follow one another.
+    /// The IDs of a span of time are not one range, since the time is not the highest field.
     Unordered {
         /// The layout.
         layout: String,
     },
-    /// A wide layout where IDs of 63 bits were asked for.
+    /// The layout is wide, but the requested IDs have 63 bits.
     NeedsWide {
         /// The layout.
         layout: String,

@@ -2,14 +2,14 @@
 
 use core::fmt;
 
-/// What a field of a layout holds.
+/// The kind of a layout's field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FieldKind {
     /// The tick. The field is called `time`.
     Time,
-    /// A part of the worker id. Any name but `time` and `sequence`.
+    /// A part of the worker id. The field has any name but `time` and `sequence`.
     Node,
-    /// What tells the IDs of one worker and tick apart. The field is called `sequence`.
+    /// A number that tells the IDs of one worker and tick apart. The field is called `sequence`.
     Sequence,
 }
 
@@ -54,28 +54,28 @@ impl Field {
         at > 0 && at <= Self::MAX_NAME_BYTES
     }
 
-    /// Its name: `time`, `sequence`, or any other for a node field.
+    /// Returns its name: `time`, `sequence`, or any other for a node field.
     pub fn name(&self) -> &str {
         // The bytes were copied from a `&str` of ASCII letters, so there is always a text.
         core::str::from_utf8(&self.name[..usize::from(self.name_bytes)]).unwrap_or_default()
     }
 
-    /// How many bits it has, at least 1.
+    /// Returns its number of bits, at least 1.
     pub const fn bits(&self) -> u32 {
         self.bits as u32
     }
 
-    /// The bit at which it begins, counted from the lowest, 0.
+    /// Returns the bit at which it begins, counted from the lowest, 0.
     pub const fn shift(&self) -> u32 {
         self.shift as u32
     }
 
-    /// What it holds.
+    /// Returns its kind.
     pub const fn kind(&self) -> FieldKind {
         self.kind
     }
 
-    /// The largest value it holds, `2^bits - 1`.
+    /// Returns its largest value, `2^bits - 1`.
     pub const fn max(&self) -> u64 {
         (1 << self.bits) - 1
     }

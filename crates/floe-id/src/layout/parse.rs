@@ -30,10 +30,17 @@ fn field(word: &str) -> Result<(&str, u32), LayoutError> {
     }
 }
 
-/// The milliseconds of a tick such as `1ms`, `10ms` or `1s`.
+/// Reads the milliseconds of a tick such as `1ms`, `10ms` or `1s`.
+///
+/// ```
+/// use floe_id::layout::parse_tick;
+/// assert_eq!(parse_tick("1s")?, 1_000);
+/// assert!(parse_tick("2m").is_err());
+/// # Ok::<(), floe_id::LayoutError>(())
+/// ```
 ///
 /// # Errors
-/// [`LayoutError::TickText`] where it is none of the sort, or lies outside 1 ms to one day.
+/// [`LayoutError::TickText`] if the text is not of this sort, or is outside 1 ms to one day.
 pub fn parse_tick(text: &str) -> Result<u64, LayoutError> {
     let error = || LayoutError::TickText { text: text.to_owned() };
     let (number, unit) = match text.strip_suffix("ms") {
@@ -47,7 +54,14 @@ pub fn parse_tick(text: &str) -> Result<u64, LayoutError> {
     millis.filter(|millis| (1..=Layout::MAX_TICK_MILLIS).contains(millis)).ok_or_else(error)
 }
 
-/// The instant of an epoch in RFC 3339, to the millisecond: `2010-11-04T01:42:54.657Z`, `2020-01-01T00:00:00+08:00`.
+/// Reads an epoch in RFC 3339, to the millisecond: `2010-11-04T01:42:54.657Z`, `2020-01-01T00:00:00+08:00`.
+///
+/// ```
+/// use floe_id::layout::parse_epoch;
+/// assert_eq!(parse_epoch("2020-01-01T00:00:00+08:00")?.to_string(), "2019-12-31T16:00:00.000Z");
+/// assert!(parse_epoch("1577836800000").is_err()); // seconds or milliseconds?
+/// # Ok::<(), floe_id::LayoutError>(())
+/// ```
 ///
 /// # Errors
 /// [`LayoutError::EpochText`] with the reason.

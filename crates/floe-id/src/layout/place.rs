@@ -1,4 +1,4 @@
-//! From a position and a worker id to an ID: what a generator does for every ID.
+//! From a position and a worker id to an ID: the work of a generator for every ID.
 
 use super::repr::IdRepr;
 use super::repr::sealed::FromLayout;
@@ -26,11 +26,11 @@ pub struct Placer<I> {
 }
 
 impl<I: IdRepr> Placer<I> {
-    /// The ID at `position`.
+    /// Returns the ID at `position`. [`Placer`] has an example.
     ///
     /// # Panics
-    /// Where `position` is not below [`Layout::end_position`]. A generator's own never is; should it be, minting on
-    /// would repeat IDs.
+    /// If `position` is not below [`Layout::end_position`]. A generator's positions always are; otherwise, it would
+    /// repeat IDs.
     #[inline]
     pub fn place(&self, position: u64) -> I {
         assert!(position < self.end, "the position lies outside the layout");
@@ -40,7 +40,7 @@ impl<I: IdRepr> Placer<I> {
         id.with(sequence, self.sequence_shift, FromLayout::new())
     }
 
-    /// Fills `ids` with those at `start` and the positions behind it, about as fast as memory takes them.
+    /// Fills `ids` with the IDs at `start` and the positions after it, about as fast as memory can be written.
     ///
     /// ```
     /// use floe_id::{Id, Layout};
@@ -52,7 +52,7 @@ impl<I: IdRepr> Placer<I> {
     /// ```
     ///
     /// # Panics
-    /// Where one of the positions is not below [`Layout::end_position`], as [`place`](Self::place) does.
+    /// As [`place`](Self::place), if one of the positions is not below [`Layout::end_position`].
     pub fn place_run(&self, start: u64, ids: &mut [I]) {
         let (mut position, mut rest) = (start, ids);
         while !rest.is_empty() {
@@ -65,8 +65,8 @@ impl<I: IdRepr> Placer<I> {
         }
     }
 
-    /// The IDs at `start` and at the positions behind it, and how many they are: at most `most`, and those of one tick alone. Each
-    /// is made from the one before, for less than [`place`](Self::place) takes.
+    /// Returns the IDs at `start` and the positions after it, and their count: at most `most`, and only those of one
+    /// tick. Each is made from the one before, which costs less than [`place`](Self::place).
     ///
     /// ```
     /// use floe_id::{Id, Layout};
@@ -79,7 +79,7 @@ impl<I: IdRepr> Placer<I> {
     /// ```
     ///
     /// # Panics
-    /// As [`place`](Self::place) does.
+    /// As [`place`](Self::place).
     pub fn run(&self, start: u64, most: u64) -> (IdRun<I>, u64) {
         // A layout has fewer bits than the number, so that what follows the last ID is another number than the first.
         let count = most.min(self.left_of_tick(start));
@@ -87,14 +87,15 @@ impl<I: IdRepr> Placer<I> {
         (IdRun { next, end: next.plus(step, count, FromLayout::new()), step }, count)
     }
 
-    /// How many positions there are from this one to the end of its tick, all of which lie inside the layout if it does.
+    /// How many positions there are from this one to the end of its tick, all of which lie inside the layout if it
+    /// does.
     fn left_of_tick(&self, position: u64) -> u64 {
         (self.sequence_mask - (position & self.sequence_mask)).saturating_add(1)
     }
 }
 
-/// IDs of which each is the one before and a step: those of one tick ([`Placer::run`]), or numbers. The default has none. It cannot
-/// be cloned, since a clone would hand out the same IDs.
+/// An iterator over IDs with a constant step: those of one tick ([`Placer::run`]), or numbers. The default is empty. It
+/// cannot be cloned, since a clone would hand out the same IDs.
 #[derive(Debug)]
 pub struct IdRun<I> {
     next: I,
@@ -104,7 +105,7 @@ pub struct IdRun<I> {
 }
 
 impl<I: IdRepr> IdRun<I> {
-    /// The `count` IDs `first`, `first + step`, …
+    /// Returns the `count` IDs `first`, `first + step`, …
     ///
     /// ```
     /// use floe_id::{Id, layout::IdRun};
@@ -113,8 +114,8 @@ impl<I: IdRepr> IdRun<I> {
     /// ```
     ///
     /// # Panics
-    /// Where the step is 0, the last ID has more bits than an ID of this type has, or what would follow it has more than 128.
-    /// Minting on would repeat IDs.
+    /// If the step is 0, if the last ID has more bits than this type, or if the number after it has more than 128 bits.
+    /// Otherwise, IDs would repeat.
     pub fn new(first: I, step: I, count: u64) -> Self {
         let far = |count: u64| first.to_u128().checked_add(step.to_u128().checked_mul(u128::from(count))?);
         let fits = count == 0 || far(count - 1).is_some_and(|last| last <= I::LAST.to_u128());
@@ -125,7 +126,7 @@ impl<I: IdRepr> IdRun<I> {
         Self { next: first, end: first.plus(step, count, FromLayout::new()), step }
     }
 
-    /// Whether there are no more.
+    /// Returns whether there are no more IDs.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.next == self.end
@@ -161,10 +162,10 @@ impl<I: IdRepr> Default for IdRun<I> {
 }
 
 impl Layout {
-    /// This layout with `worker`, to place positions.
+    /// Combines this layout with `worker`, to place positions. [`Placer`] has an example.
     ///
     /// # Errors
-    /// [`LayoutError::WorkerOutOfRange`]; [`LayoutError::NeedsWide`] where the IDs do not fit `I`.
+    /// [`LayoutError::WorkerOutOfRange`]; [`LayoutError::NeedsWide`] if the IDs do not fit `I`.
     pub fn placer<I: IdRepr>(&self, worker: u64) -> Result<Placer<I>, LayoutError> {
         I::check(self)?;
         self.check_worker(worker)?;
@@ -178,9 +179,9 @@ impl Layout {
         })
     }
 
-    /// The ID at `position` of `worker`. For many positions of one worker take a [`placer`](Self::placer).
+    /// Returns the ID at `position` of `worker`. For many positions of one worker, use a [`placer`](Self::placer).
     ///
-    /// One position and one worker id make one ID, and no other pair makes it (I4).
+    /// Every pair of a position and a worker id has its own ID (I4).
     ///
     /// ```
     /// use floe_id::Layout;
@@ -189,9 +190,9 @@ impl Layout {
     /// ```
     ///
     /// # Panics
-    /// Where `position` is not below [`end_position`](Self::end_position), `worker` not below
-    /// [`workers`](Self::workers), or the layout is wide. A generator's own positions and worker never are; should
-    /// they be, minting on would repeat IDs.
+    /// If `position` is not below [`end_position`](Self::end_position), if `worker` is not below
+    /// [`workers`](Self::workers), or if the layout is wide. A generator's own values are always valid; otherwise, it
+    /// would repeat IDs.
     // Left to itself the compiler calls it, which costs a shared generator a fifth.
     #[inline(always)]
     pub fn place(&self, position: u64, worker: u64) -> u64 {
@@ -206,10 +207,10 @@ impl Layout {
         self.tick_of(position) << self.time_shift | self.sequence_of(position) << self.sequence_shift | node
     }
 
-    /// [`place`](Self::place) for layouts of either width.
+    /// Returns the ID at `position` of `worker`, as [`place`](Self::place) does, for layouts of either width.
     ///
     /// # Panics
-    /// Where `position` or `worker` lies outside the layout.
+    /// If `position` or `worker` is outside the layout.
     #[inline]
     pub fn place_wide(&self, position: u64, worker: u64) -> u128 {
         assert!(

@@ -11,13 +11,13 @@ use crate::time::UnixMillis;
 /// A layout with a name.
 #[derive(Clone, Debug)]
 pub struct Preset {
-    /// What configuration files and commands call it.
+    /// Its name in configuration files and commands.
     pub name: &'static str,
     /// The layout.
     pub layout: Layout,
-    /// What it is, in a sentence.
+    /// A description of one sentence.
     pub about: &'static str,
-    /// Where its numbers were read.
+    /// The source of its numbers.
     pub source: &'static str,
 }
 
@@ -143,7 +143,7 @@ impl Layout {
     pub const LEAF: Self = narrow(&[("time", 41), ("worker", 10), ("sequence", 12)], 1, 1_288_834_974_657);
 
     /// Apache ShardingSphere's `SNOWFLAKE`, from 2016-11-01T00:00Z. The original takes midnight of that day in the
-    /// time zone of its JVM: see [`shardingsphere_in`](Self::shardingsphere_in).
+    /// time zone of its JVM; see [`shardingsphere_in`](Self::shardingsphere_in).
     pub const SHARDINGSPHERE: Self = narrow(SHARDINGSPHERE, 1, 1_477_958_400_000);
 
     /// Discord: 64 bits in the original. The same IDs until 2084-09-06, where the original reaches the sign bit.
@@ -215,8 +215,8 @@ impl Layout {
     /// The game server layout in circulation, `time:37 server:20 sequence:16`, as written: 73 bits, and so
     /// [`Width::Wide`].
     ///
-    /// It is passed on with "for 93 years", but 2^37 ms are 4.35 years; and without an epoch, so this one begins
-    /// in 2026 and ends on 2030-05-10. Take it to mint what is written there, not for a new system.
+    /// Its descriptions say "for 93 years", but 2^37 ms are 4.35 years. They give no epoch, so this one begins in 2026
+    /// and ends on 2030-05-10. Use it to mint IDs of the described format, not for a new system.
     pub const GAME: Self = Self::assemble(
         &[("time", 37), ("server", 20), ("sequence", 16)],
         1,
@@ -224,7 +224,7 @@ impl Layout {
         Width::Wide,
     );
 
-    /// The preset of this name.
+    /// Returns the preset of this name.
     ///
     /// ```
     /// use floe_id::Layout;
@@ -246,7 +246,7 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Zone`] where there is no such time zone.
+    /// [`LayoutError::Zone`] if there is no such time zone.
     pub fn shardingsphere_in(zone: &str) -> Result<Self, LayoutError> {
         let midnight = jiff::civil::date(2016, 11, 1).in_tz(zone);
         let midnight = midnight.map_err(|_| LayoutError::Zone { zone: zone.to_owned() })?;

@@ -14,29 +14,29 @@ use super::rules::first_flaw;
 use super::{FieldKind, Layout, Width};
 use crate::time::UnixMillis;
 
-/// A layout that was asked for and cannot be, since its fields have too many bits together, with what could be.
+/// A requested layout whose fields have too many bits together, with proposals that fit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TooWide {
-    /// The fields as they were asked for.
+    /// The requested fields.
     pub spec: String,
     /// Their bits together.
     pub total: u32,
-    /// How many bits an ID of this width has.
+    /// The bits of an ID of this width.
     pub limit: u32,
-    /// How long the time field lasts, whatever was said of it: `2^37 ticks of 1ms are 4.35 years`.
+    /// How long the time field lasts: `2^37 ticks of 1ms are 4.35 years`.
     pub lifetime: String,
     /// The nearest layouts that fit.
     pub proposals: Vec<Proposal>,
-    /// The same fields as wide IDs, where these hold them.
+    /// The same fields as wide IDs, if they fit those.
     pub wide: Option<Layout>,
 }
 
-/// A layout that fits, near one that does not.
+/// A layout that fits and is similar to the requested one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proposal {
     /// The layout.
     pub layout: Layout,
-    /// What is less than was asked for: `1,024 workers in place of 1,048,576`.
+    /// What it has less than the requested one: `1,024 workers in place of 1,048,576`.
     pub gives_up: String,
 }
 

@@ -13,24 +13,24 @@ pub trait IdRepr:
     /// The width of the layouts whose IDs this type is for.
     const WIDTH: Width;
 
-    /// Whether every ID of `layout` fits this type.
+    /// Checks that every ID of `layout` fits this type.
     ///
     /// # Errors
     /// [`LayoutError::NeedsWide`] for [`Id`] and a layout that is [`Width::Wide`].
     fn check(layout: &Layout) -> Result<(), LayoutError>;
 
-    /// The ID at `position` of `worker`: [`Layout::place`] or [`Layout::place_wide`].
+    /// Returns the ID at `position` of `worker`: [`Layout::place`] or [`Layout::place_wide`].
     ///
     /// # Panics
-    /// As those do, where `position` or `worker` lies outside the layout, or the layout does not pass
+    /// As those do: if `position` or `worker` is outside the layout, or the layout does not pass
     /// [`check`](Self::check).
     fn place(layout: &Layout, position: u64, worker: u64) -> Self;
 
-    /// The number, for [`Layout::split`].
+    /// Returns the number, for [`Layout::split`].
     fn to_u128(self) -> u128;
 
-    /// Fills `ids` with this ID and those that follow it, each `step` larger than the one before. It checks the last one and writes
-    /// all of them about as fast as memory takes them.
+    /// Fills `ids` with this ID and the following ones, each `step` larger than the one before. It checks only the last
+    /// one, and runs about as fast as memory can be written.
     ///
     /// ```
     /// use floe_id::{Id, IdRepr};
@@ -41,11 +41,12 @@ pub trait IdRepr:
     /// ```
     ///
     /// # Panics
-    /// Where the step is 0, or the last one has more bits than an ID of this type has. Minting on would repeat IDs.
+    /// If the step is 0, or the last ID has more bits than this type. Otherwise, IDs would repeat.
     fn series(self, step: u128, ids: &mut [Self]);
 }
 
-/// The `count`th number from `first` on in steps of `step`, where it has at most 128 bits and is no other than those before.
+/// The `count`th number from `first` on in steps of `step`, where it has at most 128 bits and is no other than those
+/// before.
 fn last(first: u128, step: u128, count: usize) -> Option<u128> {
     let steps = u128::try_from(count.saturating_sub(1)).ok()?;
     let far = steps.checked_mul(step)?;
@@ -79,8 +80,8 @@ impl IdRepr for Id {
         let (mut number, step) = (self.get(), u64::try_from(step).unwrap_or_default());
         for id in ids {
             *id = Self::composed(number);
-            // Wraps behind the last ID alone, where nothing is written any more. A check for each ID would keep the compiler from
-            // writing several at once.
+            // Wraps behind the last ID alone, where nothing is written any more. A check for each ID would keep the
+            // compiler from writing several at once.
             number = number.wrapping_add(step);
         }
     }

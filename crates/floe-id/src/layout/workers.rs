@@ -5,8 +5,8 @@ use core::ops::RangeInclusive;
 
 use super::{Layout, LayoutError};
 
-/// A set of worker ids that is never empty: all of a layout's, one, a range, or those with some fields pinned
-/// ([`Layout::pinned`]).
+/// A set of worker ids that is never empty: all of a layout's, one, a range, or those with fixed values in some node
+/// fields ([`Layout::pinned`]).
 ///
 /// ```
 /// use floe_id::layout::Workers;
@@ -31,7 +31,13 @@ enum Shape {
 }
 
 impl Workers {
-    /// All worker ids of `bits` bits.
+    /// Returns all worker ids of `bits` bits.
+    ///
+    /// ```
+    /// use floe_id::layout::Workers;
+    /// assert_eq!(Workers::all(10)?.len(), 1_024);
+    /// # Ok::<(), floe_id::LayoutError>(())
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::WorkerBits`] above [`Layout::MAX_WORKER_BITS`].
@@ -39,7 +45,14 @@ impl Workers {
         Ok(Self::masked(0, max(bits)?))
     }
 
-    /// One worker id of `bits` bits.
+    /// Returns one worker id of `bits` bits.
+    ///
+    /// ```
+    /// use floe_id::layout::Workers;
+    /// assert_eq!(Workers::one(10, 7)?.iter().collect::<Vec<_>>(), [7]);
+    /// assert!(Workers::one(10, 1_024).is_err());
+    /// # Ok::<(), floe_id::LayoutError>(())
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::WorkerOutOfRange`]; [`LayoutError::WorkerBits`].
@@ -47,10 +60,10 @@ impl Workers {
         Self::range(bits, worker..=worker)
     }
 
-    /// The worker ids from the first to the last of `range`, of `bits` bits.
+    /// Returns the worker ids of `range`, both ends included, of `bits` bits. [`Workers`] has an example.
     ///
     /// # Errors
-    /// [`LayoutError::WorkerOutOfRange`]; [`LayoutError::NoWorkers`] where the range is empty;
+    /// [`LayoutError::WorkerOutOfRange`]; [`LayoutError::NoWorkers`] if the range is empty;
     /// [`LayoutError::WorkerBits`].
     pub fn range(bits: u32, range: RangeInclusive<u64>) -> Result<Self, LayoutError> {
         let (first, last, max) = (*range.start(), *range.end(), max(bits)?);
@@ -64,12 +77,12 @@ impl Workers {
         Ok(Self { base: first, shape: Shape::Run(last - first) })
     }
 
-    /// `base` and whatever differs from it in the `free` bits only.
+    /// `base`, and every number that differs from it in the `free` bits only.
     pub(super) const fn masked(base: u64, free: u64) -> Self {
         Self { base: base & !free, shape: Shape::Mask(free) }
     }
 
-    /// How many there are, at least 1.
+    /// Returns how many there are, at least 1.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub const fn len(&self) -> u64 {
         match self.shape {
@@ -78,12 +91,12 @@ impl Workers {
         }
     }
 
-    /// The smallest.
+    /// Returns the smallest.
     pub const fn first(&self) -> u64 {
         self.base
     }
 
-    /// The one with this index, in rising order, or `None` from [`len`](Self::len) on.
+    /// Returns the worker id with this index, in ascending order; `None` from [`len`](Self::len) on.
     pub const fn nth(&self, index: u64) -> Option<u64> {
         if index >= self.len() {
             return None;
@@ -106,7 +119,7 @@ impl Workers {
         }
     }
 
-    /// Whether `worker` is one of them.
+    /// Returns whether the set contains `worker`.
     pub const fn contains(&self, worker: u64) -> bool {
         match self.shape {
             Shape::Mask(free) => worker & !free == self.base,
@@ -114,7 +127,7 @@ impl Workers {
         }
     }
 
-    /// All of them, in rising order.
+    /// Returns all worker ids, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<> {
         let workers = *self;
         (0..self.len()).filter_map(move |index| workers.nth(index))

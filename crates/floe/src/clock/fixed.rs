@@ -1,4 +1,4 @@
-//! A clock for the tests of programs that mint.
+//! A clock for tests.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
@@ -10,13 +10,13 @@ use crate::signal::Signal;
 use crate::sync::lock_std;
 use crate::time::{MonoMillis, Reading, UnixMillis, millis};
 
-/// A clock that stands until somebody moves it, so that a test knows which IDs it gets. [`Builder::clock`] gives it to a floe,
-/// and [`Floe::fixed`] makes both.
+/// A clock that stands until the test moves it, so that a test knows which IDs it gets. Pass it to [`Builder::clock`];
+/// [`Floe::fixed`] makes a floe and its clock at once. A clone is the same clock.
 ///
-/// IDs that are minted while it stands differ in their sequence, and run ahead of it by [`NameOptions::max_ahead`] at most. Where
-/// all that is used up a call waits, as it does by any clock, and gives up after [`Builder::max_wait`] of real time.
+/// While it stands, IDs differ in their sequence, and run at most [`NameOptions::max_ahead`] ahead of it. When all of
+/// these are minted, a call waits, and gives up after [`Builder::max_wait`] of real time.
 ///
-/// Kinds that need no ledger (`uuid7`, `ulid` and their like) go by the system's clock all the same.
+/// Kinds that need no ledger, such as `uuid7` and `ulid`, use the system's clock all the same.
 ///
 /// [`Builder::clock`]: crate::Builder::clock
 /// [`Builder::max_wait`]: crate::Builder::max_wait
@@ -39,25 +39,34 @@ pub struct FixedClock(Arc<Standing>);
 
 struct Standing {
     reading: Mutex<Reading>,
-    /// Calls lose their patience by it.
+    /// The real clock, for the timeouts of calls.
     real: System,
-    /// Of those who look at the clock again when it was moved.
+    /// Raised when the clock is moved, so that waiting calls look at it again.
     signals: Mutex<Vec<Weak<Signal>>>,
 }
 
 impl FixedClock {
-    /// One that stands at a time.
+    /// Makes a clock that stands at `time`.
     pub fn at(time: UnixMillis) -> Self {
         let reading = Mutex::new(Reading { wall: time, mono: MonoMillis::new(0) });
         Self(Arc::new(Standing { reading, real: System::new(), signals: Mutex::default() }))
     }
 
-    /// What it shows.
+    /// Returns the time that it shows.
     pub fn now(&self) -> UnixMillis {
         lock_std(&self.0.reading).wall
     }
 
-    /// Lets time pass: whole milliseconds of it.
+    /// Lets time pass, in whole milliseconds. Both the wall and the monotonic clock move.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use floe::FixedClock;
+    /// let clock = FixedClock::at("2026-11-23T10:00:00Z".parse()?);
+    /// clock.advance(Duration::from_secs(90));
+    /// assert_eq!(clock.now().to_string(), "2026-11-23T10:01:30.000Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn advance(&self, by: Duration) {
         let passed = millis(by);
         self.set(|reading| Reading {
@@ -66,8 +75,21 @@ impl FixedClock {
         });
     }
 
-    /// Steps the wall clock, back or ahead, as an operator or a time server does, while no time passes. As after a real step, IDs
-    /// follow one of more than ten seconds ahead only once it has stood for 30 s; to be at another time, [`advance`](Self::advance).
+    /// Steps the wall clock back or ahead, as an operator or a time server does, while no time passes.
+    ///
+    /// As on a real machine, IDs follow a step of more than ten seconds ahead only after 30 s without another step. To
+    /// move a test to a later time, use [`advance`](Self::advance).
+    ///
+    /// ```
+    /// use floe::{ClockState, Floe, Layout};
+    /// let (floe, clock) = Floe::fixed(7, "2026-11-23T10:00:00Z".parse()?)?;
+    /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+    /// let first = orders.mint()?;
+    /// clock.step_to("2026-11-23T09:59:00Z".parse()?);
+    /// assert!(orders.mint()? > first);
+    /// assert!(matches!(floe.status().clock.state, ClockState::Holding(60_000..)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn step_to(&self, time: UnixMillis) {
         self.set(|reading| Reading { wall: time, ..reading });
     }
@@ -84,7 +106,7 @@ impl FixedClock {
         });
     }
 
-    /// Raises the signal whenever the clock is moved.
+    /// Makes the clock raise the signal whenever it is moved.
     pub(crate) fn tell(&self, signal: &Arc<Signal>) {
         lock_std(&self.0.signals).push(Arc::downgrade(signal));
     }

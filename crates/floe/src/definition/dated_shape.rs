@@ -1,4 +1,4 @@
-//! The shape of a dated name: whose days, months or years count, and how an ID is written.
+//! The shape of a dated name: the time zone, the date in front, and how an ID is written.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,6 +15,13 @@ use crate::time::UnixMillis;
 pub(crate) const PERIOD_BITS: u32 = 40;
 
 /// How a dated name counts and how its IDs are written.
+///
+/// ```
+/// use floe::{DatedShape, Overflow};
+/// let shape = DatedShape::new("Asia/Shanghai", 6, "INV", Overflow::Refuse)?;
+/// assert_eq!((shape.zone(), shape.digits(), shape.prefix()), ("Asia/Shanghai", 6, "INV"));
+/// # Ok::<(), floe::DefinitionError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatedShape {
     zone: String,
@@ -28,17 +35,17 @@ pub struct DatedShape {
 /// What happens when a period's counter needs more digits than the name has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overflow {
-    /// The call fails; the next period begins anew.
+    /// The call fails. The next period begins again at 1.
     #[default]
     Refuse,
     /// The counter takes more digits. IDs stay unique, but a longer number no longer sorts before the next period's.
     Widen,
 }
 
-/// What of the date stands in an ID, and so how often its counter begins anew: each day, month or year.
+/// The date in an ID. It also decides how often the counter begins again at 1: each day, month or year.
 ///
-/// A year of two digits is one from 2010 to 2099. The first ID of 2100 is refused, since it would repeat one of 2000; with
-/// years before 2010 the number would lose a leading zero, and repeat one of another year.
+/// A year of two digits is one from 2010 to 2099. The first ID of 2100 is refused, since it would repeat one of 2000.
+/// Years before 2010 are refused too: the number would lose a leading zero, and could repeat one of another year.
 ///
 /// ```
 /// use floe::DateFormat;
@@ -71,11 +78,11 @@ enum Period {
 }
 
 impl DateFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 6] =
         [Self::Day, Self::Month, Self::Year, Self::ShortDay, Self::ShortMonth, Self::ShortYear];
 
-    /// How it is written in configurations and definitions.
+    /// Returns how it is written in configurations and definitions.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Day => "yyyyMMdd",
@@ -87,13 +94,13 @@ impl DateFormat {
         }
     }
 
-    /// How many digits of an ID are the date.
+    /// Returns how many digits of an ID are the date.
     pub fn width(self) -> usize {
         self.as_str().len()
     }
 
-    /// The most digits of a counter behind such a date: date and counter together fit 63 bits, and the counter the
-    /// numbers that a period has.
+    /// Returns the largest number of digits for a counter after such a date. Date and counter together fit 63 bits, and
+    /// the counter fits the numbers that a period has.
     ///
     /// ```
     /// use floe::DateFormat;
@@ -106,7 +113,7 @@ impl DateFormat {
         }
     }
 
-    /// How long a counter runs: a `day`, a `month` or a `year`.
+    /// Returns how long a counter runs: a `day`, a `month` or a `year`.
     pub fn period(self) -> &'static str {
         match self.unit() {
             Period::Day => "day",
@@ -115,7 +122,8 @@ impl DateFormat {
         }
     }
 
-    /// The first day of the period that `text` writes, digits alone; `None` where it writes none.
+    /// Reads a date in this format, digits only, and returns the first day of its period; `None` if the text is not
+    /// such a date.
     ///
     /// ```
     /// use floe::DateFormat;
@@ -150,7 +158,7 @@ impl DateFormat {
         if self.is_short() { CENTURY + 10..=CENTURY + 99 } else { 1970..=9999 }
     }
 
-    /// The period of a date, counted from that of 1970-01-01; `None` where the date cannot be written.
+    /// The period of a date, counted from that of 1970-01-01; `None` if the date cannot be written.
     pub(crate) fn number_of(self, date: Date) -> Option<u64> {
         if !self.years().contains(&date.year()) {
             return None;
@@ -164,7 +172,7 @@ impl DateFormat {
         u64::try_from(number).ok()
     }
 
-    /// The first day of a period; `None` where its date cannot be written.
+    /// The first day of a period; `None` if its date cannot be written.
     pub(crate) fn date_of(self, number: u64) -> Option<Date> {
         let number = i32::try_from(number).ok()?;
         let span = jiff::Span::new();
@@ -246,31 +254,41 @@ impl FromStr for Overflow {
 }
 
 impl DatedShape {
-    /// The most digits of a day's counter: `date * 10^10 + counter` still fits 63 bits. A shorter date leaves room for
-    /// more: [`DateFormat::max_digits`].
+    /// The largest number of digits for a day's counter: `date * 10^10 + counter` still fits 63 bits. A shorter date
+    /// leaves room for more: [`DateFormat::max_digits`].
     pub const MAX_DIGITS: u8 = 10;
     const MAX_PREFIX_BYTES: usize = 32;
 
-    /// Days in `zone` (an IANA name or `UTC`), counters of `digits` digits, written behind `prefix`.
-    ///
-    /// # Errors
-    /// [`DefinitionError::Value`] for an unknown zone, digits outside 1..=10, or a prefix over 32 bytes or with
-    /// white space or control characters.
-    pub fn new(zone: &str, digits: u8, prefix: &str, overflow: Overflow) -> Result<Self, DefinitionError> {
-        Self::with_date(DateFormat::Day, zone, digits, prefix, overflow)
-    }
-
-    /// The same with another date, and so with counters that begin anew each month or year.
+    /// Makes a shape with a counter for each day of the time zone `zone` (an IANA name or `UTC`). An ID is `prefix`,
+    /// the date, and the counter in `digits` digits.
     ///
     /// ```
-    /// use floe::{DateFormat, DatedShape, Overflow};
-    /// let monthly = DatedShape::with_date(DateFormat::Month, "UTC", 6, "INV", Overflow::Refuse)?;
-    /// # assert_eq!(monthly.date(), DateFormat::Month);
+    /// use floe::{DatedShape, Overflow};
+    /// let shape = DatedShape::new("Asia/Shanghai", 4, "INV", Overflow::Refuse)?;
+    /// assert_eq!(shape.read("INV202611210042")?.1, 42);
+    /// assert!(DatedShape::new("Atlantis", 4, "", Overflow::Refuse).is_err());
+    /// assert!(DatedShape::new("UTC", 11, "", Overflow::Refuse).is_err());
     /// # Ok::<(), floe::DefinitionError>(())
     /// ```
     ///
     /// # Errors
-    /// As [`new`](Self::new); the most digits are those of [`DateFormat::max_digits`].
+    /// [`DefinitionError::Value`] for an unknown zone, for digits outside 1..=10, or for a prefix that has over 32
+    /// bytes, white space or control characters.
+    pub fn new(zone: &str, digits: u8, prefix: &str, overflow: Overflow) -> Result<Self, DefinitionError> {
+        Self::with_date(DateFormat::Day, zone, digits, prefix, overflow)
+    }
+
+    /// Makes a shape with another date, so that the counter begins again each day, month or year.
+    ///
+    /// ```
+    /// use floe::{DateFormat, DatedShape, Overflow};
+    /// let monthly = DatedShape::with_date(DateFormat::Month, "UTC", 6, "INV", Overflow::Refuse)?;
+    /// assert_eq!(monthly.read("INV202611000042")?, (jiff::civil::date(2026, 11, 1), 42));
+    /// # Ok::<(), floe::DefinitionError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new), with digits of 1 to [`DateFormat::max_digits`].
     pub fn with_date(
         date: DateFormat,
         zone: &str,
@@ -307,32 +325,32 @@ impl DatedShape {
         }
     }
 
-    /// The IANA name of the zone whose days, months or years count.
+    /// Returns the IANA name of the time zone.
     pub fn zone(&self) -> &str {
         &self.zone
     }
 
-    /// What of the date stands in an ID.
+    /// Returns the format of the date.
     pub fn date(&self) -> DateFormat {
         self.date
     }
 
-    /// How many digits the counter is padded to.
+    /// Returns to how many digits the counter is padded.
     pub fn digits(&self) -> u8 {
         self.digits
     }
 
-    /// The text before the date.
+    /// Returns the text before the date.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// What happens past the last number of that many digits.
+    /// Returns what happens when the counter needs more digits.
     pub fn overflow(&self) -> Overflow {
         self.overflow
     }
 
-    /// The period of an instant in the zone, counted from that of 1970-01-01; `None` where its date cannot be written.
+    /// The period of an instant in the zone, counted from that of 1970-01-01; `None` if its date cannot be written.
     pub(crate) fn period_at(&self, time: UnixMillis) -> Option<u64> {
         self.date.number_of(self.date_at(time)?)
     }
@@ -343,8 +361,8 @@ impl DatedShape {
         Some(self.time_zone.to_datetime(time).date())
     }
 
-    /// The date (the first day of its month or year, where those count) and the number within its period of an ID, written
-    /// with the prefix or, as its number form is, without.
+    /// Reads an ID, and returns its date and its number within the period. The date is the first day of the month or
+    /// year if the counter runs that long. The prefix may be missing, as it is in [`DatedId::number`].
     ///
     /// ```
     /// use floe::{DatedShape, Overflow};
@@ -354,7 +372,7 @@ impl DatedShape {
     /// ```
     ///
     /// # Errors
-    /// [`DefinitionError::Value`] says what no ID of the shape has.
+    /// [`DefinitionError::Value`] names the rule that the text breaks.
     pub fn read(&self, text: &str) -> Result<(Date, u64), DefinitionError> {
         let prefix = self.prefix();
         let digits = text.strip_prefix(prefix).unwrap_or(text);
@@ -384,7 +402,8 @@ impl DatedShape {
         }
     }
 
-    /// The position, as marks count, of the ID with this number in the period of `date`; `None` where the name has none.
+    /// Returns the position, in the units of a mark, of the ID with this number in the period of `date`; `None` if
+    /// there is none.
     ///
     /// ```
     /// use floe::{DateFormat, DatedShape, Overflow};
@@ -398,14 +417,15 @@ impl DatedShape {
         Some(self.date.number_of(date)? << PERIOD_BITS | within)
     }
 
-    /// The ID at a position; `None` where its date cannot be written.
+    /// Returns the ID at a position, in the units of a mark; `None` if its date cannot be written.
+    /// [`position`](Self::position) is the way back, and has an example.
     pub fn id_at(&self, position: u64) -> Option<DatedId> {
         DatedId::at(position, &Arc::new(self.clone()))
     }
 }
 
-/// A date and its period's counter. Its text is the prefix, the date as [`DatedShape::date`] says, and the counter, padded
-/// with zeros.
+/// A date and a number within its period. Its text is the prefix, the date in the format of [`DatedShape::date`], and
+/// the number, padded with zeros.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatedId {
     date: Date,
@@ -414,30 +434,42 @@ pub struct DatedId {
 }
 
 impl DatedId {
-    /// The ID at a position; `None` where its date cannot be written.
+    /// The ID at a position; `None` if its date cannot be written.
     pub(crate) fn at(position: u64, shape: &Arc<DatedShape>) -> Option<Self> {
         let date = shape.date().date_of(position >> PERIOD_BITS)?;
         let counter = (position & ((1 << PERIOD_BITS) - 1)) + 1;
         Some(Self { date, counter, shape: Arc::clone(shape) })
     }
 
-    /// The day; of a name that counts months or years, the first of them.
+    /// Returns the day. If the name counts months or years, it is the first day of the month or year.
     pub fn date(&self) -> Date {
         self.date
     }
 
-    /// The period's count, from 1.
+    /// Returns the number within the period, from 1.
     pub fn counter(&self) -> u64 {
         self.counter
     }
 
-    /// What its text begins with.
+    /// Returns the text before the date.
     pub fn prefix(&self) -> &str {
         self.shape.prefix()
     }
 
-    /// `date * 10^digits + counter` as one number. A counter that outgrew its digits has a power of ten more for
-    /// each; `None` where that passes 63 bits.
+    /// Returns the ID as one number, `date * 10^digits + counter`. If the counter has outgrown its digits, the exponent
+    /// is the number of digits that it has. `None` if the result is over 63 bits.
+    ///
+    /// ```
+    /// use floe::{DatedShape, Overflow};
+    /// let shape = DatedShape::new("UTC", 4, "INV", Overflow::Widen)?;
+    /// let number = |counter| {
+    ///     let position = shape.position(jiff::civil::date(2026, 11, 21), counter)?;
+    ///     shape.id_at(position)?.number().map(|id| id.get())
+    /// };
+    /// assert_eq!(number(42), Some(202611210042));
+    /// assert_eq!(number(12_345), Some(2026112112345));
+    /// # Ok::<(), floe::DefinitionError>(())
+    /// ```
     pub fn number(&self) -> Option<Id> {
         let digits = self.counter.ilog10() + 1;
         let scale = 10_u64.checked_pow(digits.max(u32::from(self.shape.digits())))?;

@@ -1,4 +1,4 @@
-//! Kinds for which nothing is reserved: their IDs are unique by themselves.
+//! Kinds that need no ledger: their IDs are unique by themselves.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use super::{DefinitionError, Properties, ReadIdError};
 use crate::form::Escaped;
 use crate::texts::MintTexts;
 
-/// What a name of such a kind is: the kind, and the properties that its settings make. [`Definition::called`] or a canonical
-/// text makes it.
+/// The definition of a name whose kind needs no ledger: the kind and its properties. [`Definition::called`] makes it,
+/// or a canonical text does.
 ///
 /// [`Definition::called`]: crate::Definition::called
 ///
@@ -29,7 +29,7 @@ pub struct Ledgerless {
     properties: Properties,
 }
 
-/// What is done with such a kind. Its definition is properties under the keys of its canonical text.
+/// How floe handles such a kind. Its definition is a set of properties, under the keys of its canonical text.
 pub(crate) struct LedgerlessRules {
     /// The keys, in their order.
     pub(crate) keys: &'static [&'static str],
@@ -37,7 +37,7 @@ pub(crate) struct LedgerlessRules {
     pub(crate) define: fn(&Given, Complain<'_>) -> Option<Properties>,
     /// Whether there can be such properties.
     pub(crate) check: fn(&Properties) -> Result<(), DefinitionError>,
-    /// How many bits the number has that a form writes; `None` where an ID is no such number.
+    /// How many bits the number has that a form writes; `None` if an ID is not such a number.
     pub(crate) bits: Option<u32>,
     /// The ID of a number, as the kind writes it.
     pub(crate) write: fn(u128) -> String,
@@ -50,17 +50,17 @@ impl Ledgerless {
         Self { kind, rules, properties }
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What it is configured by, under the keys of its canonical text.
+    /// Returns its configuration, under the keys of its canonical text.
     pub const fn properties(&self) -> &Properties {
         &self.properties
     }
 
-    /// How many bits the number has that a form writes; `None` where an ID is no such number.
+    /// How many bits the number has that a form writes; `None` if an ID is not such a number.
     pub(super) const fn bits(&self) -> Option<u32> {
         self.rules.bits
     }
@@ -84,7 +84,7 @@ impl Ledgerless {
         (self.rules.mint)(&self.properties)
     }
 
-    /// Reads what stands behind the word in a canonical text; `None` where that is none.
+    /// Reads the rest of a canonical text after the word; `None` if it is not one.
     pub(crate) fn parse(
         kind: Kind,
         rules: &'static LedgerlessRules,

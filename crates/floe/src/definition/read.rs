@@ -1,4 +1,4 @@
-//! Reading an ID back by what its name is.
+//! Reading an ID by its name's definition.
 
 use floe_id::inspect::{InspectError, LONGEST, Reading, number};
 use floe_id::kind::ReadError;
@@ -8,42 +8,42 @@ use super::{Definition, counter, dated, segment};
 use crate::form::FormError;
 use crate::{Id, IdError, LayoutError, WideId};
 
-/// Why a text is no ID of a definition.
+/// Why a text is not an ID of a definition.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadIdError {
-    /// It is longer than any ID.
+    /// The text is longer than any ID.
     Length(InspectError),
-    /// It is no number, or one of too many bits.
+    /// The text is not a number, or the number has too many bits.
     Number {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The rule that it breaks.
         error: IdError,
     },
-    /// The layout cannot have composed the number.
+    /// The number has bits outside the layout.
     Layout(LayoutError),
-    /// It is no ID of such a name; the text says why.
+    /// A name of this definition cannot have minted the text.
     Foreign {
         /// The text.
         text: String,
-        /// What the name is.
+        /// The canonical text of the definition.
         definition: String,
         /// The rule that it breaks.
         why: String,
     },
-    /// The form does not write it.
+    /// The form cannot have written the text.
     Form {
         /// The text.
         text: String,
         /// The form.
         form: String,
-        /// What is wrong with it.
+        /// The rule that it breaks.
         error: FormError,
     },
-    /// It is no text of the kind.
+    /// The text is not an ID of the kind.
     Kind(ReadError),
-    /// Only the program that registered the kind knows what is in its IDs.
+    /// The kind is registered, so only the program that registered it can read its IDs.
     Registered(String),
 }
 
@@ -82,7 +82,7 @@ impl From<ReadError> for ReadIdError {
 floe_id::__error!(ReadIdError);
 
 impl Definition {
-    /// What an ID of such a name says, and how anyone computes the same.
+    /// Reads an ID of such a name: what it contains, with an explanation of how to compute that by hand.
     ///
     /// ```
     /// use floe::Definition;
@@ -94,7 +94,7 @@ impl Definition {
     /// ```
     ///
     /// # Errors
-    /// [`ReadIdError`], for a text that the name cannot have minted.
+    /// [`ReadIdError`] if the name cannot have minted the text.
     pub fn read(&self, text: &str) -> Result<Reading, ReadIdError> {
         if text.len() > LONGEST {
             return Err(ReadIdError::Length(InspectError::Length));

@@ -1,4 +1,4 @@
-//! Kinds that a program registers: their type name and their properties.
+//! Kinds that the program registers: their type name and their properties.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,14 +7,14 @@ use super::DefinitionError;
 use super::row::{Row, Rules};
 use crate::form::{Escaped, unescape};
 
-/// A kind that a program registered, with what it is configured by.
+/// A kind that the program registered, with the properties of one name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registered {
     type_name: String,
     properties: Properties,
 }
 
-/// What a registered kind is configured by: texts under keys.
+/// The configuration of a name of a registered kind: texts under keys.
 ///
 /// ```
 /// use floe::Properties;
@@ -42,22 +42,22 @@ const MAX_VALUE: usize = 1024;
 const MAX_PROPERTIES: usize = 32;
 
 impl Registered {
-    /// Without a look at the type name: `table.rs` checks it, which knows the kinds of floe's own.
+    /// Does not check the type name: `table.rs` does that, since it knows floe's own kinds.
     pub(crate) const fn unchecked(type_name: String, properties: Properties) -> Self {
         Self { type_name, properties }
     }
 
-    /// What it was registered as.
+    /// Returns the type name under which the kind was registered.
     pub fn type_name(&self) -> &str {
         &self.type_name
     }
 
-    /// What it is configured by.
+    /// Returns its configuration.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }
 
-    /// Reads what `Display` writes; `None` where it does not look so at all.
+    /// Reads what `Display` writes; `None` if the text does not look like it.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, DefinitionError> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let Some(type_name) = word.strip_prefix("type=") else { return Ok(None) };
@@ -66,7 +66,7 @@ impl Registered {
     }
 }
 
-/// A type name that can be, where no kind of floe's own has it.
+/// Checks the spelling of a type name, and not whether it is one of floe's own kinds.
 pub(crate) fn check_word(type_name: &str) -> Result<(), DefinitionError> {
     match is_word(type_name, |c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-')) {
         true => Ok(()),
@@ -81,12 +81,12 @@ fn is_word(text: &str, fits: impl Fn(char) -> bool) -> bool {
 }
 
 impl Properties {
-    /// None yet.
+    /// Starts with no properties.
     pub const fn new() -> Self {
         Self(BTreeMap::new())
     }
 
-    /// Reads words of `key=value`, as canonical texts have them; `None` where they do not look so.
+    /// Reads words of `key=value`, as in canonical texts; `None` if they do not look like that.
     pub(super) fn parse(words: &str) -> Result<Option<Self>, DefinitionError> {
         let mut properties = Self::new();
         for word in words.split_terminator(' ') {
@@ -97,11 +97,19 @@ impl Properties {
         Ok(Some(properties))
     }
 
-    /// One more.
+    /// Adds a property.
+    ///
+    /// ```
+    /// use floe::Properties;
+    /// let properties = Properties::new().with("region", "eu")?;
+    /// assert!(properties.clone().with("region", "us").is_err()); // it is there already
+    /// assert_eq!(properties.iter().collect::<Vec<_>>(), [("region", "eu")]);
+    /// # Ok::<(), floe::DefinitionError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DefinitionError::Value`] where the key is not 1 to 64 of `A-Za-z0-9_.-` or is there already, the value has over
-    /// 1,024 bytes, or there are over 32.
+    /// [`DefinitionError::Value`] if the key is not 1 to 64 of `A-Za-z0-9_.-` or is there already, if the value has
+    /// over 1,024 bytes, or if there would be over 32 properties.
     pub fn with(mut self, key: &str, value: &str) -> Result<Self, DefinitionError> {
         let refuse = |why: String| Err(DefinitionError::Value(why));
         if !is_word(key, |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')) {
@@ -121,15 +129,23 @@ impl Properties {
         Ok(self)
     }
 
-    /// The value under `key`.
+    /// Returns the value under `key`; `None` if there is none.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
-    /// Refuses all but `known`, so that a kind finds keys that were mistyped.
+    /// Checks that all keys are in `known`, so that a kind notices mistyped keys.
+    ///
+    /// ```
+    /// use floe::Properties;
+    /// let mistyped = Properties::new().with("regoin", "eu")?;
+    /// assert!(mistyped.only(&["region"]).is_err());
+    /// # Ok::<(), floe::DefinitionError>(())
+    /// ```
     ///
     /// # Errors
-    /// The key that is none of them, and what they are, for [`KindRegistry`](crate::KindRegistry) to pass on.
+    /// A text that names the unknown key and the known ones, which a function of [`KindRegistry`](crate::KindRegistry)
+    /// can pass on.
     pub fn only(&self, known: &[&str]) -> Result<(), String> {
         match self.0.keys().find(|key| !known.contains(&key.as_str())) {
             None => Ok(()),
@@ -137,7 +153,7 @@ impl Properties {
         }
     }
 
-    /// All of them, in the order of their keys.
+    /// Returns all keys and values, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }

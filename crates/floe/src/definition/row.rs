@@ -1,5 +1,5 @@
-//! What a kind declares of itself. Configuration, command line, inspection and generators read it, and nothing else lists
-//! what a kind has.
+//! What a kind declares about itself. Configuration, command line, inspection and generators read it from here; there
+//! is no second list.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 use super::ledgerless::{Ledgerless, LedgerlessRules};
 use super::{Definition, DefinitionError, counter, dated, registered, segment, snowflake};
 
-/// A kind: its word, what a name of it can be configured by, and what its IDs are.
+/// A kind of IDs: its word, the settings of its names, and the properties of its IDs.
 ///
 /// ```
 /// use floe::Kind;
@@ -24,35 +24,35 @@ pub struct Kind(pub(crate) &'static Row);
 
 /// A row of the table of kinds.
 pub(crate) struct Row {
-    /// The word for it.
+    /// Its word in configurations.
     pub(crate) word: &'static str,
-    /// Other words that a name may be called by, to be of this kind.
+    /// Other words that make an unconfigured name one of this kind.
     pub(crate) aliases: &'static [&'static str],
-    /// What a definition is made of.
+    /// The settings that make a definition.
     pub(crate) settings: &'static [Setting],
-    /// The settings of how one process serves such a name, which are no part of its definition.
+    /// The settings of how one process serves such a name, which are not part of its definition.
     pub(crate) options: &'static [&'static str],
     pub(crate) has_time: bool,
     pub(crate) rules: Rules,
 }
 
-/// What is done with a kind.
+/// How floe handles a kind.
 pub(crate) enum Rules {
-    /// A ledger reserves for it.
+    /// Its ranges are reserved in a ledger.
     Reserved(Reserved),
-    /// Nothing is reserved: its IDs are unique by themselves.
+    /// It needs no ledger: its IDs are unique by themselves.
     Ledgerless(LedgerlessRules),
     /// A program registers it.
     Registered,
 }
 
-/// A kind for which a ledger reserves.
+/// A kind whose ranges are reserved in a ledger.
 pub(crate) struct Reserved {
     /// Whether numbers are reserved under the name, and not windows of time for a slot.
     pub(crate) counted: bool,
     /// The definition that settings make.
     pub(crate) define: fn(&Given, Complain<'_>) -> Option<Definition>,
-    /// Reads what stands behind the word in a canonical text; `None` where that is none.
+    /// Reads the rest of a canonical text after the word; `None` if it is not one.
     pub(crate) parse: fn(&str) -> Result<Option<Definition>, DefinitionError>,
 }
 
@@ -65,23 +65,23 @@ pub(crate) struct Reserved {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setting {
-    /// Its word in a configuration; on a command line `--` stands before it.
+    /// Its key in a configuration; on a command line it has `--` in front.
     pub key: &'static str,
-    /// What its value looks like.
+    /// The type of its value.
     pub takes: Takes,
-    /// What it decides, in a line.
+    /// A line of help.
     pub help: &'static str,
-    /// What a configuration that leaves it out is told; `None` where it may be left out.
+    /// The error for a configuration that leaves it out; `None` if it may be left out.
     pub missing: Option<&'static str>,
 }
 
-/// What the value of a [`Setting`] looks like.
+/// The type of a [`Setting`]'s value.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Takes {
-    /// Text; such a word stands for it in `--help`.
+    /// Text; `--help` shows this word for it.
     Text(&'static str),
-    /// A point in time: text, or whatever else a configuration has for it.
+    /// A point in time: text, or the configuration's own type for it.
     Time,
     /// A whole number in a range.
     Whole(RangeInclusive<u64>),
@@ -89,57 +89,64 @@ pub enum Takes {
     Flag,
 }
 
-/// The values of settings, as texts under their keys.
+/// The values of settings, as texts under their keys. [`Kind::define`] makes a definition of them.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Given(BTreeMap<&'static str, String>);
 
-/// Is told the key of a setting and what is wrong with its value.
+/// A callback that gets the key of a setting and the error in its value.
 pub type Complain<'c> = &'c mut dyn FnMut(&'static str, String);
 
 impl Kind {
     /// Time, worker id and sequence in the bit fields of a layout.
     pub const SNOWFLAKE: Self = Self(&snowflake::ROW);
-    /// Numbers from reserved ranges.
+    /// Numbers from reserved ranges, in order on one node.
     pub const SEGMENT: Self = Self(&segment::ROW);
     /// 1, 2, 3, … over the whole cluster.
     pub const COUNTER: Self = Self(&counter::ROW);
     /// A date with a counter.
     pub const DATED: Self = Self(&dated::ROW);
-    /// What a program registered. It is no word of a configuration: such a kind is called by its own.
+    /// A kind that the program registered. Its word does not stand in a configuration; the type name of the kind does.
     pub const REGISTERED: Self = Self(&registered::ROW);
 
-    /// The word for it, in configuration, logs and metrics.
+    /// Returns its word in configurations, logs and metrics.
     pub fn as_str(self) -> &'static str {
         self.0.word
     }
 
-    /// What a name of the kind is configured by.
+    /// Returns the settings that make the definition of such a name.
     pub fn settings(self) -> &'static [Setting] {
         self.0.settings
     }
 
-    /// The settings of how one process serves such a name, which can differ from process to process.
+    /// Returns the keys of the settings of how one process serves such a name. These may differ from process to
+    /// process.
     pub fn options(self) -> &'static [&'static str] {
         self.0.options
     }
 
-    /// Whether its IDs are numbers for which a ledger reserves, and texts only where a form makes them so.
+    /// Returns whether its IDs are numbers from a ledger's ranges, which only a form turns into texts.
     pub fn is_number(self) -> bool {
         matches!(self.0.rules, Rules::Reserved(_))
     }
 
-    /// Whether its numbers are counted under the name, which so has a mark in the ledger.
+    /// Returns whether its numbers are counted under the name, so that the name has a mark in the ledger.
+    ///
+    /// ```
+    /// use floe::Kind;
+    /// assert!(Kind::SEGMENT.is_counted() && Kind::SEGMENT.is_number() && !Kind::SEGMENT.has_time());
+    /// assert!(!Kind::SNOWFLAKE.is_counted() && Kind::SNOWFLAKE.is_number() && Kind::SNOWFLAKE.has_time());
+    /// ```
     pub fn is_counted(self) -> bool {
         matches!(self.0.rules, Rules::Reserved(Reserved { counted: true, .. }))
     }
 
-    /// Whether a time is in the IDs, so that none is minted while the clock is refused.
+    /// Returns whether a time is in its IDs, so that none is minted while the clock is refused.
     pub fn has_time(self) -> bool {
         self.0.has_time
     }
 
-    /// The definition that settings make, where each that is left out has its default; `None` after something wrong was told
-    /// to `complain`.
+    /// Makes a definition of settings. A setting that is left out has its default. If a value is wrong, it calls
+    /// `complain` and returns `None`.
     ///
     /// ```
     /// use floe::{Given, Kind};
@@ -167,27 +174,34 @@ impl Kind {
 }
 
 impl Given {
-    /// Notes the value of a setting, in the place of any that it had.
+    /// Sets the value of a setting, and replaces a value that it had.
+    ///
+    /// ```
+    /// let mut given = floe::Given::default();
+    /// given.set("offset", 1);
+    /// given.set("offset", 2);
+    /// assert_eq!((given.get("offset"), given.get("increment")), (Some("2"), None));
+    /// ```
     pub fn set(&mut self, key: &'static str, value: impl fmt::Display) {
         self.0.insert(key, value.to_string());
     }
 
-    /// The keys that have a value.
+    /// Returns the keys that have a value.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.0.keys().copied()
     }
 
-    /// The value of a setting as it was written.
+    /// Returns the value of a setting as it was written; `None` if it is not set.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
-    /// Whether nothing is given.
+    /// Returns whether no setting has a value.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value of a setting, or `otherwise` where it is left out; `None` where it is wrong, which is told.
+    /// The value of a setting, or `otherwise` if it is left out. If it is wrong, calls `complain` and returns `None`.
     pub(crate) fn read<T: FromStr<Err: fmt::Display>>(
         &self,
         key: &'static str,

@@ -1,4 +1,4 @@
-//! Kinds of IDs that a program registers.
+//! Kinds of IDs that the program registers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,11 +12,12 @@ use crate::name::Name;
 use crate::table::check_type_name;
 use crate::texts::MintTexts;
 
-/// Kinds of a program's own, by the type names that definitions have them under.
+/// The program's own kinds, by the type names under which definitions refer to them.
 ///
 /// ```
 /// use floe::kind::{Mint, UlidGenerator};
-/// use floe::{Definition, Floe, KindRegistry, MintError, Name, Properties, Registered, NameOptions, TextMinter, ledger::Memory};
+/// use floe::ledger::Memory;
+/// use floe::{Definition, Floe, KindRegistry, MintError, Name, NameOptions, Properties, Registered, TextMinter};
 ///
 /// struct Tagged(String, UlidGenerator);
 ///
@@ -45,18 +46,34 @@ pub struct KindRegistry(BTreeMap<String, Arc<Make>>);
 type Make = dyn Fn(&Properties, &Floe) -> Result<Arc<dyn MintTexts>, String> + Send + Sync;
 
 impl KindRegistry {
-    /// None yet.
+    /// An empty registry.
     pub const fn new() -> Self {
         Self(BTreeMap::new())
     }
 
-    /// One more, in the place of any that has the type name: 1 to 64 of `a-z0-9_-`, and none of floe's own kinds, which
-    /// [`Builder::open`](crate::Builder::open) checks.
+    /// Adds a kind; it replaces a kind of the same type name. A type name has 1 to 64 of `a-z0-9_-` and is not one of
+    /// floe's own kinds. [`Builder::open`](crate::Builder::open) checks that.
     ///
-    /// For each name of the kind `make` is called once, with the properties of its definition and with the floe, from which
-    /// it may take generators of other names. The floe itself is not to be kept, or it is never dropped. In place of a kind
-    /// it returns why there can be none. An ID is what `Display` makes of `M::Id`: 1 to 1,024 bytes without control
-    /// characters. That no two are the same is the kind's to see to.
+    /// floe calls `make` once for each name of the kind, with the properties of the name's definition and with the
+    /// floe. `make` may take generators of other names from the floe. It must not keep the floe itself, or the floe is
+    /// never dropped. If there can be no such minter, it returns the reason.
+    ///
+    /// The text of an ID is the `Display` of `M::Id`: 1 to 1,024 bytes without control characters. The kind itself must
+    /// make sure that no ID repeats.
+    ///
+    /// ```
+    /// use floe::{DefineError, Definition, Floe, KindRegistry, Name, Properties, Registered};
+    /// use floe::{kind::UlidGenerator, ledger::Memory};
+    /// let kinds = KindRegistry::new().with("plain", |properties, _| {
+    ///     properties.only(&[])?;
+    ///     Ok(UlidGenerator::new())
+    /// });
+    /// let floe = Floe::builder().kinds(kinds).open(Memory::default())?;
+    /// let plain = Registered::new("plain", Properties::new().with("colour", "red")?)?;
+    /// let refused = floe.define(&Name::new("users")?, &Definition::Registered(plain), &Default::default());
+    /// assert!(matches!(refused, Err(DefineError::Invalid(_)))); // it has no property "colour"
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with<M>(
         mut self,
@@ -73,7 +90,7 @@ impl KindRegistry {
         self
     }
 
-    /// The type names, in their order.
+    /// The type names, sorted.
     pub fn type_names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -85,7 +102,7 @@ impl KindRegistry {
     /// The minter of a name.
     ///
     /// # Errors
-    /// Why there can be none.
+    /// The reason why there can be no minter.
     pub(crate) fn make(&self, name: &Name, kind: &Registered, floe: &Floe) -> Result<TextMinter, String> {
         let type_name = kind.type_name();
         let make = self.0.get(type_name).ok_or_else(|| {
@@ -103,7 +120,7 @@ impl fmt::Debug for KindRegistry {
     }
 }
 
-/// Two are equal that have the same type names: what makes a kind cannot be compared.
+/// Two registries are equal if they have the same type names: the functions that make kinds cannot be compared.
 impl PartialEq for KindRegistry {
     fn eq(&self, other: &Self) -> bool {
         self.0.keys().eq(other.0.keys())

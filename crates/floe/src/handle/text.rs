@@ -1,4 +1,4 @@
-//! IDs that are texts: of kinds for which nothing is reserved, of kinds that the program registered, and numbers in a form.
+//! IDs that are texts: of kinds that need no ledger, of kinds that the program registered, and numbers in a form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::kind::{MAX_MANY, check_count};
 use crate::name::Name;
 use crate::texts::{MintTexts, Texts};
 
-/// Mints the IDs of a name as texts. [`Floe::define`](crate::Floe::define) makes it, and [`Handle::get`] gives it.
+/// Mints the IDs of a name as texts. You get it from [`Floe::define`](crate::Floe::define) by [`Handle::get`].
 ///
 /// ```
 /// use floe::{Definition, Floe, Name, TextMinter, ledger::Memory};
@@ -61,12 +61,12 @@ impl TextMinter {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &Name {
         &self.name
     }
 
-    /// What mints the numbers that a form writes; `None` for kinds that are no numbers of a ledger's.
+    /// Returns the handle that mints the numbers behind a form; `None` for kinds whose IDs are not numbers of a ledger.
     pub fn numbers(&self) -> Option<&Handle> {
         match &self.source {
             Source::Numbers(handle) => Some(handle),
@@ -74,12 +74,14 @@ impl TextMinter {
         }
     }
 
-    /// Whether minting may wait inside a call, so that no async task should make it: a registered kind does what it likes.
+    /// Returns whether a mint may block its thread for as long as it likes, also in the async calls. That is so for a
+    /// registered kind. Then call it from [`blocking`](crate::blocking()), not from an async task.
     pub fn may_block(&self) -> bool {
         matches!(self.source, Source::Registered(_))
     }
 
-    /// The most IDs of one call: [`MAX_MANY`], since texts are held, or less where what is behind a form mints less.
+    /// Returns the largest count for one call: [`MAX_MANY`], since the texts are held in memory, or less if the minter
+    /// behind a form mints less at once.
     pub fn max_batch(&self) -> u64 {
         match &self.source {
             Source::Numbers(handle) => handle.max_batch().min(MAX_MANY),
@@ -89,27 +91,47 @@ impl TextMinter {
 
     /// Mints one ID.
     ///
+    /// ```
+    /// use floe::{Floe, Name, TextMinter, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let users = floe.define(&Name::new("users")?, &"ulid".parse()?, &Default::default())?;
+    /// let users: &TextMinter = users.get().ok_or("its IDs are texts")?;
+    /// assert_eq!(users.mint()?.len(), 26);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
-    /// [`MintError`]; `Exhausted` where a number has more bits than the form.
+    /// [`MintError`]; `Exhausted` if a number has more bits than the form.
     pub fn mint(&self) -> Result<String, MintError> {
         let mut texts = self.mint_many(1)?;
         Ok(texts.next_text().unwrap_or_default().to_owned())
     }
 
-    /// [`mint`](Self::mint) in a future, on any runtime. A registered kind that waits inside its call holds up the runtime's
-    /// thread: see [`may_block`](Self::may_block).
+    /// [`mint`](Self::mint) as a future, on any runtime. A registered kind that waits inside its call blocks the
+    /// runtime's thread: see [`may_block`](Self::may_block).
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint`](Self::mint).
     pub async fn mint_async(&self) -> Result<String, MintError> {
         let mut texts = self.mint_many_async(1).await?;
         Ok(texts.next_text().unwrap_or_default().to_owned())
     }
 
-    /// Mints `count` IDs, 1 to [`max_batch`](Self::max_batch), waiting as long as what is behind it does.
+    /// Mints `count` IDs, 1 to [`max_batch`](Self::max_batch). It waits as long as the minter behind it does.
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, Name, TextMinter, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let nanoid = Definition::called("nanoid").ok_or("it is a kind")?;
+    /// let users = floe.define(&Name::new("users")?, &nanoid, &Default::default())?;
+    /// let users: &TextMinter = users.get().ok_or("its IDs are texts")?;
+    /// let texts: Vec<Box<str>> = users.mint_many(100)?.collect();
+    /// assert!(texts.iter().all(|text| text.len() == 21));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`MintError`]. Nothing is handed out then.
+    /// [`MintError`]. Then no ID is handed out.
     pub fn mint_many(&self, count: u64) -> Result<Texts, MintError> {
         check_count(count)?;
         let Source::Numbers(handle) = &self.source else { return self.put(count) };
@@ -120,7 +142,17 @@ impl TextMinter {
         Ok(texts)
     }
 
-    /// `count` IDs if that needs no wait: never for a registered kind.
+    /// Mints `count` IDs, 1 to [`max_batch`](Self::max_batch), if that needs no wait. `None` means that the call would
+    /// wait. A registered kind always returns `None`.
+    ///
+    /// ```
+    /// use floe::{Floe, Name, TextMinter, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let users = floe.define(&Name::new("users")?, &"uuid7".parse()?, &Default::default())?;
+    /// let users: &TextMinter = users.get().ok_or("its IDs are texts")?;
+    /// assert_eq!(users.try_mint_many(10)?.map(|texts| texts.len()), Some(10));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`MintError`].
@@ -140,10 +172,10 @@ impl TextMinter {
         }
     }
 
-    /// [`mint_many`](Self::mint_many) in a future, on any runtime, as [`mint_async`](Self::mint_async) is.
+    /// [`mint_many`](Self::mint_many) as a future, on any runtime. [`may_block`](Self::may_block) holds here too.
     ///
     /// # Errors
-    /// [`MintError`].
+    /// [`MintError`], as for [`mint_many`](Self::mint_many).
     pub async fn mint_many_async(&self, count: u64) -> Result<Texts, MintError> {
         check_count(count)?;
         let Source::Numbers(handle) = &self.source else { return self.put(count) };
@@ -154,11 +186,11 @@ impl TextMinter {
         Ok(texts)
     }
 
-    /// How many of `count` are still to be minted: a form may leave out numbers, as Sqids does for which every text has a
+    /// How many of `count` are still to be minted. A form may skip numbers: Sqids skips one if each of its texts has a
     /// blocked word.
     ///
     /// # Errors
-    /// `Exhausted` where it leaves out all but a few.
+    /// `Exhausted` if it skips all but a few.
     fn missing(&self, texts: &Texts, count: u64) -> Result<Option<u64>, MintError> {
         const MOST_LEFT_OUT: u64 = 16;
         let written = texts.len() as u64;
@@ -171,7 +203,7 @@ impl TextMinter {
         Ok(count.checked_sub(written).filter(|missing| *missing > 0))
     }
 
-    /// Numbers in the form, behind those that are there.
+    /// Writes the numbers in the form, after the texts that are there.
     fn write(&self, minted: Minted, texts: &mut Texts) -> Result<(), MintError> {
         let mut show = self.show(texts);
         match minted {

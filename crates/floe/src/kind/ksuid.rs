@@ -23,8 +23,8 @@ pub(crate) static ROW: Row = Row {
 
 /// Mints KSUIDs: the second by the steady clock, which never goes back, and 128 random bits.
 ///
-/// IDs of a later second are larger; those of one second are in no order. Among 2^40 IDs (a million million) of one second
-/// two are the same with a probability of about 2^-49.
+/// IDs of a later second are larger; those of one second are in no order. The probability that two of 2^40 IDs (a
+/// million million) of one second are equal is about 2^-49.
 ///
 /// ```
 /// use floe::kind::{KsuidGenerator, Mint};
@@ -38,7 +38,7 @@ pub struct KsuidGenerator {
 }
 
 impl KsuidGenerator {
-    /// By the operating system's clock and randomness.
+    /// Makes a generator with the operating system's clock and randomness.
     pub fn new() -> Self {
         Self::of(Origin::system())
     }

@@ -49,7 +49,7 @@ fn define(given: &Given, complain: Complain<'_>) -> Option<Properties> {
     checked.map_err(|error| complain("alphabet", error.to_string())).ok()
 }
 
-/// The format that properties say.
+/// The format that the properties describe.
 fn format(properties: &Properties) -> Result<NanoIdFormat, DefinitionError> {
     let missing = || DefinitionError::Value("a nanoid has length= and alphabet=".to_owned());
     let said = properties.get("length").ok_or_else(missing)?;
@@ -63,8 +63,8 @@ fn format(properties: &Properties) -> Result<NanoIdFormat, DefinitionError> {
 
 /// Mints NanoIDs: each character is any of the alphabet with the same probability.
 ///
-/// As many random bits are taken for a character as its place in the alphabet has, and taken anew where they say a place
-/// behind its end; a remainder of a division would favour the first characters.
+/// As many random bits are taken for a character as its place in the alphabet has, and taken anew where they say a
+/// place behind its end; a remainder of a division would favour the first characters.
 ///
 /// ```
 /// use floe::kind::{Mint, NanoIdFormat, NanoIdGenerator};
@@ -82,7 +82,14 @@ pub struct NanoIdGenerator {
 }
 
 impl NanoIdGenerator {
-    /// From the operating system's randomness.
+    /// Makes a generator of IDs of `format`, with the operating system's randomness.
+    ///
+    /// ```
+    /// use floe::kind::{Mint, NanoIdFormat, NanoIdGenerator};
+    /// let codes = NanoIdGenerator::new(NanoIdFormat::new("0123456789", 8)?);
+    /// assert!(codes.mint()?.to_string().parse::<u32>()? < 100_000_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new(format: NanoIdFormat) -> Self {
         Self::of(format, Random::System)
     }
@@ -93,7 +100,7 @@ impl NanoIdGenerator {
         Self { format, random, bits }
     }
 
-    /// What its IDs look like.
+    /// Returns the format of its IDs.
     pub const fn format(&self) -> &NanoIdFormat {
         &self.format
     }

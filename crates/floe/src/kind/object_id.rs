@@ -15,7 +15,7 @@ use crate::definition::{LedgerlessRules, Row, Rules};
 /// The bits of the counter.
 const COUNTER_BITS: u32 = 24;
 const LARGEST_COUNTER: u64 = (1 << COUNTER_BITS) - 1;
-/// How far IDs may run ahead of the clock, where more than 2^24 are minted in a second.
+/// How far IDs may run ahead of the clock, if more than 2^24 are minted in a second.
 const AHEAD_SECONDS: u64 = 1;
 
 pub(crate) static ROW: Row = Row {
@@ -38,7 +38,7 @@ fn number(id: &ObjectId) -> Option<u128> {
     Some(id.to_bytes().iter().fold(0, |number, byte| number << 8 | u128::from(*byte)))
 }
 
-/// What all ObjectIds of a process share.
+/// The state that all ObjectIds of a process share.
 #[derive(Debug)]
 pub(super) struct Process {
     /// The five bytes, or `UNDRAWN`.
@@ -78,15 +78,15 @@ impl Process {
 }
 
 /// Mints ObjectIds as MongoDB's drivers do (specifications, `source/bson-objectid`): five random bytes that the whole
-/// process has in common, and a counter that begins at random and is incremented by one with each ID.
+/// process shares, and a counter that begins at random and is incremented by one with each ID.
 ///
-/// Each is larger than the one before in the process, also where the clock goes back: the second then stays, and the
-/// counter goes on. Where the counter wraps within a second the next ID is of the next second, at most one ahead of the
-/// clock, and beyond that [`MintError::Busy`]; so no second has a counter twice, which 2^24 IDs in a second (one in 60 ns)
-/// have in MongoDB's own drivers.
+/// Each ID is larger than the one before in the process. If the clock goes back, the second stays and the counter goes
+/// on. If the counter wraps within a second, the next ID has the next second, at most one ahead of the clock. Beyond
+/// that, minting returns [`MintError::Busy`]. So no counter value repeats within a second. In MongoDB's own drivers it
+/// does after 2^24 IDs in a second (one in 60 ns).
 ///
-/// The five bytes change by [`invalidate`](super::invalidate), and where the clock shows that the process was suspended;
-/// IDs of the same second are then in no order.
+/// The five bytes change by [`invalidate`](super::invalidate), and when the clock shows that the process was suspended.
+/// IDs of that second are then in no order.
 ///
 /// ```
 /// use floe::kind::{Mint, ObjectIdGenerator};
@@ -102,7 +102,8 @@ pub struct ObjectIdGenerator {
 }
 
 impl ObjectIdGenerator {
-    /// By the operating system's clock and randomness. All of a process share the counter.
+    /// Makes a generator with the operating system's clock and randomness. All generators of a process share the
+    /// counter.
     pub fn new() -> Self {
         Self::of(Origin::system())
     }
@@ -122,7 +123,7 @@ impl ObjectIdGenerator {
         }
     }
 
-    /// [`ObjectIdGenerator::draw`] where by the time at hand too many have been minted.
+    /// [`ObjectIdGenerator::draw`] for when too many IDs have been minted for the cached time.
     #[cold]
     fn draw_late(&self, count: u64) -> Result<u64, MintError> {
         let millis = self.origin.look()?;

@@ -14,7 +14,7 @@ use crate::sync::lock_std;
 /// The bits of the random part.
 const RANDOM_BITS: u32 = 80;
 const LARGEST_RANDOM: u128 = (1 << RANDOM_BITS) - 1;
-/// How far IDs may run ahead of the clock, where randomness is dropped several times within a millisecond.
+/// How far IDs may run ahead of the clock, if randomness is discarded several times within a millisecond.
 const AHEAD_MS: u64 = 10;
 
 pub(crate) static ROW: Row = Row {
@@ -35,12 +35,12 @@ pub(crate) static ROW: Row = Row {
 
 /// Mints ULIDs, each larger than the one before (ulid/spec, "Monotonicity").
 ///
-/// The first of a millisecond has 80 random bits, and each further one in it, or while the clock is behind it, is one
-/// more. Where that would need an 81st bit, which takes 2^80 IDs or incredibly bad luck, minting fails until the
-/// millisecond is over.
+/// The first ID of a millisecond has 80 random bits. Each further one in that millisecond, or while the clock is behind
+/// it, is one larger. If that would need an 81st bit, minting fails until the millisecond is over. This takes 2^80 IDs
+/// or very bad luck.
 ///
-/// Who sees one ID can tell the next ones of that millisecond: [`UuidV7Generator`](super::UuidV7Generator) has fresh
-/// random bits in each.
+/// From one ID, anybody can tell the next ones of that millisecond. [`UuidV7Generator`](super::UuidV7Generator) has
+/// fresh random bits in each.
 ///
 /// ```
 /// use floe::kind::{Mint, UlidGenerator};
@@ -62,12 +62,13 @@ struct State {
 }
 
 impl UlidGenerator {
-    /// By the operating system's clock and randomness. A clone is the same generator: they share one order.
+    /// Makes a generator with the operating system's clock and randomness. A clone is the same generator, with the same
+    /// order.
     pub fn new() -> Self {
         Self::of(Origin::system())
     }
 
-    /// A view of this generator for one thread, which mints several times as fast.
+    /// Returns a minter for one thread, which mints several times as fast.
     pub fn minter(&self) -> UlidMinter {
         UlidMinter { generator: self.clone(), high: 0, low: 0, left: 0, stamp: Stamp::default() }
     }
@@ -130,11 +131,11 @@ impl UlidGenerator {
     }
 }
 
-/// One thread's own view of a [`UlidGenerator`], which mints several times as fast.
+/// Mints from a [`UlidGenerator`] for one thread, several times as fast.
 ///
 /// It takes 32 places in the generator's order at once, for as long as the millisecond lasts. Its own IDs are strictly
-/// increasing, and none is the generator's or another minter's; but an ID that the generator mints in between is larger
-/// than those of this millisecond that the minter has yet to mint.
+/// increasing, and differ from those of the generator and of other minters. But an ID that the generator mints in
+/// between is larger than the IDs of this millisecond that the minter has not minted yet.
 ///
 /// ```
 /// use floe::kind::UlidGenerator;
@@ -154,7 +155,8 @@ impl UlidGenerator {
 #[derive(Debug)]
 pub struct UlidMinter {
     generator: UlidGenerator,
-    /// The last ID's words: a sum of 128 bits costs several times as much, in being stored by halves and read as a whole.
+    /// The last ID's words: a sum of 128 bits costs several times as much, in being stored by halves and read as a
+    /// whole.
     high: u64,
     low: u64,
     left: u64,
@@ -169,7 +171,7 @@ impl UlidMinter {
     /// Mints one ID.
     ///
     /// # Errors
-    /// As [`Mint::mint`] of the generator.
+    /// As for [`Mint::mint`] of the generator.
     #[inline]
     pub fn mint(&mut self) -> Result<Ulid, MintError> {
         match self.left > 0 && self.generator.origin.at_hand() == Some(self.stamp) {

@@ -22,7 +22,7 @@ pub(crate) static ROW: Row = Row {
 
 /// Mints UUIDs of version 4 (RFC 9562, section 5.4): 122 random bits.
 ///
-/// Among a billion of them (2^30) two are the same with a probability of about 10^-19, among 2.7 * 10^18 with one half.
+/// The probability that two of a billion (2^30) are equal is about 10^-19; of 2.7 * 10^18 it is one half.
 ///
 /// ```
 /// use floe::kind::{Mint, UuidV4Generator};
@@ -36,7 +36,7 @@ pub struct UuidV4Generator {
 }
 
 impl UuidV4Generator {
-    /// From the operating system's randomness.
+    /// Makes a generator with the operating system's randomness.
     pub const fn new() -> Self {
         Self { random: Random::System }
     }

@@ -15,7 +15,7 @@ const RANDOM_BITS: u32 = 54;
 const ORDER_BITS: u32 = 20;
 /// The bits of the parts of a millisecond.
 const PART_BITS: u32 = 12;
-/// How far IDs may run ahead of the clock, where more are minted than there are counters: 10 ms, that is ten million.
+/// How far IDs may run ahead of the clock when the counter is used up: 10 ms, that is ten million IDs.
 const AHEAD_MS: u64 = 10;
 
 pub(crate) static ROW: Row = Row {
@@ -61,14 +61,14 @@ pub(crate) static ROW: Row = Row {
 ///  Unix time in milliseconds, 48 bits | version | counter, 12 | var | counter, 8 | random, 54   |   new()
 ///  Unix time in milliseconds, 48 bits | version | part of ms  | var | counter, 8 | random, 54   |   precise()
 /// ```
-/// The order is that of section 6.2, method 1: a counter of fixed length, which begins at 19 random bits (its highest
-/// bit is 0, so that it has room) in each millisecond and is incremented by one. With [`UuidV7Generator::precise`] method
-/// 3 comes before it: twelve bits tell when in the millisecond the ID was minted, to a quarter of a microsecond.
+/// The order is that of section 6.2, method 1: a counter of fixed length. In each millisecond it begins at 19 random
+/// bits (its highest bit is 0, so that it has room), and it is incremented by one. With [`UuidV7Generator::precise`],
+/// method 3 comes before it: twelve bits give the time within the millisecond, to a quarter of a microsecond.
 ///
-/// Where the clock goes back, by however much, the counter goes on; where it is used up the ID's time is that of the
-/// next millisecond, at most 10 ms ahead of the clock, and then [`MintError::Busy`].
+/// If the clock goes back, however far, the counter goes on. If the counter is used up, the ID has the time of the next
+/// millisecond, at most 10 ms ahead of the clock. Beyond that, minting returns [`MintError::Busy`].
 ///
-/// Two IDs of several generators are the same if they have the millisecond, the counter and 54 random bits in common.
+/// IDs of two generators are equal only if millisecond, counter and 54 random bits are all equal.
 ///
 /// ```
 /// use floe::kind::{Mint, UuidV7Generator};
@@ -85,18 +85,26 @@ pub struct UuidV7Generator {
 }
 
 impl UuidV7Generator {
-    /// By the operating system's clock and randomness. A clone is the same generator: they share one order.
+    /// Makes a generator with the operating system's clock and randomness. A clone is the same generator, with the same
+    /// order.
     pub fn new() -> Self {
         Self::of(Origin::system(), false)
     }
 
-    /// [`UuidV7Generator::new`] with the time to a quarter of a microsecond instead of a millisecond. It reads the clock
-    /// for every ID, and so takes several times as long.
+    /// Makes a generator as [`new`](Self::new) does, with the time to a quarter of a microsecond instead of a
+    /// millisecond. It reads the clock for every ID, and so takes several times as long.
+    ///
+    /// ```
+    /// use floe::kind::{Mint, UuidV7Generator};
+    /// let ids = UuidV7Generator::precise();
+    /// assert!(ids.mint()? < ids.mint()?);
+    /// # Ok::<(), floe::MintError>(())
+    /// ```
     pub fn precise() -> Self {
         Self::of(Origin::system(), true)
     }
 
-    /// A view of this generator for one thread, which mints faster.
+    /// Returns a minter for one thread, which mints faster.
     pub fn minter(&self) -> UuidV7Minter {
         UuidV7Minter { generator: self.clone(), next: 0, end: 0, stamp: Stamp::default() }
     }
@@ -112,7 +120,7 @@ impl UuidV7Generator {
         self.draw_at(now, count)?.or_else(|_| self.draw_late(count))
     }
 
-    /// [`UuidV7Generator::draw`] where by the time at hand too many have been minted.
+    /// [`UuidV7Generator::draw`] for when too many IDs have been minted for the cached time.
     #[cold]
     fn draw_late(&self, count: u64) -> Result<u64, MintError> {
         let now = self.origin.look()?;
@@ -151,11 +159,11 @@ impl UuidV7Generator {
     }
 }
 
-/// One thread's own view of a [`UuidV7Generator`], which mints faster.
+/// Mints from a [`UuidV7Generator`] for one thread, faster.
 ///
 /// It takes 32 places in the generator's order at once, for as long as the millisecond lasts. Its own IDs are strictly
-/// increasing, and none is the generator's or another minter's; but an ID that the generator mints in between is larger
-/// than those of this millisecond that the minter has yet to mint.
+/// increasing, and differ from those of the generator and of other minters. But an ID that the generator mints in
+/// between is larger than the IDs of this millisecond that the minter has not minted yet.
 ///
 /// ```
 /// use floe::kind::UuidV7Generator;
@@ -188,7 +196,7 @@ impl UuidV7Minter {
     /// Mints one ID.
     ///
     /// # Errors
-    /// As [`Mint::mint`] of the generator.
+    /// As for [`Mint::mint`] of the generator.
     #[inline]
     pub fn mint(&mut self) -> Result<Uuid, MintError> {
         if self.next == self.end || self.generator.origin.at_hand() != Some(self.stamp) {

@@ -6,15 +6,15 @@ use floe_id::{IdRepr, WideId};
 use super::{Mint, MintError, check_count};
 use crate::generator::Generator;
 
-/// Mints the IDs of a snowflake as UUIDs of version 8 (RFC 9562, section 5.8), which is for whatever one makes of it.
+/// Mints the IDs of a snowflake as UUIDs of version 8 (RFC 9562, section 5.8), the version for custom formats.
 ///
 /// ```text
 /// 127 ................ 80 79 ... 76 75 ........ 64 63 62 61 ................... 0
 ///   bits 121 to 74 of     | version |  bits 73 to  | var |   bits 61 to 0        |
 ///   the ID                |    8    |  62          | 10  |                       |
 /// ```
-/// The version and the variant are the same in all of them, so their order is that of the IDs. They are as unique as the IDs, by
-/// their ledger and without a probability; [`WideId`]'s `TryFrom<Uuid>` gives the ID back.
+/// Version and variant are the same in all of them, so they sort as the IDs do. They are as unique as the IDs: with
+/// certainty, by the ledger. [`WideId`]'s `TryFrom<Uuid>` gives the ID back.
 ///
 /// ```
 /// use floe::kind::{Mint, UuidV8Generator};
@@ -35,12 +35,12 @@ pub struct UuidV8Generator<I: IdRepr = WideId> {
 }
 
 impl<I: IdRepr> UuidV8Generator<I> {
-    /// The IDs of `generator`. Those of every layout fit.
+    /// Makes a generator of the IDs of `generator`. The IDs of every layout fit.
     pub const fn new(generator: Generator<I>) -> Self {
         Self { generator }
     }
 
-    /// The generator of the IDs.
+    /// Returns the generator of the IDs.
     pub const fn generator(&self) -> &Generator<I> {
         &self.generator
     }

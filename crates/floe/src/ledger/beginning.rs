@@ -1,29 +1,39 @@
-//! A name's first mark, which is in the ledger before the name is.
+//! A name's first mark, which the ledger stores before the name is bound.
 
 use super::{Key, Ledger, LedgerError, Reply, Reserve, Token};
 use crate::name::Name;
 
-/// What [`begin`] found.
+/// The result of [`begin`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Beginning {
-    /// This call gave the name its first mark. Of several calls at once one gets this answer.
+    /// This call gave the name its first mark. Of several calls at the same time, one gets this answer.
     Here,
-    /// Nobody has minted from the name. Another call gave it a mark, and has not bound it yet, or ended before it did.
-    /// The mark is now at least what was asked for.
+    /// Nothing has been minted from the name. Another call gave it a mark, and either has not bound it yet or ended
+    /// before it could. The mark is now at least the requested one.
     Unclaimed,
-    /// The name had begun before this call, which may have changed nothing.
+    /// The name had begun before this call.
     Earlier {
-        /// Its mark, as this call found it.
+        /// The mark that this call found.
         mark: u64,
     },
 }
 
-/// Gives a name that is **not bound yet** its first mark, so that whoever binds it afterwards finds the mark there:
-/// [`Ledger::bind`] keeps it. A name that is bound first and raised then would begin at its first position if the
-/// process ended in between, and while others mint meanwhile. This way round, such an end leaves a record without a
-/// name, from which nobody mints.
+/// Gives a name that is **not bound yet** its first mark. [`Ledger::bind`] then keeps this mark.
 ///
-/// `token` is drawn for this call alone. For position 0 the ledger is not asked: [`Ledger::bind`] makes that mark.
+/// The order matters. If the name were bound first and raised then, it would begin at its first position if the process
+/// ended in between, or if another node minted in between. In this order, a process that ends in between leaves a
+/// record without a name, from which nothing is minted.
+///
+/// `token` must be drawn for this call. For position 0 the call does not ask the ledger, since [`Ledger::bind`] makes
+/// that mark.
+///
+/// ```
+/// use floe::{Floe, Name, ledger::{Beginning, Memory, Token, begin}};
+/// let (ledger, tickets) = (Memory::default(), Name::new("tickets")?);
+/// assert_eq!(begin(&ledger, &tickets, 500, Token::random()?)?, Beginning::Here);
+/// assert_eq!(Floe::open(ledger)?.segment("tickets")?.mint()?.get(), 501);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// Any [`LedgerError`] of [`Ledger::reserve`] and [`Ledger::raise`].
@@ -41,8 +51,8 @@ pub fn begin(
         Reply::Got { .. } => return Ok(Beginning::Here),
         Reply::Refused { mark, .. } => mark,
     };
-    // Who mints from a name has bound it before. So where it is not bound now, and its mark is the same at the raise, all
-    // that is ever minted lies above the raised mark.
+    // A node binds a name before it mints from it. So if the name is not bound now, and its mark is unchanged at the
+    // raise, every ID that is ever minted lies above the raised mark.
     if ledger.definition(name)?.is_some() {
         return Ok(Beginning::Earlier { mark });
     }
@@ -53,8 +63,8 @@ pub fn begin(
 }
 
 impl Reserve {
-    /// An empty range at `position`, above a mark of 0: the ledger moves the mark there, or refuses since it was moved
-    /// before (I1). With `create` for a name that is not bound.
+    /// An empty range at `position`, if the mark is 0: the ledger moves the mark there, or refuses since it was moved
+    /// before (I1). `create` is for a name that is not bound.
     pub(crate) fn beginning(key: Key, position: u64, token: Token, create: bool) -> Self {
         Self { key, floor: position, count: 0, max_mark: 0, token, create, note: None }
     }

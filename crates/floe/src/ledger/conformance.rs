@@ -1,8 +1,7 @@
-//! The conformance suite: what every implementation of [`Ledger`] has to do, as cases that anyone can run.
+//! The conformance suite: test cases for every implementation of [`Ledger`].
 //!
-//! An adapter supplies one function that makes a **fresh realm**, and each [`Realm`] knows how to connect to
-//! itself as often as it is asked, the way other processes would. In the adapter's tests one line makes a test of
-//! every case:
+//! An adapter supplies one function that makes a **fresh realm**. Each [`Realm`] can connect to itself any number of
+//! times, as other processes would. In the adapter's tests, one line makes a test of every case:
 //!
 //! ```
 //! use floe::ledger::{Memory, conformance::Realm};
@@ -16,10 +15,11 @@
 //! # floe::ledger::conformance::run(&fresh);
 //! ```
 //!
-//! The suite puts in no faults (save one, by [`check_eaten`]): outage, restart of the server in mid-call and lost replies differ from store to
-//! store, and an adapter tests them beside this. A case fails by a panic that names the rule that was broken.
-//! Where realms share a server, give the suite realms that share it, so that [`CASES`] also tries whether they are
-//! apart.
+//! A case that fails panics, and names the broken rule. If realms share a server, give the suite realms that share it,
+//! so that [`CASES`] also tests that they are separate.
+//!
+//! Except for a deleted record ([`check_eaten`]), the suite injects no faults. Outages, a restart of the server during
+//! a call and lost replies differ from store to store, so an adapter must test them itself.
 
 use std::fmt::Debug;
 use std::sync::Barrier;
@@ -35,7 +35,7 @@ mod reserving;
 #[cfg(test)]
 mod tests;
 
-/// A fresh realm of the ledger under test. It goes away when it is dropped, as far as the tester cares.
+/// A fresh realm of the ledger under test. The suite does not use it after it is dropped.
 pub struct Realm {
     connect: Box<Connect>,
     names: usize,
@@ -44,20 +44,20 @@ pub struct Realm {
 type Connect = dyn Fn() -> Box<dyn Ledger> + Send + Sync;
 
 impl Realm {
-    /// A realm that `connect` opens once more at each call, over a connection of its own. Whatever the realm
-    /// needs to live (a directory, a server) can be owned by the closure.
+    /// Makes a realm that `connect` opens at each call, over a new connection. The closure can own what the realm
+    /// needs, such as a directory or a server.
     pub fn new(connect: impl Fn() -> Box<dyn Ledger> + Send + Sync + 'static) -> Self {
         Self { connect: Box::new(connect), names: 10_000 }
     }
 
-    /// The case of many names makes so many, and not ten thousand: for a store in which that takes minutes. It needs more
-    /// than a page of any store that is known, so at least 2,000.
+    /// Sets how many names the case of many names makes, instead of ten thousand, for a store in which that takes
+    /// minutes. It makes at least 2,000, since it needs more than a page of every known store.
     #[must_use]
     pub fn with_names(self, names: usize) -> Self {
         Self { names: names.max(2_000), ..self }
     }
 
-    /// One more connection.
+    /// Opens another connection.
     pub fn connect(&self) -> Box<dyn Ledger> {
         (self.connect)()
     }
@@ -75,18 +75,18 @@ impl Case {
     /// Runs this case on realms that `fresh` makes.
     ///
     /// # Panics
-    /// Where the ledger breaks a rule; the message names it.
+    /// If the ledger breaks a rule; the message names it.
     pub fn check(&self, fresh: &dyn Fn() -> Realm) {
         (self.check)(fresh);
     }
 }
 
-/// Checks what becomes of a slot's record that somebody deletes, which takes a hand in the store: `eat` removes the
-/// record of a key, and nothing else, as one would who tidies up. An adapter runs this beside the cases, on a ledger of
-/// a realm of its own.
+/// Checks that a slot whose record was deleted stays missing. `eat` must delete the record of a key from the store, and
+/// nothing else, as a person who tidies up would. An adapter runs this in addition to the cases, on a ledger of a
+/// separate realm.
 ///
 /// # Panics
-/// Where the ledger breaks a rule; the message names it.
+/// If the ledger breaks a rule; the message names it.
 pub fn check_eaten(connect: &dyn Fn() -> Box<dyn Ledger>, eat: &dyn Fn(&Key)) {
     reserving::eaten_slots_stay_missing(connect, eat);
 }
@@ -94,7 +94,7 @@ pub fn check_eaten(connect: &dyn Fn() -> Box<dyn Ledger>, eat: &dyn Fn(&Key)) {
 /// Runs every case, in order, up to the first that fails.
 ///
 /// # Panics
-/// Where the ledger breaks a rule; the message names it.
+/// If the ledger breaks a rule; the message names it.
 pub fn run(fresh: &dyn Fn() -> Realm) {
     for case in CASES {
         case.check(fresh);
@@ -104,14 +104,14 @@ pub fn run(fresh: &dyn Fn() -> Realm) {
 /// Runs the case of this name.
 ///
 /// # Panics
-/// Where the ledger breaks a rule, or where there is no such case.
+/// If the ledger breaks a rule, or if there is no such case.
 pub fn run_case(name: &str, fresh: &dyn Fn() -> Realm) {
     let case = CASES.iter().find(|case| case.name == name);
     assert!(case.is_some(), "the conformance suite has no case {name}");
     case.into_iter().for_each(|case| case.check(fresh));
 }
 
-/// Makes a test of every conformance case, each by its own name, over the realms that a function makes.
+/// Makes one test for each conformance case, of the same name, on the realms that a function makes.
 #[macro_export]
 macro_rules! ledger_conformance {
     ($fresh:path) => {

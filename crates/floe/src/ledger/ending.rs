@@ -10,13 +10,13 @@ use crate::time::UnixMillis;
 const RETIRED: &str = "retired at=";
 const UNTIL: &str = "until=";
 
-/// Why a name's end could not be noted.
+/// Why the end of a name could not be stored.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndError {
     /// The name is too long for a note about it.
     Name(NameError),
-    /// The ledger did not note it.
+    /// The ledger did not store it.
     Ledger(LedgerError),
 }
 
@@ -43,9 +43,10 @@ impl From<LedgerError> for EndError {
 
 floe_id::__error!(EndError);
 
-/// Closes a name for ever: no floe on this ledger serves it again, and its definition and its mark stay. A process that
-/// serves it now goes on until it asks ([`retired`], [`all_retired`]), as `floe serve` does every few seconds. Returns when
-/// the name was retired: `at`, or an earlier time where it had been before.
+/// Closes a name for ever: no floe on this ledger serves it again. Its definition and its mark stay.
+///
+/// A process that serves the name now continues until it asks ([`retired`], [`all_retired`]), as `floe serve` does
+/// every few seconds. Returns when the name was retired: `at`, or the earlier time if it was retired before.
 ///
 /// ```
 /// use floe::{DefineError, Floe, Name, UnixMillis, ledger::{self, Ledger, Memory}};
@@ -59,14 +60,13 @@ floe_id::__error!(EndError);
 /// ```
 ///
 /// # Errors
-/// [`EndError`]: `Ledger` from the ledger; `Name` where the name has 128 bytes, one more than can be
-/// retired.
+/// [`EndError`]: `Ledger` from the ledger; `Name` if the name has 128 bytes, one more than a name that can be retired.
 pub fn retire(ledger: &dyn Ledger, name: &Name, at: UnixMillis) -> Result<String, EndError> {
     let stored = ledger.bind(&name.of_retirement()?, &format!("{RETIRED}{at}"), false)?;
     Ok(after(RETIRED, &stored))
 }
 
-/// When a name was retired; `None` where it was not.
+/// Returns when a name was retired, in the format of RFC 3339; `None` if it was not. [`retire`] has an example.
 ///
 /// # Errors
 /// `Unavailable` or `Unfit`.
@@ -75,13 +75,22 @@ pub fn retired(ledger: &dyn Ledger, name: &Name) -> Result<Option<String>, Ledge
     Ok(ledger.definition(&note)?.map(|stored| after(RETIRED, &stored)))
 }
 
-/// The name that a ledger keeps a note of retirement about, where `note` is one ([`Name::is_note`]).
+/// Returns the name of which `note` is the note of retirement ([`Name::is_note`]); `None` if it is not such a note.
 pub fn retirement_of(note: &Name) -> Option<Name> {
     Name::new(note.as_str().strip_prefix(NOTE)?).ok()
 }
 
-/// Up to `limit` retired names after `name` in byte order (all from the first after ""), each with the time when it was
-/// retired; fewer only where there are no more.
+/// Lists up to `limit` retired names after `name` in byte order, each with the time when it was retired. It returns
+/// fewer only if there are no more. Begin with "".
+///
+/// ```
+/// use floe::{Name, UnixMillis, ledger::{self, Memory}};
+/// let ledger = Memory::default();
+/// ledger::retire(&ledger, &Name::new("orders")?, UnixMillis::new(1_790_000_000_000))?;
+/// let retired = ledger::all_retired(&ledger, "", 100)?;
+/// assert_eq!(retired, [("orders".to_owned(), "2026-09-21T14:13:20.000Z".to_owned())]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// `Unavailable` or `Unfit`.
@@ -96,16 +105,26 @@ pub fn all_retired(
     Ok(retired.collect())
 }
 
-/// Notes that a name ends after `day`, and returns the day that the ledger has: the first that it was told.
+/// Stores that a name ends after `day`, and returns the stored day. The first day that was stored stays.
+///
+/// ```
+/// use floe::{Name, ledger::{self, Memory}};
+/// let (ledger, orders) = (Memory::default(), Name::new("orders")?);
+/// let (day, later) = (jiff::civil::date(2026, 12, 22), jiff::civil::date(2027, 1, 1));
+/// assert_eq!(ledger::end_on(&ledger, &orders, day)?, Some(day));
+/// assert_eq!(ledger::end_on(&ledger, &orders, later)?, Some(day));
+/// assert_eq!(ledger::ends_on(&ledger, &orders)?, Some(day));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
-/// As of [`retire`]; `Name` where the name has more than 122 bytes.
+/// As for [`retire`]; `Name` if the name has more than 122 bytes.
 pub fn end_on(ledger: &dyn Ledger, name: &Name, day: Date) -> Result<Option<Date>, EndError> {
     let stored = ledger.bind(&name.of_end()?, &format!("{UNTIL}{day}"), false)?;
     Ok(after(UNTIL, &stored).parse().ok())
 }
 
-/// The last day of a name, where [`end_on`] noted one.
+/// Returns the last day of a name; `None` if [`end_on`] stored none.
 ///
 /// # Errors
 /// `Unavailable` or `Unfit`.
@@ -114,7 +133,8 @@ pub fn ends_on(ledger: &dyn Ledger, name: &Name) -> Result<Option<Date>, LedgerE
     Ok(ledger.definition(&note)?.and_then(|stored| after(UNTIL, &stored).parse().ok()))
 }
 
-/// The last day that a note of the ledger's says a name has, where it is such a note ([`Name::is_note`]).
+/// Reads the last day of a name from a note and its text, as the ledger lists them; `None` if it is not such a note
+/// ([`Name::is_note`]).
 pub fn last_day_of(note: &str, text: &str) -> Option<Date> {
     note.contains(NOTE).then(|| text.strip_prefix(UNTIL)?.parse().ok())?
 }

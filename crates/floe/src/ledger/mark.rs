@@ -1,12 +1,13 @@
-//! The contract as arithmetic: what becomes of one record, without a store.
+//! The contract as arithmetic: how each call changes one record, without a store.
 
 use super::{Key, LedgerError, MAX_MARK, Reply, Reserve, Token};
 use crate::mutation::mutate;
 
 /// One record as a store keeps it, and the pure steps from one record to the next.
 ///
-/// A ledger whose store has transactions or versions reads the record, takes the step, and writes what the step says,
-/// all as one: the contract is then this file's, and durability and isolation are the store's.
+/// If a ledger's store has transactions or versions, the ledger reads the record, calls a function here, and writes the
+/// record that it returns, all in one transaction. The functions keep the contract; the store gives durability and
+/// isolation.
 ///
 /// ```
 /// use floe::ledger::{Key, Mark, Reply, Reserve, Token};
@@ -26,19 +27,20 @@ pub struct Mark {
     pub previous: u64,
     /// Where the last reservation began.
     pub start: u64,
-    /// Everything below it may have been handed out.
+    /// The mark: every position below it may have been handed out.
     pub mark: u64,
-    /// Who made the last reservation; none after it was given back or the mark was raised.
+    /// The token of the last reservation; `None` after it was given back or the mark was raised.
     pub token: Option<Token>,
     /// The owner note.
     pub note: Option<String>,
 }
 
 impl Mark {
-    /// What [`Ledger::reserve`](super::Ledger::reserve) answers, and what is to be written first.
+    /// Returns the answer of [`Ledger::reserve`](super::Ledger::reserve), and the record that must be written before
+    /// the answer is given; `None` if nothing is to be written. [`Mark`] has an example.
     ///
     /// # Errors
-    /// `Missing` where nothing was `found` and the request makes no record; `Overflow`.
+    /// `Missing` if no record was `found` and the request makes none; `Overflow`.
     pub fn reserve(found: Option<&Self>, request: &Reserve) -> Result<(Reply, Option<Self>), LedgerError> {
         if found.is_none() && !request.create {
             return Err(LedgerError::Missing(request.key.clone()));
@@ -65,7 +67,16 @@ impl Mark {
         Ok((Reply::Got { start, end, previous_mark: old.mark }, Some(new)))
     }
 
-    /// The record after the tail from `from` on was given back; `None` where it is not the caller's to give.
+    /// Returns the record after the tail from `from` on was given back; `None` if the caller may not give it back.
+    ///
+    /// ```
+    /// use floe::ledger::{Mark, Token};
+    /// let token = Token::random()?;
+    /// let record = Mark { start: 1_000, mark: 1_500, token: Some(token), ..Mark::default() };
+    /// assert_eq!(record.give_back(token, 1_200).map(|record| record.mark), Some(1_200));
+    /// assert_eq!(record.give_back(Token::random()?, 1_200), None); // another reservation's token
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn give_back(&self, token: Token, from: u64) -> Option<Self> {
         let is_tail = self.token == Some(token) && (self.start..=self.mark).contains(&from);
@@ -76,7 +87,15 @@ impl Mark {
         })
     }
 
-    /// The record with its mark raised to `at_least`; `None` where it is there already.
+    /// Returns the record with its mark raised to `at_least`; `None` if the mark is that high already.
+    ///
+    /// ```
+    /// use floe::ledger::{Key, Mark};
+    /// let (key, record) = (Key::slot(10, 7), Mark { mark: 1_500, ..Mark::default() });
+    /// assert_eq!(record.raise(&key, 2_000)?.map(|record| record.mark), Some(2_000));
+    /// assert_eq!(record.raise(&key, 1_000)?, None);
+    /// # Ok::<(), floe::LedgerError>(())
+    /// ```
     ///
     /// # Errors
     /// `Overflow` above [`MAX_MARK`].

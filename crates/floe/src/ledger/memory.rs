@@ -1,4 +1,4 @@
-//! A ledger in memory: the contract and nothing else.
+//! A ledger in memory: only the contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -8,11 +8,12 @@ use super::{Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::name::Name;
 
-/// A ledger that lives and dies with the process, for tests and for those who accept that a restart forgets every
-/// mark, and so **repeats IDs of an earlier life**: segments and counters start again at their first number, and
-/// snowflake names rest on the clock alone.
+/// A ledger in the memory of the process, for tests.
 ///
-/// A clone is the same store, as a second connection would be.
+/// A restart forgets every mark, and so it **repeats IDs of earlier runs**: segments and counters start again at their
+/// first number, and snowflake names depend on the clock alone.
+///
+/// A clone is the same store, like a second connection.
 ///
 /// ```
 /// use floe::ledger::{Key, Ledger, Memory, Reply, Reserve, Token};
@@ -55,25 +56,36 @@ impl State {
 
 impl Memory {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // Every change below is made by assignments that cannot panic half way, so a poisoned state is whole.
+        // Every change below is made by assignments that cannot panic halfway, so a poisoned state is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Faults that a test can put in: what a ledger on a disk or a server may suffer.
+/// Faults that a test can inject, as they happen to a ledger on a disk or a server.
 impl Memory {
-    /// Loses one record, as something that eats keys would; returns whether it was there.
+    /// Deletes one record, as an eviction of keys would; returns whether it was there.
+    ///
+    /// ```
+    /// use floe::{Floe, Layout, MintError, ledger::{Key, Memory}};
+    /// let ledger = Memory::default();
+    /// let floe = Floe::open(ledger.clone())?;
+    /// let invoices = floe.counter("invoices")?;
+    /// assert_eq!(invoices.mint()?.get(), 1);
+    /// assert!(ledger.lose(&Key::name(invoices.name())));
+    /// assert!(matches!(invoices.mint(), Err(MintError::Stopped(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn lose(&self, key: &Key) -> bool {
         self.state().marks.remove(key.as_str()).is_some()
     }
 
-    /// A backup: a store of its own that holds what this one holds now, realm id included.
+    /// Makes a backup: a separate store with all that this one holds now, including the realm id.
     #[must_use]
     pub fn backup(&self) -> Self {
         Self { state: Arc::new(Mutex::new(self.state().clone())) }
     }
 
-    /// Goes back to what `backup` holds, under everybody who has this store open.
+    /// Replaces the content by that of `backup`, for all who have this store open.
     pub fn restore(&self, backup: &Self) {
         let old = backup.state().clone();
         *self.state() = old;

@@ -1,4 +1,4 @@
-//! The policy: one call on one record, as a machine that asks and is told.
+//! The policy: one call on one record, as a state machine without I/O.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -16,24 +16,24 @@ type Steps<T> = Box<dyn Fn(Option<&Body>) -> Step<T> + Send>;
 /// Draws the number of a write.
 type Draw = Box<dyn FnMut() -> Result<Token, LedgerError> + Send>;
 
-/// How many times a call tries at once again where the store tells what others have written: of so many callers that write
-/// the same record one wins each time, so a few hundred tries are enough for each. A store that tells no more than that there
-/// is a conflict is tried once at once: the first conflict says no more than that the guess was old.
+/// How many times a call tries at once again where the store tells what others have written: of so many callers that
+/// write the same record one wins each time, so a few hundred tries are enough for each. A store that tells no more
+/// than that there is a conflict is tried once at once: the first conflict says no more than that the guess was old.
 const AT_ONCE: u32 = 256;
 
 /// How long a call waits at most before it tries again where others have written meanwhile: at first, and at last.
 const FIRST_WAIT: Duration = Duration::from_millis(4);
 const LONGEST_WAIT: Duration = Duration::from_millis(96);
 
-/// After so many waits a call waits for less, so that it is quicker than calls that came later: otherwise those pass it.
+/// After so many waits a call waits for less, so that it is quicker than calls that came later: otherwise those pass
+/// it.
 const YOUNG: u32 = 10;
 const OLD_WAIT: Duration = Duration::from_millis(16);
 
 /// A call that has waited so many times fails.
 const MOST_WAITS: u32 = 256;
 
-/// One call on one record. It does nothing by itself: [`next`](Self::next) says what the store is to be asked, and is told
-/// what was heard.
+/// One call on one record. It does no I/O: [`next`](Self::next) takes the store's answer and returns the next request.
 pub struct Change<T> {
     place: Place,
     key: Key,
@@ -53,7 +53,7 @@ pub struct Change<T> {
     was_made: bool,
 }
 
-/// What a process knows of a record from its calls on it. It may have changed since.
+/// The state of a record that a process knows from its earlier calls. It may have changed since.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     record: Option<Found>,
@@ -79,25 +79,25 @@ pub enum Next<T> {
         key: String,
         /// The record.
         text: String,
-        /// The version that has to be there.
+        /// The version that must be there.
         expected: Option<Version>,
     },
-    /// Others write the same record: nothing, for so long.
+    /// Make no request for this long: others write the same record.
     Wait(Duration),
-    /// Nothing more: the call's answer.
+    /// The call has ended with this answer.
     Done(Result<T, LedgerError>),
 }
 
-/// What was heard.
+/// The store's answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Heard {
-    /// Nothing yet, or the time to wait is over.
+    /// No answer yet, or the time to wait is over.
     Nothing,
     /// The answer to [`Next::Get`].
     Entry(Option<Entry>),
     /// The answer to [`Next::Put`].
     Put(Put),
-    /// The store gave no answer, or none that is one.
+    /// The store did not answer, or its answer is invalid.
     Failed(LedgerError),
 }
 
@@ -120,8 +120,8 @@ enum Asked<T> {
     Noted(Found, Then<T>),
 }
 
-/// What follows once it is certain that the realm, in which a record was made, is still there. That is looked at before the
-/// making is noted, so that no record stays that only looks as if all were in order, and after.
+/// What follows once it is certain that the realm, in which a record was made, is still there. That is looked at before
+/// the making is noted, so that no record stays that only looks as if all were in order, and after.
 struct Then<T> {
     is_noted: bool,
     goal: Goal<T>,
@@ -144,7 +144,7 @@ impl<T> Then<T> {
 }
 
 impl Change<Reply> {
-    /// [`Ledger::reserve`](crate::Ledger::reserve).
+    /// Makes the change of [`Ledger::reserve`](crate::Ledger::reserve).
     pub fn reserve(place: Place, seen: Seen, request: &Reserve) -> Self {
         let (key, request) = (request.key.clone(), request.clone());
         Self::new(place, seen, key, is_got, move |found| {
@@ -155,13 +155,14 @@ impl Change<Reply> {
     }
 }
 
-/// How many times the numbers of one count are reserved ahead: one count in so many waits for a flush, and a crash of the
-/// store skips so much at most. `PostgreSQL`'s own sequences write down 32 numbers at a time.
+/// How many times the numbers of one count are reserved ahead: one count in so many waits for a flush, and a crash of
+/// the store skips so much at most. `PostgreSQL`'s own sequences write down 32 numbers at a time.
 const AHEAD: u64 = 32;
 
 impl Change<Reply> {
-    /// Reserves ahead for a count of which [`Counting::take`](super::Counting::take) found too little `left`, or nothing that is of
-    /// use. The reply is what is new of the range; an empty one where others have reserved since.
+    /// Reserves ahead for a counter, after [`Counting::take`](super::Counting::take) found too few numbers, or none
+    /// that can be used: `left`. The reply is the new part of the range, or an empty range if another process has
+    /// reserved since.
     pub fn reserve_ahead(place: Place, seen: Seen, request: &Reserve, left: Option<Range<u64>>) -> Self {
         let (key, request) = (request.key.clone(), request.clone());
         Self::new(place, seen, key, is_got, move |found| {
@@ -181,7 +182,8 @@ impl Change<Reply> {
             let base = Mark { mark: used, token: None, ..Mark::default() };
             let (reply, new) = Mark::reserve(Some(&base), &request)?;
             let (Reply::Got { end, .. }, Some(_)) = (&reply, new) else { return Ok((reply, None)) };
-            // Not past what the caller may have of this key (the end of its day): others would be refused for no reason.
+            // Not past what the caller may have of this key (the end of its day): others would be refused for no
+            // reason.
             let most = request.max_mark.saturating_add(request.count).min(MAX_MARK);
             let wanted = end.saturating_add(request.count.saturating_mul(AHEAD)).min(most).max(*end);
             let start = old.mark.max(request.floor);
@@ -196,7 +198,7 @@ impl Change<Reply> {
 }
 
 impl Change<bool> {
-    /// [`Ledger::give_back`](crate::Ledger::give_back).
+    /// Makes the change of [`Ledger::give_back`](crate::Ledger::give_back).
     pub fn give_back(place: Place, seen: Seen, key: &Key, token: Token, from: u64) -> Self {
         Self::new(
             place,
@@ -213,7 +215,7 @@ impl Change<bool> {
 }
 
 impl Change<u64> {
-    /// [`Ledger::raise`](crate::Ledger::raise).
+    /// Makes the change of [`Ledger::raise`](crate::Ledger::raise).
     pub fn raise(place: Place, seen: Seen, key: &Key, at_least: u64) -> Self {
         let of = key.clone();
         Self::new(
@@ -232,7 +234,7 @@ impl Change<u64> {
 }
 
 impl Change<String> {
-    /// [`Ledger::bind`](crate::Ledger::bind).
+    /// Makes the change of [`Ledger::bind`](crate::Ledger::bind).
     pub fn bind(place: Place, seen: Seen, name: &Name, definition: &str, marked: bool) -> Self {
         let definition = definition.to_owned();
         Self::new(
@@ -286,14 +288,14 @@ impl<T: Clone> Change<T> {
         }
     }
 
-    /// The numbers of its writes come from `draw`, and not from the operating system: for a simulator, whose runs are the
-    /// same each time.
+    /// Takes the random numbers of its writes from `draw` instead of the operating system, for simulators, whose runs
+    /// must be repeatable.
     #[must_use]
     pub fn drawing(self, draw: impl FnMut() -> Result<Token, LedgerError> + Send + 'static) -> Self {
         Self { draw: Box::new(draw), ..self }
     }
 
-    /// What was heard, and what the store is to be asked next. It begins with [`Heard::Nothing`], and ends with
+    /// Takes the store's answer, and returns the next request. Begin with [`Heard::Nothing`]; it ends with
     /// [`Next::Done`].
     pub fn next(&mut self, heard: Heard) -> Next<T> {
         self.follow(heard).unwrap_or_else(|error| {
@@ -303,13 +305,13 @@ impl<T: Clone> Change<T> {
         })
     }
 
-    /// Whether `answer` hands something out, and the call has written nothing after it read the record by which it does:
-    /// then [`Store::settle`](super::Store::settle) comes before the answer is given.
+    /// Returns whether `answer` hands out a range from a record that the call has only read. Then call
+    /// [`Store::settle`](super::Store::settle) before you give the answer.
     pub fn rests_on_what_was_read(&self, answer: &T) -> bool {
         self.is_read && (self.hands_out)(answer)
     }
 
-    /// What the next call on this record begins with.
+    /// Returns the state with which the next call on this record begins.
     pub fn into_seen(self) -> Seen {
         self.seen
     }

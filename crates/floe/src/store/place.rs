@@ -1,4 +1,4 @@
-//! Where a realm keeps what.
+//! The keys of a realm in a store.
 
 use super::content::{self, Header};
 use super::{Put, Store};
@@ -18,10 +18,10 @@ pub struct Place {
 const REALMS: &str = "realm/";
 
 impl Place {
-    /// The realm of this name, where the store has it. The name has no `/` in it.
+    /// Finds the realm of this name; `None` if the store does not have it. The name must not contain `/`.
     ///
     /// # Errors
-    /// Those of [`Store::get`]; `Unfit` where a newer floe wrote the realm, or no floe did.
+    /// Those of [`Store::get`]; `Unfit` if the record was written by a newer floe, or not by floe.
     pub fn find(store: &impl Store, realm: &str) -> Result<Option<Self>, LedgerError> {
         let key = format!("{REALMS}{realm}");
         let Some(entry) = store.get(&key)? else { return Ok(None) };
@@ -30,7 +30,8 @@ impl Place {
         Ok(Some(Self { realm: realm.to_owned(), id, store: store.describe() }))
     }
 
-    /// The realm of this name, which is made where the store has none. Of several callers at once all get the same one.
+    /// Finds the realm of this name, or makes it. Several callers at the same time all get the same one. [`Store`] has
+    /// an example.
     ///
     /// # Errors
     /// Those of [`find`](Self::find) and [`Store::put`].
@@ -39,7 +40,7 @@ impl Place {
             return Ok(place);
         }
         let id = draw()?.hex();
-        // Whoever comes first makes it. Which one that was, the store says.
+        // The first caller makes it. The store decides which one is first.
         match store.put(&format!("{REALMS}{realm}"), &content::write_header(&id), None)? {
             Put::Done(_) => Ok(Self { realm: realm.to_owned(), id, store: store.describe() }),
             Put::Conflict | Put::Found(_) => Self::find(store, realm)?.ok_or_else(|| {
@@ -51,8 +52,8 @@ impl Place {
         }
     }
 
-    /// The id that records of a realm have which is not there: somebody deleted the realm's own record alone, and a realm that
-    /// is made in its place would be another one.
+    /// Returns the realm id in the records of a realm whose own record was deleted; `None` if there are no such
+    /// records. A realm that is made in its place would be another ledger.
     ///
     /// # Errors
     /// Those of [`Store::list`].
@@ -61,7 +62,7 @@ impl Place {
         Ok(left.first().and_then(|(_, text)| content::header(text).ok()).map(|header| header.realm))
     }
 
-    /// Up to `limit` realms of a store, in byte order.
+    /// Lists up to `limit` realms of a store, in byte order.
     ///
     /// # Errors
     /// Those of [`Store::list`].
@@ -70,12 +71,12 @@ impl Place {
         Ok(found.iter().filter_map(|(key, _)| key.strip_prefix(REALMS)).map(str::to_owned).collect())
     }
 
-    /// The realm's name.
+    /// Returns the realm's name.
     pub fn realm(&self) -> &str {
         &self.realm
     }
 
-    /// The realm's id.
+    /// Returns the realm's id.
     pub fn id(&self) -> &str {
         &self.id
     }

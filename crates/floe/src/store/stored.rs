@@ -26,8 +26,8 @@ const TOLD_OF: usize = 10;
 
 /// A ledger on a [`Store`].
 ///
-/// An uncontended call on a record that this process has written before is one [`Store::put`]. Calls on one record queue up
-/// in the process, so that it does not race itself.
+/// An uncontended call on a record that this process has written before takes one [`Store::put`]. Calls on one record
+/// queue up in the process, so that it does not race with itself. [`Store`] has an example.
 #[derive(Debug)]
 pub struct Stored<S> {
     store: S,
@@ -36,12 +36,12 @@ pub struct Stored<S> {
 }
 
 impl<S: Store> Stored<S> {
-    /// The ledger in a realm of `store`.
+    /// Makes the ledger in a realm of `store`.
     pub fn new(store: S, place: Place) -> Self {
         Self { store, place, seen: Mutex::default() }
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn store(&self) -> &S {
         &self.store
     }
