@@ -30,7 +30,7 @@ struct Map {
     /// Whether nothing can be written or settled just now.
     is_down: Arc<AtomicBool>,
     /// What another process does right after a [`Counting::skip`].
-    after_skip: Option<fn(&Map)>,
+    after_skip: Option<fn(&Map) -> Result<(), LedgerError>>,
 }
 
 /// By key: up to where it is used, and its end.
@@ -144,10 +144,7 @@ impl Counting for Map {
         if let Some((used, until)) = self.ahead().get_mut(left) {
             *used = (*used).max(at_least).min(*until);
         }
-        if let Some(after) = self.after_skip {
-            after(self);
-        }
-        Ok(())
+        self.after_skip.map_or(Ok(()), |after| after(self))
     }
 }
 
@@ -331,9 +328,13 @@ fn what_is_reserved_ahead_begins_at_the_floor() {
     ledger.bind(&name, "a counter", true).unwrap();
     let request = Reserve { max_mark: MAX_MARK, create: false, ..ask(&Key::name(&name), 5) };
     ledger.count(&request).unwrap();
-    let Ok(Reply::Got { start: 1_000, .. }) = ledger.count(&Reserve { floor: 1_000, ..request }) else {
-        panic!("it counts from the floor on")
-    };
+    let from = |floor| ledger.count(&Reserve { floor, ..request.clone() });
+    assert_eq!(
+        from(20),
+        Ok(Reply::Got { start: 20, end: 25, previous_mark: 5 }),
+        "in what was reserved before"
+    );
+    assert!(matches!(from(1_000), Ok(Reply::Got { start: 1_000, .. })), "and past it");
     let record = store.text("mark/shop/n/visits");
     assert!(record.contains(" start 1000 "), "{record}");
 }
@@ -348,6 +349,7 @@ fn no_number_is_below_a_raised_mark_whoever_counts_meanwhile() {
     }
     let after_skip = |store: &Map| {
         count(store);
+        Ok(())
     };
     let store = Map { ahead: Some(Arc::default()), after_skip: Some(after_skip), ..Map::default() };
     let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
@@ -355,6 +357,16 @@ fn no_number_is_below_a_raised_mark_whoever_counts_meanwhile() {
     ledger.raise(&Key::name(&name), 1_000).unwrap();
     let Reply::Got { start, .. } = count(&store) else { panic!("refused") };
     assert!(start >= 1_000, "{start}");
+}
+
+/// Whoever is told that a mark was raised points clients at the counter.
+#[test]
+fn a_mark_is_not_raised_as_long_as_what_was_reserved_ahead_below_it_may_be_counted() {
+    let after_skip = |_: &Map| Err(LedgerError::Unavailable("the connection broke off".to_owned()));
+    let store = Map { ahead: Some(Arc::default()), after_skip: Some(after_skip), ..Map::default() };
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    assert!(matches!(ledger.raise(&Key::name(&name), 1_000), Err(LedgerError::Unavailable(_))));
 }
 
 #[test]
