@@ -30,8 +30,10 @@ struct Map {
     /// Whether nothing can be written or settled just now.
     is_down: Arc<AtomicBool>,
     /// What another process does right after a [`Counting::skip`].
-    after_skip: Option<fn(&Map) -> Result<(), LedgerError>>,
+    after_skip: Option<AfterSkip>,
 }
+
+type AfterSkip = fn(&Map) -> Result<(), LedgerError>;
 
 /// By key: up to where it is used, and its end.
 type Ahead = BTreeMap<String, (u64, u64)>;
