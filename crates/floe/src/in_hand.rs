@@ -24,7 +24,7 @@ pub(crate) struct InHand<I> {
 impl<I: IdRepr> InHand<I> {
     /// Nothing.
     pub(crate) fn new(cursor: &Cursor) -> Self {
-        Self { run: IdRun::default(), seen: Stamp::NEVER, version: cursor.version() }
+        Self::drawn(IdRun::default(), cursor.version())
     }
 
     /// What a draw with this version got.
@@ -66,7 +66,11 @@ impl<I: IdRepr> InHand<I> {
     }
 }
 
-/// How many to draw next: twice as many where all were minted, and half where some grew old.
-pub(crate) fn next_size(size: u64, used: bool, most: u64) -> u64 {
-    if used { (size * 2).min(most) } else { (size / 2).max(1) }
+/// A minter draws so many at most: what it gives up when they grow old, or when a segment has another range, is small.
+const MOST: u64 = 256;
+
+/// How many to draw next of a tick or a range that has `whole`: twice as many where all were minted, and half where some grew old. A
+/// sixteenth of the whole at most, so that few minters do not use it up between them.
+pub(crate) fn next_size(size: u64, used: bool, whole: u64) -> u64 {
+    if used { (size * 2).min((whole / 16).clamp(1, MOST)) } else { (size / 2).max(1) }
 }

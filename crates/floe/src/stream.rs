@@ -314,9 +314,6 @@ pub(crate) struct Chunk<I> {
     size: u64,
 }
 
-/// A minter's chunk grows up to this, and to a sixteenth of a tick: what is discarded when it grows old is small.
-const MOST_IN_A_CHUNK: u64 = 256;
-
 impl<I: IdRepr> Chunk<I> {
     pub(crate) fn new(stream: &Stream) -> Self {
         let in_hand = InHand::new(&stream.line.cursor);
@@ -353,8 +350,8 @@ impl<I: IdRepr> Chunk<I> {
     /// # Errors
     /// Those of [`Stream::draw`].
     pub(crate) fn refill(&mut self, stream: &Stream, stamp: Stamp) -> Result<Option<Draw>, MintError> {
-        let most = (stream.layout.per_tick() / 16).clamp(1, MOST_IN_A_CHUNK);
-        self.size = next_size(self.size, self.in_hand.is_empty() && self.next == self.end, most);
+        let used = self.in_hand.is_empty() && self.next == self.end;
+        self.size = next_size(self.size, used, stream.layout.per_tick());
         match stream.draw(stamp, self.size, false, 0)? {
             Draw::Got(Drawn { start, count, tag, version, .. }) => {
                 (self.next, self.end, self.tag) = (start, start + count, tag);

@@ -76,9 +76,6 @@ pub(crate) struct NumberChunk {
     size: u64,
 }
 
-/// A minter's numbers are at most so many: what it gives up when the segment has another range is small.
-const MOST_IN_A_CHUNK: u64 = 256;
-
 impl NumberChunk {
     pub(crate) fn new(supply: &SegmentSupply) -> Self {
         Self { in_hand: InHand::new(&supply.line.cursor), era: 0, size: 1 }
@@ -97,9 +94,8 @@ impl NumberChunk {
         if is_good && let Some(id) = self.in_hand.take(stamp) {
             return Some(id);
         }
-        // A sixteenth of what is asked for at a time, so that few minters do not use it up between them.
-        let most = (supply.low.load(Ordering::Relaxed) / 16).clamp(1, MOST_IN_A_CHUNK);
-        self.size = next_size(self.size, self.in_hand.is_empty(), most);
+        let step = supply.low.load(Ordering::Relaxed);
+        self.size = next_size(self.size, self.in_hand.is_empty(), step);
         match supply.draw(era, self.size, false) {
             Draw::Got(Drawn { start, count, version, .. }) => {
                 let [first, step] = [supply.number_at(start), supply.increment].map(number);

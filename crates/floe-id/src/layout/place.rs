@@ -1,7 +1,7 @@
 //! From a position and a worker id to an ID: the work of a generator for every ID.
 
-use super::repr::IdRepr;
 use super::repr::sealed::FromLayout;
+use super::repr::{IdRepr, last};
 use super::{FieldKind, Layout, LayoutError};
 
 /// A layout with a worker id, ready to place positions: the hot path of a generator.
@@ -117,12 +117,10 @@ impl<I: IdRepr> IdRun<I> {
     /// If the step is 0, if the last ID has more bits than this type, or if the number after it has more than 128 bits.
     /// Otherwise, IDs would repeat.
     pub fn new(first: I, step: I, count: u64) -> Self {
-        let far = |count: u64| first.to_u128().checked_add(step.to_u128().checked_mul(u128::from(count))?);
-        let fits = count == 0 || far(count - 1).is_some_and(|last| last <= I::LAST.to_u128());
-        assert!(
-            step > I::ZERO && fits && far(count).is_some(),
-            "the IDs repeat, or the last one has too many bits"
-        );
+        let last = |count| last(first.to_u128(), step.to_u128(), count);
+        let fits = last(count).is_some_and(|last| last <= I::LAST.to_u128());
+        let ends = count.checked_add(1).and_then(last).is_some();
+        assert!(step > I::ZERO && fits && ends, "the IDs repeat, or the last one has too many bits");
         Self { next: first, end: first.plus(step, count, FromLayout::new()), step }
     }
 

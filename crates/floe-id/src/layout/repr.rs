@@ -47,10 +47,9 @@ pub trait IdRepr:
 
 /// The `count`th number from `first` on in steps of `step`, where it has at most 128 bits and is no other than those
 /// before.
-fn last(first: u128, step: u128, count: usize) -> Option<u128> {
-    let steps = u128::try_from(count.saturating_sub(1)).ok()?;
-    let far = steps.checked_mul(step)?;
-    if steps > 0 && step == 0 { None } else { first.checked_add(far) }
+pub(super) fn last(first: u128, step: u128, count: u64) -> Option<u128> {
+    let far = u128::from(count.saturating_sub(1)).checked_mul(step)?;
+    if count > 1 && step == 0 { None } else { first.checked_add(far) }
 }
 
 impl IdRepr for Id {
@@ -74,7 +73,7 @@ impl IdRepr for Id {
 
     #[inline]
     fn series(self, step: u128, ids: &mut [Self]) {
-        let last = last(self.to_u128(), step, ids.len()).and_then(|last| Self::try_from(last).ok());
+        let last = last(self.to_u128(), step, ids.len() as u64).and_then(|last| Self::try_from(last).ok());
         assert!(last.is_some(), "the series repeats an ID, or its last one has more than 63 bits");
         // A larger step than this leaves room for one ID, so no step is taken.
         let (mut number, step) = (self.get(), u64::try_from(step).unwrap_or_default());
@@ -105,7 +104,7 @@ impl IdRepr for WideId {
 
     #[inline]
     fn series(self, step: u128, ids: &mut [Self]) {
-        let last = last(self.get(), step, ids.len());
+        let last = last(self.get(), step, ids.len() as u64);
         assert!(last.is_some(), "the series repeats an ID, or its last one has more than 128 bits");
         let mut number = self.get();
         for id in ids {
