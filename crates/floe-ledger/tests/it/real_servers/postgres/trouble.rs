@@ -121,17 +121,23 @@ fn a_counter_goes_on_above_all_its_numbers_when_the_server_is_killed() {
 #[test]
 fn most_counts_wait_for_no_flush() {
     let server = Postgres::start(&[]);
-    let ledger = open(&server.url());
-    ledger.bind(&Name::new("orders").unwrap(), "a counter", true).unwrap();
-    let flushes = "SELECT wal_sync FROM pg_stat_wal";
+    open(&server.url()).bind(&Name::new("orders").unwrap(), "a counter", true).unwrap();
+    // What a session has done is counted at the latest when it has ended.
+    let flushes = || -> u64 {
+        let others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        while server.psql(others) != "0" {
+            thread::yield_now();
+        }
+        server.psql("SELECT wal_sync FROM pg_stat_wal").parse().unwrap()
+    };
     let count = |times: u64| {
-        let before: u64 = server.psql(flushes).parse().unwrap();
+        let before = flushes();
+        let ledger = open(&server.url());
         for _ in 0..times {
             ledger.count(&Reserve { create: false, ..ask(5) }).unwrap();
         }
-        // What a session has done is counted when it has been idle for a moment.
-        drop(open(&server.url()));
-        server.psql(flushes).parse::<u64>().unwrap() - before
+        drop(ledger);
+        flushes() - before
     };
     count(1);
     let flushed = count(640);
