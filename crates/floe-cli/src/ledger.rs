@@ -23,7 +23,7 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     if url == "memory:" {
         return Err(Failure::usage("memory: is shared by nobody and forgets all: there is nothing to check"));
     }
-    let token = token()?;
+    let token = Token::random().map_err(Failure::new)?;
     let prefix: String = token.as_bytes().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let prefix = format!("floe-check-{prefix}");
     // What is wrong with the URL, or with the store as a whole, is said before any case.
@@ -115,7 +115,7 @@ fn times(url: &str, prefix: &str) -> Outcome<Vec<Duration>> {
             floor: 0,
             count: 1,
             max_mark: u64::MAX,
-            token: token()?,
+            token: Token::random().map_err(Failure::new)?,
             create: true,
             note: None,
         };
@@ -128,11 +128,6 @@ fn times(url: &str, prefix: &str) -> Outcome<Vec<Duration>> {
     let mut times: Vec<Duration> = (0..TIMED).map(|_| reserve()).collect::<Outcome<_>>()?;
     times.sort_unstable();
     Ok(times)
-}
-
-fn token() -> Outcome<Token> {
-    Token::random()
-        .map_err(|error| Failure::new(format_args!("the operating system gave no randomness: {error}")))
 }
 
 #[cfg(test)]

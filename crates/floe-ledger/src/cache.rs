@@ -45,7 +45,7 @@ use floe::ledger::{
 };
 use floe::{Name, UnixMillis};
 
-use self::refill::{Gates, token};
+use self::refill::Gates;
 use self::store::{Got, Home, Level, Store};
 use self::top_up::Queue;
 use self::upstream::Upstream;
@@ -184,7 +184,7 @@ impl Builder {
         refuse_foreign(&self.dir)?;
         let store = Store::open(&self.dir, self.max_wait)?;
         let here = Origin::of(&self.dir.join(store::FILE))?;
-        let home = store.enter(self.opening.realm(), upstream, &here, token()?)?;
+        let home = store.enter(self.opening.realm(), upstream, &here, Token::random()?)?;
         if let Some(id) = &home.realm_id {
             self.opening.check_id(id, store.shown())?;
         }
@@ -307,7 +307,7 @@ impl Inner {
     /// an older copy of the cache.
     fn greet(&self, ledger: &dyn Ledger) -> Result<(), LedgerError> {
         self.store.meet(&self.heard(ledger.realm_id())?, &self.shown)?;
-        let (id, token) = self.store.begin_opening(token()?)?;
+        let (id, token) = self.store.begin_opening(Token::random()?)?;
         let count = Reserve {
             key: Key::cache(&id),
             floor: 0,
@@ -323,7 +323,7 @@ impl Inner {
             ));
         };
         let got = Got { start, end, previous_mark };
-        if self.store.end_opening(token, got, refill::token()?)? {
+        if self.store.end_opening(token, got, Token::random()?)? {
             return Ok(());
         }
         if self.served_alone.load(Ordering::SeqCst) {

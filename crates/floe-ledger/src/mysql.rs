@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError, MAX_MARK};
+use floe::ledger::{Ledger, LedgerError, MAX_MARK, Token};
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 
 use self::connect::{Database, Link};
@@ -173,7 +173,7 @@ impl Store for Mysql {
     }
 
     fn settle(&self) -> Result<(), LedgerError> {
-        let sql = statements::settle(words::fresh_token()?);
+        let sql = statements::settle(Token::random()?);
         self.remote.call(move |link| Box::pin(async move { link.transact(&sql).await.map(drop) }))
     }
 

@@ -133,11 +133,15 @@ impl Token {
     /// ```
     ///
     /// # Errors
-    /// The operating system's error if it has no randomness to give.
-    pub fn random() -> Result<Self, getrandom::Error> {
+    /// `Unavailable` if the operating system has no randomness to give.
+    pub fn random() -> Result<Self, LedgerError> {
         loop {
             let mut bytes = [0; 16];
-            getrandom::fill(&mut bytes)?;
+            getrandom::fill(&mut bytes).map_err(|error| {
+                LedgerError::Unavailable(format!(
+                    "the operating system gave no randomness ({error}): try again"
+                ))
+            })?;
             if let Some(token) = Self::from_bytes(bytes) {
                 return Ok(token);
             }

@@ -72,7 +72,7 @@ impl Inner {
         }
         let _gate = self.gates.enter(&request.key)?;
         for _ in 0..ROUNDS {
-            let short = match self.store.reserve(request, Some(token()?))? {
+            let short = match self.store.reserve(request, Some(Token::random()?))? {
                 Local::Served(reply, level) => return self.served(request, reply, level),
                 Local::Short(short) => short,
             };
@@ -125,7 +125,9 @@ impl Inner {
         }
         let _gate = self.gates.enter(key)?;
         let upstream = self.upstream()?;
-        let Some(short) = self.store.begin_top_up(key, wish.count / 2, token()?)? else { return Ok(()) };
+        let Some(short) = self.store.begin_top_up(key, wish.count / 2, Token::random()?)? else {
+            return Ok(());
+        };
         let Some(request) = asking::to_add(key, &short, wish.count, wish.limit) else {
             return Ok(());
         };
@@ -173,11 +175,4 @@ impl Inner {
             asked.count, asked.floor
         ))))
     }
-}
-
-/// A fresh token from the operating system.
-pub(super) fn token() -> Result<Token, LedgerError> {
-    Token::random().map_err(|error| {
-        LedgerError::Unavailable(format!("the operating system gave no randomness ({error}): try again"))
-    })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use floe::ledger::LedgerError;
+use floe::ledger::{LedgerError, Token};
 use rustls::ClientConfig;
 
 use super::history::History;
@@ -91,7 +91,7 @@ impl Cluster {
             words::may_be_made(&self.realm, &self.other_realms(link).await?, shown)?;
         }
         // Each is made where it is still missing, whoever comes first.
-        for (key, value) in [(&place.version, VERSION.to_string()), (&place.realm, words::fresh_id()?)] {
+        for (key, value) in [(&place.version, VERSION.to_string()), (&place.realm, Token::random()?.hex())] {
             let compare = vec![Compare::revision(key, 0)];
             let success = vec![Operation::put(key, value.as_bytes())];
             link.txn(&TxnRequest { compare, success, failure: Vec::new() }).await?;

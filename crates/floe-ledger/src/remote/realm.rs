@@ -1,6 +1,6 @@
 //! Realms on a shared server: what is found there, in one set of words for all servers.
 
-use floe::ledger::{LedgerError, Token};
+use floe::ledger::LedgerError;
 
 use crate::DEFAULT_REALM;
 pub(crate) use crate::opening::{RAISE, is_one_of_several};
@@ -9,20 +9,6 @@ pub(crate) use crate::opening::{RAISE, is_one_of_several};
 /// is for the log.
 pub(crate) const LOOKED_AT: usize = 100;
 pub(crate) const TOLD_OF: usize = 10;
-
-/// A fresh realm id.
-pub(crate) fn fresh_id() -> Result<String, LedgerError> {
-    Ok(fresh_token()?.hex())
-}
-
-/// What nothing else is told by.
-pub(crate) fn fresh_token() -> Result<Token, LedgerError> {
-    Token::random().map_err(|error| {
-        LedgerError::Unavailable(format!(
-            "the operating system gave no randomness for an id ({error}): try again"
-        ))
-    })
-}
 
 /// The realm has another id than before.
 pub(crate) fn is_another(shown: &str) -> LedgerError {

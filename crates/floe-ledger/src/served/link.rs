@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use floe::ledger::LedgerError;
+use floe::ledger::{LedgerError, Token};
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -161,7 +161,7 @@ impl Link {
 
     /// One question, and what a floe says to it.
     async fn ask(&mut self, realm_id: Option<String>, call: Call) -> Result<Said, Trouble<Fault>> {
-        let nonce = realm::fresh_id()?;
+        let nonce = Token::random()?.hex();
         let question = Question { nonce: nonce.clone(), realm_id, servers: self.count, call };
         let broken =
             |error: &dyn Display| Fault::new(&self.server, format!("the connection broke off ({error})"));

@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use floe::ledger::LedgerError;
+use floe::ledger::{LedgerError, Token};
 
 use super::file::flush_dir;
-use super::schema::{draft_path, link_into_place, random_id};
+use super::schema::{draft_path, link_into_place};
 use super::trouble::RAISE;
 use super::{Builder, Sqlite, witness};
 use crate::OpenError;
@@ -139,7 +139,7 @@ fn read_witness(path: &Path) -> Result<Option<String>, LedgerError> {
 
 /// Writes the witness, unless there is one: then the id in it.
 fn write_witness(path: &Path, id: &str) -> Result<Option<String>, LedgerError> {
-    let draft = draft_path(path, &random_id()?);
+    let draft = draft_path(path, &Token::random()?.hex());
     let written = File::create_new(&draft).and_then(|mut file| {
         file.write_all(format!("{LABEL}{id}\n\n{EXPLANATION}").as_bytes())?;
         file.sync_all()

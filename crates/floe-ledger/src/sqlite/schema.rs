@@ -110,7 +110,7 @@ fn other_purpose(found: i64, shown: &str) -> LedgerError {
 /// It is made whole under another name and linked into place, so whoever finds a ledger there finds a complete one,
 /// already in WAL mode.
 pub(super) fn create(place: &Place, purpose: Purpose) -> Result<(), LedgerError> {
-    let id = random_id()?;
+    let id = Token::random()?.hex();
     let draft = draft_path(place.real(), &id);
     let made = write(&draft, &id, purpose).map_err(|error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::ReadOnly) => place.not_writable(&error),
@@ -175,16 +175,6 @@ fn durable(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)
-}
-
-/// 128 bits from the operating system, in hex.
-pub(super) fn random_id() -> Result<String, LedgerError> {
-    let random = Token::random().map_err(|error| {
-        LedgerError::Unavailable(format!(
-            "the operating system gave no randomness for an id ({error}): try again"
-        ))
-    })?;
-    Ok(random.hex())
 }
 
 /// Makes sure that this is a whole ledger of a version that this floe knows, and sets the connection up.
@@ -311,7 +301,7 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
             });
         }
     }
-    let fresh = random_id()?;
+    let fresh = Token::random()?.hex();
     connection
         .execute("INSERT INTO realm (name, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", [name, &fresh])?;
     match find()? {

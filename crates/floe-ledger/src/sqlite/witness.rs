@@ -12,11 +12,11 @@ use std::io::{self, ErrorKind, Read, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::PathBuf;
 
-use floe::ledger::LedgerError;
+use floe::ledger::{LedgerError, Token};
 
 use super::file::Place;
 use super::origin::Origin;
-use super::schema::{draft_path, link_into_place, random_id};
+use super::schema::{draft_path, link_into_place};
 use super::trouble::RAISE;
 
 /// What is added to the path of the database.
@@ -89,7 +89,7 @@ impl Witness {
     /// Begins to remember, unless somebody else is first.
     pub(super) fn make(place: &Place, turn: u64) -> Result<Self, LedgerError> {
         let path = place.beside(SUFFIX);
-        let draft = draft_path(&path, &random_id()?);
+        let draft = draft_path(&path, &Token::random()?.hex());
         let origin = origin(place)?;
         let written = (|| {
             let database = fs::metadata(place.real())?;

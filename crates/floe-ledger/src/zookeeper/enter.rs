@@ -1,6 +1,6 @@
 //! What is looked at on every new connection: whether the ensemble has gone back, and the realm.
 
-use floe::ledger::LedgerError;
+use floe::ledger::{LedgerError, Token};
 
 use super::Trouble;
 use super::jute::{Access, Request, code};
@@ -113,7 +113,7 @@ async fn make(line: &mut Line, path: &str, realm_path: &str) -> Result<(), Troub
             reply.is_done_or(&[code::NODE_EXISTS]).map_err(Trouble::Store)?;
         }
     }
-    let id = words::fresh_id()?;
+    let id = Token::random()?.hex();
     let (layout, text) = (Layout::new(realm_path, &id), layout::realm_text(&id));
     let create = |path, data| Request::Create { path, data, access };
     let realm = Request::All(vec![

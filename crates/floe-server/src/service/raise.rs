@@ -150,9 +150,7 @@ impl Service {
             _ => position(name, definition, number.saturating_add(1))?.checked_sub(1),
         };
         let Some(last) = last else { return Ok(self.mark(&key)? == 0) };
-        let token = Token::random().map_err(|error| {
-            Refusal::new(Status::Stopped, format!("the operating system has no randomness to give: {error}"))
-        })?;
+        let token = Token::random().map_err(|error| Refusal::new(Status::Stopped, error.to_string()))?;
         // One reservation, of the number itself, and only where nothing was reserved before: of two callers one is the first.
         let request = Reserve { key, floor: last, count: 1, max_mark: 0, token, create: false, note: None };
         match self.floe.ledger().reserve(&request).map_err(|error| self.unreadable(&error))? {

@@ -168,12 +168,7 @@ impl Ledger for Memory {
         if let Some(id) = &state.realm_id {
             return Ok(id.clone());
         }
-        let random = Token::random().map_err(|error| {
-            LedgerError::Unavailable(format!(
-                "the operating system gave no randomness for a realm id: {error}; try again"
-            ))
-        })?;
-        let id: String = random.hex();
+        let id = Token::random()?.hex();
         state.realm_id = Some(id.clone());
         Ok(id)
     }

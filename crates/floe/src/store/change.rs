@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::content::{self, Body, Content, Header};
 use super::{Entry, Place, Put, Version};
-use crate::ledger::{Key, LedgerError, MAX_MARK, Mark, Reply, Reserve, Token};
+use crate::ledger::{Key, LedgerError, Mark, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::name::Name;
 
@@ -155,10 +155,6 @@ impl Change<Reply> {
     }
 }
 
-/// How many times the numbers of one count are reserved ahead: one count in so many waits for a flush, and a crash of
-/// the store skips so much at most. `PostgreSQL`'s own sequences write down 32 numbers at a time.
-const AHEAD: u64 = 32;
-
 impl Change<Reply> {
     /// Reserves ahead for a counter, after [`Counting::take`](super::Counting::take) found too few numbers, or none
     /// that can be used: `left`. The reply is the new part of the range, or an empty range if another process has
@@ -179,20 +175,10 @@ impl Change<Reply> {
                 Some(left) => left.start,
                 None => old.mark,
             };
-            let base = Mark { mark: used, token: None, ..Mark::default() };
-            let (reply, new) = Mark::reserve(Some(&base), &request)?;
-            let (Reply::Got { end, .. }, Some(_)) = (&reply, new) else { return Ok((reply, None)) };
-            // Not past what the caller may have of this key (the end of its day): others would be refused for no
-            // reason.
-            let most = request.max_mark.saturating_add(request.count).min(MAX_MARK);
-            let wanted = end.saturating_add(request.count.saturating_mul(AHEAD)).min(most).max(*end);
-            let start = old.mark.max(request.floor);
-            if wanted <= start {
-                return Ok((Reply::Got { start, end: start, previous_mark: old.mark }, None));
-            }
-            let note = old.note.clone();
-            let new = Mark { previous: old.mark, start, mark: wanted, token: None, note };
-            Ok((Reply::Got { start, end: wanted, previous_mark: old.mark }, Some(body.with(new))))
+            let (reply, new) = old.reserve_ahead(used, &request)?;
+            let Some(new) = new else { return Ok((reply, None)) };
+            let reply = Reply::Got { start: new.start, end: new.mark, previous_mark: old.mark };
+            Ok((reply, (new.mark > old.mark).then(|| body.with(new))))
         })
     }
 }
@@ -271,7 +257,7 @@ impl<T: Clone> Change<T> {
         hands_out: fn(&T) -> bool,
         step: impl Fn(Option<&Body>) -> Step<T> + Send + 'static,
     ) -> Self {
-        let (step, draw) = (Box::new(step), Box::new(super::place::draw));
+        let (step, draw) = (Box::new(step), Box::new(Token::random));
         Self {
             place,
             key,

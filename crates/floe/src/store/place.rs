@@ -39,7 +39,7 @@ impl Place {
         if let Some(place) = Self::find(store, realm)? {
             return Ok(place);
         }
-        let id = draw()?.hex();
+        let id = Token::random()?.hex();
         // The first caller makes it. The store decides which one is first.
         match store.put(&format!("{REALMS}{realm}"), &content::write_header(&id), None)? {
             Put::Done(_) => Ok(Self { realm: realm.to_owned(), id, store: store.describe() }),
@@ -132,11 +132,4 @@ impl Place {
 /// What the keys of all records of a realm begin with.
 fn marks_of(realm: &str) -> String {
     format!("mark/{realm}/")
-}
-
-/// A fresh number for a write.
-pub(super) fn draw() -> Result<Token, LedgerError> {
-    Token::random().map_err(|error| {
-        LedgerError::Unavailable(format!("the operating system gave no randomness ({error}): try again"))
-    })
 }
