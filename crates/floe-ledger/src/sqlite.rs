@@ -5,7 +5,7 @@
 //! system and a loss of power leave it there (WAL with `synchronous=FULL`). A reserve is one `BEGIN IMMEDIATE`
 //! transaction, so any number of processes and threads may share the file, and the lock is held by nobody between
 //! calls. A refused reserve writes nothing, and nothing at all is written while nobody calls. There is no thread
-//! behind it.
+//! behind it. A counter reserves ahead, so that most counts wait for no flush (`ahead.rs`).
 //!
 //! `database is locked` is never an answer: a call waits for the others, up to [`Builder::max_wait`], and then says
 //! [`LedgerError::Unavailable`] and how to find who holds the file.
@@ -42,10 +42,11 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::{Ledger, LedgerError, Mark};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use self::ahead::Ahead;
 use self::file::{Place, Watch};
 use self::patience::patiently;
 use self::schema::{LEDGER, Purpose};
@@ -54,6 +55,7 @@ use self::turn::{Below, Shared, Turn};
 use self::witness::Witness;
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
+mod ahead;
 mod data_dir;
 mod file;
 mod marks;
@@ -114,6 +116,7 @@ pub struct Sqlite {
     /// After the connection, so that it is closed after it.
     below: Below,
     witness: Witness,
+    ahead: Ahead,
     realm: i64,
     realm_id: String,
     ledger_id: String,
@@ -281,6 +284,7 @@ impl Builder {
             watch,
             below,
             witness,
+            ahead: Ahead::new(&entered.ledger_id),
             realm: entered.realm,
             realm_id: entered.realm_id,
             ledger_id: entered.ledger_id,
@@ -378,7 +382,9 @@ impl Sqlite {
 
     /// Begins a transaction of this realm's.
     fn begin(&self, connection: &Connection, begin: Begin) -> Result<Turn, Trouble> {
-        self.watch.check()?;
+        if let Begin::Write = begin {
+            self.watch.check()?;
+        }
         if !connection.is_autocommit() {
             // An earlier call ended in trouble, and its rollback as well.
             run(connection, "ROLLBACK")?;
@@ -411,6 +417,30 @@ impl Sqlite {
         if let Some(turn) = written {
             self.witness.note(turn.next())?;
         }
+        Ok(())
+    }
+
+    /// Gives back what is left of the numbers that were reserved ahead.
+    fn give_back_ahead(&self) -> Result<(), LedgerError> {
+        let keys = self.ahead.remembered();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let places = self.transact(Begin::Write, |connection| {
+            let mut places = Vec::new();
+            for key in &keys {
+                let Some(record) = self.find(connection, key)? else { continue };
+                let Some((place, rest)) = self.ahead.rest(&record) else { continue };
+                if rest.is_empty() {
+                    continue;
+                }
+                self.store(connection, key, &Mark { mark: rest.start, token: None, ..record })?;
+                places.push(place);
+            }
+            Ok(Done { written: !places.is_empty(), answer: places })
+        })?;
+        places.into_iter().for_each(|place| self.ahead.free(place));
+        self.ahead.remove();
         Ok(())
     }
 
@@ -453,6 +483,8 @@ impl Sqlite {
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
+        // What cannot be given back is a gap.
+        drop(self.give_back_ahead());
         let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
         // The last one writes the WAL to the file, if it is still the one that the WAL belongs to.
         if !matches!(self.below.begin(connection), Ok(Some(_))) {

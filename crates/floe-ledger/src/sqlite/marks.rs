@@ -89,6 +89,24 @@ impl Ledger for Sqlite {
         })
     }
 
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        let key = request.key.as_str();
+        self.transact(Begin::Write, |connection| {
+            let Some(record) = self.find(connection, key)? else {
+                return Err(LedgerError::Missing(request.key.clone()).into());
+            };
+            let (reply, new) = match self.ahead.take(&record, request) {
+                Ok(reply) => return Ok(Done::read(reply)),
+                Err(Some(next)) => record.reserve_ahead(next, request)?,
+                Err(None) => Mark::reserve(Some(&record), request)?,
+            };
+            let (Reply::Got { end, .. }, Some(new)) = (&reply, new) else { return Ok(Done::read(reply)) };
+            let token = self.ahead.note(key, &record, *end..new.mark)?;
+            self.store(connection, key, &Mark { token, ..new })?;
+            Ok(Done::written(reply))
+        })
+    }
+
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
         self.transact(Begin::Write, |connection| {
             let found = self.find(connection, key.as_str())?;
@@ -134,8 +152,13 @@ impl Ledger for Sqlite {
             let Some(old) = self.find(connection, key.as_str())? else {
                 return Err(LedgerError::Missing(key.clone()).into());
             };
-            let Some(raised) = old.raise(key, at_least)? else { return Ok(Done::read(old.mark)) };
-            self.store(connection, key.as_str(), &raised)?;
+            let new = match old.raise(key, at_least)? {
+                Some(raised) => raised,
+                None if self.ahead.skip(&old, at_least) => return Ok(Done::read(old.mark)),
+                // Another memory has the rest, of which nothing is taken without the token.
+                None => Mark { token: None, ..old.clone() },
+            };
+            self.store(connection, key.as_str(), &new)?;
             Ok(Done::written(old.mark))
         })
     }

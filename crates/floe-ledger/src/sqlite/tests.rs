@@ -88,3 +88,249 @@ fn threads_wait_for_each_other_up_to_the_bound() {
     drop(turn);
     assert!(ledger.turn().is_ok());
 }
+
+mod counts {
+    use std::path::Path;
+
+    use floe::Name;
+    use floe::ledger::{Key, Ledger as _, MAX_MARK, Mark, Reply, Reserve, Token};
+
+    use super::super::ahead::{Ahead, PLACES};
+    use super::*;
+
+    fn visits() -> Key {
+        Key::name(&Name::new("visits").unwrap())
+    }
+
+    fn request(count: u64) -> Reserve {
+        let (floor, max_mark, create, note) = (1, MAX_MARK - 1, false, None);
+        Reserve { key: visits(), floor, count, max_mark, token: Token::random().unwrap(), create, note }
+    }
+
+    fn count(ledger: &Sqlite, count: u64) -> (u64, u64) {
+        match ledger.count(&request(count)).unwrap() {
+            Reply::Got { start, end, previous_mark } if previous_mark <= start && end == start + count => {
+                (start, end)
+            }
+            reply => panic!("{reply:?}"),
+        }
+    }
+
+    /// Removes at its end what those that were "killed" have left in memory.
+    struct Swept(TempDir);
+
+    impl Swept {
+        fn new() -> Self {
+            Self(TempDir::new().unwrap())
+        }
+
+        fn path(&self) -> std::path::PathBuf {
+            self.0.path().join("ids.db")
+        }
+    }
+
+    impl Drop for Swept {
+        fn drop(&mut self) {
+            let own = Ahead::new(Sqlite::open(self.path()).unwrap().ledger_id());
+            let (dir, name) =
+                (own.path().parent().unwrap(), own.path().file_name().unwrap().to_str().unwrap());
+            for entry in fs::read_dir(dir).unwrap().flatten() {
+                let is_own = entry.file_name().to_str().is_some_and(|other| other.starts_with(name));
+                if is_own {
+                    fs::remove_file(entry.path()).unwrap();
+                }
+            }
+        }
+    }
+
+    fn bound(path: &Path) -> Sqlite {
+        let ledger = Sqlite::open(path).unwrap();
+        ledger.bind(&Name::new("visits").unwrap(), "a counter", true).unwrap();
+        ledger
+    }
+
+    fn mark(ledger: &Sqlite) -> u64 {
+        ledger.list(visits().as_str(), "", 1).unwrap()[0].mark
+    }
+
+    /// The machine starts again: no process lives, and what was in memory is gone.
+    fn restart(ledger: Sqlite) {
+        fs::remove_file(ledger.ahead.path()).unwrap();
+        std::mem::forget(ledger);
+    }
+
+    #[test]
+    fn only_one_in_thirty_three_is_flushed() {
+        let dir = Swept::new();
+        let ledger = bound(&dir.path());
+        assert_eq!((count(&ledger, 1), mark(&ledger)), ((1, 2), 2), "the first takes what it needs");
+        assert_eq!((count(&ledger, 1), mark(&ledger)), ((2, 3), 35), "the second reserves ahead");
+        let turn = || {
+            let connection = ledger.connection.lock().unwrap();
+            connection.query_row("SELECT stamp FROM turn", [], |row| row.get::<_, Vec<u8>>(0)).unwrap()
+        };
+        let before = turn();
+        assert!((3..35).all(|number| count(&ledger, 1) == (number, number + 1) && mark(&ledger) == 35));
+        assert_eq!(turn(), before, "nothing is written");
+        assert_eq!((count(&ledger, 2), mark(&ledger)), ((35, 37), 37 + 64));
+        assert_eq!(count(&ledger, 65), (37, 102), "longer than what is left, which it begins with");
+    }
+
+    #[test]
+    fn who_closes_gives_back_and_who_is_killed_leaves_the_rest_to_the_next() {
+        let dir = Swept::new();
+        let path = dir.path();
+        for kill in [false, true] {
+            let ledger = bound(&path);
+            let (begin, _) = count(&ledger, 1);
+            assert_eq!(count(&ledger, 1).0, begin + 1);
+            assert!(mark(&ledger) > begin + 2);
+            assert_eq!(count(&ledger, 3).0, begin + 2);
+            let file = ledger.ahead.path().to_owned();
+            if kill {
+                std::mem::forget(ledger)
+            } else {
+                drop(ledger)
+            }
+            assert_eq!(file.exists(), kill);
+            let next = bound(&path);
+            assert_eq!(count(&next, 1).0, begin + 5);
+        }
+    }
+
+    #[test]
+    fn who_closes_leaves_the_memory_to_the_others() {
+        let dir = Swept::new();
+        let (ledger, other) = (bound(&dir.path()), bound(&dir.path()));
+        (1..=3).for_each(|number| assert_eq!(count(&ledger, 1).0, number));
+        let record = |ledger: &Sqlite| {
+            let find = |connection: &_| Ok(Done::read(ledger.find(connection, visits().as_str())?));
+            ledger.transact(Begin::Read, find).unwrap().unwrap()
+        };
+        let before = record(&other);
+        assert_eq!(other.ahead.rest(&before).map(|(_, rest)| rest), Some(4..35));
+        drop(ledger);
+        assert_eq!((record(&other).token, other.ahead.rest(&before)), (None, None), "it was given back");
+        assert!(other.ahead.path().exists());
+        (4..=6).for_each(|number| assert_eq!(count(&other, 1).0, number));
+        assert!(mark(&other) > 7);
+    }
+
+    #[test]
+    fn a_start_of_the_machine_skips_what_was_reserved_ahead_and_repeats_nothing() {
+        let dir = Swept::new();
+        let path = dir.path();
+        let ledger = bound(&path);
+        (0..3).for_each(|_| assert!(count(&ledger, 1).0 > 0));
+        let reserved = mark(&ledger);
+        restart(ledger);
+        let ledger = bound(&path);
+        assert_eq!(count(&ledger, 1).0, reserved);
+        assert_eq!(mark(&ledger), reserved + 1, "nothing is reserved ahead by who finds nothing");
+    }
+
+    #[test]
+    fn a_raised_mark_is_raised_for_what_was_reserved_ahead_as_well() {
+        let dir = Swept::new();
+        let (ledger, other) = (bound(&dir.path()), bound(&dir.path()));
+        (0..3).for_each(|_| assert!(count(&ledger, 1).0 > 0));
+        assert_eq!(other.raise(&visits(), 20), Ok(35), "the mark is higher");
+        assert_eq!(count(&ledger, 1).0, 20);
+        assert_eq!(other.raise(&visits(), 10).map(|_| count(&ledger, 1).0), Ok(21), "nothing below is left");
+        let mut far = bound(&dir.path());
+        far.ahead = other.ahead.beside(1);
+        assert_eq!(far.raise(&visits(), 2).map(|_| count(&ledger, 1).0), Ok(22), "nothing below is reserved");
+        assert_eq!(far.raise(&visits(), 30).map(|_| count(&ledger, 1).0), Ok(35), "it does not see the rest");
+        assert_eq!(other.raise(&visits(), 1_000).map(|_| count(&ledger, 1).0), Ok(1_000));
+    }
+
+    #[test]
+    fn the_bounds_of_a_day_hold_for_what_is_reserved_ahead() {
+        let dir = Swept::new();
+        let ledger = bound(&dir.path());
+        let day = |floor, max_mark| ledger.count(&Reserve { floor, max_mark, ..request(1) }).unwrap();
+        let got = |start, previous_mark| Reply::Got { start, end: start + 1, previous_mark };
+        assert_eq!([day(1, 3), day(1, 3), day(1, 3)], [got(1, 0), got(2, 2), got(3, 3)]);
+        assert_eq!(mark(&ledger), 4, "nothing is reserved past the day");
+        assert_eq!(day(1, 3), Reply::Refused { mark: 4, note: None });
+        assert_eq!(day(101, 199), got(101, 4));
+        assert_eq!(day(101, 199), got(102, 102));
+        assert_eq!(day(1, 102), Reply::Refused { mark: 103, note: None }, "of a node whose day is over");
+        assert_eq!(day(1, 103), got(103, 103));
+        assert_eq!(day(201, 299), got(201, 104), "above all that is left");
+    }
+
+    /// Every process on its own memory, on one, killed, closed, started again, with raises between.
+    #[test]
+    fn numbers_increase_whatever_ends_and_begins() {
+        let mut seed = Token::random().unwrap().as_bytes()[0] as u64 + 1;
+        println!("seed {seed}");
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        let dir = Swept::new();
+        let path = dir.path();
+        let mut ledgers: Vec<_> = (0..3).map(|_| bound(&path)).collect();
+        let (mut last, mut may_skip) = (1, false);
+        for step in 0..3_000 {
+            let at = usize::try_from(random(3)).unwrap();
+            match random(40) {
+                0 => drop(std::mem::replace(&mut ledgers[at], bound(&path))),
+                1 => std::mem::forget(std::mem::replace(&mut ledgers[at], bound(&path))),
+                2 => {
+                    let least = last + random(50);
+                    ledgers[at].raise(&visits(), least).unwrap();
+                    (last, may_skip) = (last.max(least), true);
+                }
+                // The machine starts again.
+                3 if step % 3 == 0 => {
+                    let _ = fs::remove_file(ledgers[at].ahead.path());
+                    ledgers.drain(..).for_each(std::mem::forget);
+                    ledgers.extend((0..3).map(|_| bound(&path)));
+                    may_skip = true;
+                }
+                // It sees a memory of its own from now on.
+                4 => {
+                    ledgers[at].ahead = ledgers[at].ahead.beside(step);
+                    may_skip = true;
+                }
+                _ => {
+                    let (start, end) = count(&ledgers[at], 1 + random(5));
+                    assert!(start >= last, "step {step}: {start} below {last}");
+                    assert!(start == last || may_skip, "step {step}: {start} after {last}");
+                    // Those with memories of their own go on skipping for each other.
+                    last = end;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_one_counter_makes_no_room_for_another() {
+        let dir = Swept::new();
+        let ledger = bound(&dir.path());
+        let (token, record) = (|| Token::random().unwrap(), Mark::default());
+        (0..PLACES).for_each(|place| ledger.ahead.write(place, Some(token()), 1..2).unwrap());
+        (1..=3).for_each(|number| assert_eq!((count(&ledger, 1).0, mark(&ledger)), (number, number + 1)));
+        let free = Token::from_bytes([7; 16]).unwrap();
+        (0..PLACES).for_each(|place| ledger.ahead.write(place, Some(free), 2..2).unwrap());
+        let rest = |token| ledger.ahead.rest(&Mark { token: Some(token), ..record.clone() });
+        let noted = ledger.ahead.note("n/one", &record, 5..9).unwrap().unwrap();
+        assert_eq!(rest(noted).map(|(_, rest)| rest), Some(5..9));
+        let again = Mark { token: Some(noted), ..record.clone() };
+        let longer = ledger.ahead.note("n/one", &again, 9..12).unwrap().unwrap();
+        assert_eq!((rest(noted), rest(longer).map(|(_, rest)| rest)), (None, Some(9..12)));
+    }
+
+    #[test]
+    fn a_file_that_others_may_write_is_not_used() {
+        let dir = Swept::new();
+        let ledger = bound(&dir.path());
+        fs::write(ledger.ahead.path(), "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        fs::set_permissions(ledger.ahead.path(), mode).unwrap();
+        (1..=5).for_each(|number| assert_eq!((count(&ledger, 1).0, mark(&ledger)), (number, number + 1)));
+        fs::remove_file(ledger.ahead.path()).unwrap();
+    }
+}

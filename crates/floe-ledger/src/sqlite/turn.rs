@@ -76,6 +76,8 @@ pub(super) struct Below {
     file: Shared,
     /// Where the page of the turn begins, and how long it is.
     page: (u64, usize),
+    /// Where in the page the stamp was last.
+    place: AtomicU64,
     turn: AtomicU64,
     below: AtomicU64,
 }
@@ -95,7 +97,8 @@ impl Below {
         let page: u32 = connection.query_row(sql, [], |row| row.get(0))?;
         let begin = u64::from(page.saturating_sub(1)) * u64::from(bytes);
         let page = (begin, usize::try_from(bytes).unwrap_or(0));
-        Ok(Self { file, page, turn: AtomicU64::new(witnessed), below: AtomicU64::new(0) })
+        let [place, below] = [0, 0].map(AtomicU64::new);
+        Ok(Self { file, page, place, turn: AtomicU64::new(witnessed), below })
     }
 
     /// The turn of the transaction that has begun; `None` where the file was put back.
@@ -116,11 +119,19 @@ impl Below {
 
     /// The turn that the file itself holds; 0 where it holds none.
     fn read(&self) -> u64 {
-        let mut page = vec![0; self.page.1];
-        let held = match self.file.0.file.read_exact_at(&mut page, self.page.0) {
-            Ok(()) => page.windows(STAMP_BYTES).find_map(read),
-            Err(_) => None,
-        };
+        let file = &self.file.0.file;
+        let (begin, length) = self.page;
+        let mut last = [0; STAMP_BYTES];
+        let held = file.read_exact_at(&mut last, begin + self.place.load(Ordering::Relaxed));
+        let held = held.ok().and_then(|()| read(&last));
+        let held = held.or_else(|| {
+            let mut page = vec![0; length];
+            file.read_exact_at(&mut page, begin).ok()?;
+            let mut stamps = page.windows(STAMP_BYTES).zip(0..);
+            let (held, place) = stamps.find_map(|(bytes, place)| Some((read(bytes)?, place)))?;
+            self.place.store(place, Ordering::Relaxed);
+            Some(held)
+        });
         held.map_or(0, |(turn, _)| turn)
     }
 }

@@ -1,0 +1,215 @@
+//! Numbers of counters that are reserved ahead, shared by all processes of this machine.
+//!
+//! A count that waits for a flush of the disk takes ten times as long as one that does not. So a counter reserves ahead
+//! ([`Mark::reserve_ahead`]). The record then says where the reserved range ends. Where the rest of it begins is in a small
+//! file in `/dev/shm`, which is memory: it outlives a process that is killed, and is gone after a start of the machine.
+//!
+//! # Why no number is handed out twice
+//! 1. The range is in the ledger, and on the disk, before a number of it is handed out.
+//! 2. Each reservation has a fresh random token, in the record and in the file. Numbers are taken from the rest only if the
+//!    two are equal, and only inside a transaction that has the ledger's lock for writing.
+//! 3. Where they differ, the count goes on at the record's mark. So what is lost with the file is skipped: after a start of
+//!    the machine, or if another process sees another `/dev/shm`, as in a container.
+//! 4. A raise skips the numbers of the rest below it. If it does not find the rest, it takes the token out of the record.
+//!
+//! Processes that see different files would skip numbers for each other. So a count that finds another's token takes only
+//! what it needs, and not until the next one is anything reserved ahead. Who closes the ledger gives back what is left.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use floe::ledger::{LedgerError, Mark, Reply, Reserve, Token};
+use rustix::fs::{FlockOperation, OFlags, flock, statfs};
+
+/// How many counters may have a rest.
+pub(super) const PLACES: u64 = 1 << 14;
+
+/// What the token of a reservation ahead begins with; a caller's is random.
+const AHEAD: [u8; 4] = [0; 4];
+
+/// A token, and where the rest begins and ends.
+const PLACE_BYTES: usize = 16 + 8 + 8;
+
+/// How many places are looked at for one that nobody needs.
+const LOOKS: usize = 8;
+
+/// How many counters a process remembers, to give back what is left of them.
+const REMEMBERED: usize = 4_096;
+
+const DIRECTORY: &str = "/dev/shm";
+
+/// `tmpfs` in statfs(2).
+const TMPFS: i128 = 0x0102_1994;
+
+#[derive(Debug)]
+pub(super) struct Ahead {
+    path: PathBuf,
+    /// Opened by the first count; `None` where there is no such memory.
+    file: OnceLock<Option<File>>,
+    keys: Mutex<HashSet<String>>,
+}
+
+impl Ahead {
+    pub(super) fn new(ledger_id: &str) -> Self {
+        let name = format!("floe-{ledger_id}-{}", rustix::process::geteuid().as_raw());
+        Self { path: Path::new(DIRECTORY).join(name), file: OnceLock::new(), keys: Mutex::default() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Another memory, as another container sees it.
+    #[cfg(test)]
+    pub(super) fn beside(&self, number: u64) -> Self {
+        let path = self.path.with_extension(number.to_string());
+        Self { path, file: OnceLock::new(), keys: Mutex::default() }
+    }
+
+    fn file(&self) -> Option<&File> {
+        self.file.get_or_init(|| open(&self.path)).as_ref()
+    }
+
+    fn keys(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the numbers of `request` from the rest of the record's reservation. If there are too few, the error is where
+    /// the rest begins, or `None` if that is not known.
+    pub(super) fn take(&self, record: &Mark, request: &Reserve) -> Result<Reply, Option<u64>> {
+        let (place, Range { start: next, end }) = self.rest(record).ok_or(None)?;
+        if next > request.max_mark {
+            return Ok(Reply::Refused { mark: next, note: record.note.clone() });
+        }
+        let start = next.max(request.floor);
+        let used = start.checked_add(request.count).filter(|used| *used <= end).ok_or(Some(next))?;
+        self.write(place, record.token, used..end).ok_or(None)?;
+        Ok(Reply::Got { start, end: used, previous_mark: next })
+    }
+
+    /// The place and the rest of the record's reservation.
+    pub(super) fn rest(&self, record: &Mark) -> Option<(u64, Range<u64>)> {
+        let place = place_of(record.token?);
+        let (token, rest) = self.read(place)?;
+        (token == record.token).then_some((place, rest))
+    }
+
+    /// Notes the rest of a reservation of the counter `key` that is about to be committed in place of `record`, and returns
+    /// its token; `None` where it cannot be noted.
+    pub(super) fn note(
+        &self,
+        key: &str,
+        record: &Mark,
+        rest: Range<u64>,
+    ) -> Result<Option<Token>, LedgerError> {
+        let own = self.rest(record).map(|(place, _)| place);
+        let mut token = Token::random()?;
+        for _ in 0..LOOKS {
+            let place = own.unwrap_or(place_of(token));
+            let is_free = own.is_some() || self.read(place).is_some_and(|(_, rest)| rest.is_empty());
+            if is_free {
+                token = at(place, token);
+                let noted = self.write(place, Some(token), rest);
+                if noted.is_some() {
+                    let mut keys = self.keys();
+                    if keys.len() >= REMEMBERED {
+                        keys.clear();
+                    }
+                    keys.insert(key.to_owned());
+                }
+                return Ok(noted.map(|()| token));
+            }
+            token = Token::random()?;
+        }
+        Ok(None)
+    }
+
+    /// Skips the numbers below `at_least` that are reserved ahead; false if some may be left, in another memory.
+    pub(super) fn skip(&self, record: &Mark, at_least: u64) -> bool {
+        let reserved = record.token.filter(|token| token.as_bytes().starts_with(&AHEAD));
+        match (reserved, self.rest(record)) {
+            (None, _) => true,
+            (token, Some((place, rest))) => {
+                self.write(place, token, rest.start.max(at_least)..rest.end).is_some()
+            }
+            (_, None) => at_least <= record.start,
+        }
+    }
+
+    fn read(&self, place: u64) -> Option<(Option<Token>, Range<u64>)> {
+        let mut bytes = [0; PLACE_BYTES];
+        // Beyond its end the file is empty.
+        let _ = self.file()?.read_at(&mut bytes, place * PLACE_BYTES as u64).ok()?;
+        let (token, numbers) = bytes.split_first_chunk()?;
+        let (next, end) = numbers.split_first_chunk()?;
+        let end = u64::from_le_bytes(*end.first_chunk()?);
+        Some((Token::from_bytes(*token), u64::from_le_bytes(*next)..end))
+    }
+
+    pub(super) fn write(&self, place: u64, token: Option<Token>, rest: Range<u64>) -> Option<()> {
+        let mut bytes = Vec::with_capacity(PLACE_BYTES);
+        bytes.extend(token.as_ref().map_or(&[0; 16], Token::as_bytes));
+        bytes.extend(rest.start.to_le_bytes());
+        bytes.extend(rest.end.to_le_bytes());
+        self.file()?.write_all_at(&bytes, place * PLACE_BYTES as u64).ok()
+    }
+
+    /// The counters of which this process may have reserved something ahead.
+    pub(super) fn remembered(&self) -> Vec<String> {
+        self.keys().iter().cloned().collect()
+    }
+
+    /// Frees the place of a reservation that was given back.
+    pub(super) fn free(&self, place: u64) {
+        // A place that is not freed stays taken until the next start of the machine.
+        let _ = self.write(place, None, 0..0);
+    }
+
+    /// Removes the file, unless another process has it open. Nothing is left that would be skipped.
+    pub(super) fn remove(&self) {
+        if let Some(Some(file)) = self.file.get()
+            && flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// The file at `path`; `None` where there is no memory for it, or somebody else made it.
+fn open(path: &Path) -> Option<File> {
+    let stat = statfs(path.parent()?).ok()?;
+    // The field's type differs between architectures.
+    if i128::from(stat.f_type) & 0xffff_ffff != TMPFS {
+        return None;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    let file = options.open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let is_own = metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw();
+    let is_private = metadata.mode() & 0o077 == 0;
+    // As long as it is open: see `remove`.
+    let is_shared = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    (is_own && is_private && is_shared).then_some(file)
+}
+
+/// The place of a token's reservation, which stands behind [`AHEAD`].
+fn place_of(token: Token) -> u64 {
+    let [_, _, _, _, high, low, ..] = *token.as_bytes();
+    u64::from(u16::from_be_bytes([high, low])) % PLACES
+}
+
+/// The token at `place`.
+fn at(place: u64, token: Token) -> Token {
+    let mut bytes = *token.as_bytes();
+    let [.., high, low] = place.to_be_bytes();
+    let front = AHEAD.into_iter().chain([high, low]);
+    bytes.iter_mut().zip(front).for_each(|(byte, known)| *byte = known);
+    Token::from_bytes(bytes).unwrap_or(token)
+}
