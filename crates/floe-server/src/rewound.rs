@@ -17,6 +17,12 @@ impl<S> Rewound<S> {
     pub(crate) fn new(seen: Vec<u8>, stream: S) -> Self {
         Self { seen, at: 0, stream }
     }
+
+    /// What was seen and has not come again, and the stream.
+    pub(crate) fn into_parts(mut self) -> (Vec<u8>, S) {
+        self.seen.drain(..self.at.min(self.seen.len()));
+        (self.seen, self.stream)
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Rewound<S> {

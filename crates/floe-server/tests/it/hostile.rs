@@ -87,6 +87,15 @@ async fn a_header_that_trickles_in_is_cut_off_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_header_has_its_time_once_also_where_a_connection_may_rest_sooner() {
+    let server = Server::of("limits = { header_timeout = \"1500ms\", idle_timeout = \"1h\" }\n").await;
+    let mut stream = connect(&server).await;
+    stream.write_all(b"GET /liv").await.unwrap();
+    rest(&mut stream).await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_silent_connection_is_closed_when_it_has_been_idle() {
     let server = Server::of("limits = { idle_timeout = \"300ms\", header_timeout = \"1h\" }\n").await;
     let since = Instant::now();
@@ -99,6 +108,50 @@ async fn a_silent_connection_is_closed_when_it_has_been_idle() {
     let mut stream = connect(&server).await;
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00").await.unwrap();
     rest(&mut stream).await;
+    server.stop().await.unwrap();
+}
+
+/// What a connection holds of `limits.memory` that hyper serves.
+const HYPER: u64 = 16 << 10;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_rests_holds_nothing_and_goes_on() {
+    let server = Server::standalone().await;
+    let held = async || -> u64 {
+        let metrics = server.text("/metrics").await;
+        let line = metrics.lines().find_map(|line| line.strip_prefix("floe_memory_held_bytes ")).unwrap();
+        line.parse().unwrap()
+    };
+    // Such a request is none of the plain ones.
+    let request = b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n";
+    let answered = async |stream: &mut TcpStream| {
+        let mut said = Vec::new();
+        while !said.ends_with(b"\r\n\r\nok\n") {
+            assert_ne!(timeout(PATIENCE, stream.read_buf(&mut said)).await.unwrap().unwrap(), 0);
+        }
+        assert!(said.starts_with(b"HTTP/1.1 200 OK\r\n"), "{}", said.escape_ascii());
+    };
+    let (mut streams, mut most) = (Vec::new(), 0);
+    for at in 0..20 {
+        let mut stream = connect(&server).await;
+        // One has begun the next request.
+        let begun = if at == 0 { &request[..9] } else { b"" };
+        stream.write_all(&[request, begun].concat()).await.unwrap();
+        answered(&mut stream).await;
+        streams.push(stream);
+        most = most.max(held().await);
+    }
+    assert!(most >= 15 * HYPER, "hyper serves them: {most}");
+    for round in 0..2 {
+        until("the others rest", || async { (held().await + 15 * HYPER < most).then_some(()) }).await;
+        for (stream, at) in streams.iter_mut().zip(0..) {
+            let rest = if (at, round) == (0, 0) { &request[9..] } else { &request[..] };
+            let (one, other) = rest.split_at(at);
+            stream.write_all(one).await.unwrap();
+            stream.write_all(other).await.unwrap();
+            answered(stream).await;
+        }
+    }
     server.stop().await.unwrap();
 }
 

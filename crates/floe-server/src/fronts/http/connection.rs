@@ -1,9 +1,12 @@
-//! A connection of HTTP: plain requests first, which are answered without hyper, then all others, which hyper serves.
+//! A connection of HTTP: plain requests are answered without hyper, and hyper serves all others. A connection of HTTP/1 that
+//! has asked for nothing for a second is taken back from hyper, whose buffers are most of what an idle connection costs.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
 use axum::Router;
 use axum::body::Body;
@@ -11,12 +14,13 @@ use axum::http::{Request, Response};
 use floe_wire::http::PROTOCOL;
 use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::guard::{Guard, HTTP2};
+use super::guard::{Busy, Counted, Guard, HTTP2};
 use super::plain::Plain;
 use super::{spring, thread_date};
 use crate::access::Caller;
@@ -39,35 +43,67 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
     Box::pin(async move {
         let Conversation { mut stream, caller, client, backend, draining, .. } = conversation;
         let (service, limits) = (&backend.service, &backend.limits);
-        let left = {
-            let mut plain = Plain::new(service, caller.clone(), limits);
-            session::run(&mut stream, &mut plain, &client, limits, draining.clone()).await?
-        };
-        let Some(left) = left else { return Ok(()) };
-        if thread_date::is_missing() && !left.starts_with(HTTP2) {
-            return part(&mut stream, &busy(BEFORE_1970, ""), limits.stall_timeout).await;
+        loop {
+            let left = {
+                let mut plain = Plain::new(service, caller.clone(), limits);
+                session::run(&mut stream, &mut plain, &client, limits, draining.clone()).await?
+            };
+            let Some(mut left) = left else { return Ok(()) };
+            if thread_date::is_missing() && !left.starts_with(HTTP2) {
+                return part(&mut stream, &busy(BEFORE_1970, ""), limits.stall_timeout).await;
+            }
+            // Within TLS it is a part of what that costs.
+            let Ok(_held) = client.hold_to_the_end(HYPER).await else {
+                return part(&mut stream, &busy(FULL, &date_line(service)), limits.stall_timeout).await;
+            };
+            // What has come of a next request is hyper's as well.
+            while !left.is_empty() {
+                let is_2 = left.starts_with(HTTP2);
+                let rewound = Rewound::new(left, stream);
+                let (guard, busy) = Guard::new(rewound, limits, client.nothing(), Arc::clone(service));
+                let router = TowerToHyperService::new(backend.router());
+                let introduced = Introduced { router, caller: caller.clone(), client: Arc::clone(&client) };
+                let requests = busy.clone().around(introduced);
+                if is_2 {
+                    return by_http2(guard, requests, limits, draining).await;
+                }
+                match by_http1(guard, requests, busy, limits, draining.clone()).await? {
+                    Some(idle) => (left, stream) = idle,
+                    None => return Ok(()),
+                }
+            }
         }
-        // Within TLS it is a part of what that costs.
-        let Ok(_held) = client.hold_to_the_end(HYPER).await else {
-            return part(&mut stream, &busy(FULL, &date_line(service)), limits.stall_timeout).await;
-        };
-        let stream = Rewound::new(left, stream);
-        let (guard, busy) = Guard::new(stream, limits, client.nothing(), Arc::clone(service));
-        let router = TowerToHyperService::new(backend.router());
-        let requests = busy.around(Introduced { router, caller, client: Arc::clone(&client) });
-        by_hyper(guard, requests, builder(limits), draining).await
     })
 }
 
-/// Serves HTTP to its end. What that takes is allocated here, and once: a future that awaited what it makes would have room
-/// for it twice.
-fn by_hyper(
-    guard: Guard<Rewound<session::Stream>>,
-    requests: super::guard::Counted<Introduced>,
-    builder: auto::Builder<TokioExecutor>,
-    mut draining: tokio::sync::watch::Receiver<bool>,
+type Guarded = Guard<Rewound<session::Stream>>;
+
+/// The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses without reading
+/// it.
+fn most_header(limits: &Limits) -> usize {
+    2 * (limits.header_bytes + limits.uri_bytes)
+}
+
+/// Serves HTTP/2 to its end. What that takes is allocated here, and once: a future that awaited what it makes would have
+/// room for it twice.
+fn by_http2(
+    guard: Guarded,
+    requests: Counted<Introduced>,
+    limits: &Limits,
+    mut draining: watch::Receiver<bool>,
 ) -> BoxFuture<'static, io::Result<()>> {
-    let connection = builder.serve_connection(TokioIo::new(guard), requests).into_owned();
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        // No Date of hyper's, which panics while the clock stands before 1970: the gate writes one.
+        .auto_date_header(false)
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(u32::try_from(most_header(limits)).unwrap_or(u32::MAX))
+        .initial_stream_window_size(64 << 10)
+        .initial_connection_window_size(256 << 10)
+        .max_send_buf_size(64 << 10)
+        .max_pending_accept_reset_streams(32);
+    let connection = builder.serve_connection(TokioIo::new(guard), requests);
     Box::pin(async move {
         let mut connection = pin!(connection);
         tokio::select! {
@@ -79,27 +115,43 @@ fn by_hyper(
     })
 }
 
-fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    // The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses
-    // without reading it.
-    let header = limits.header_bytes + limits.uri_bytes;
-    // No Date of hyper's, which panics while the clock stands before 1970: the gate writes one.
-    builder.http1().auto_date_header(false).timer(TokioTimer::new()).max_buf_size((2 * header).max(16 << 10));
+/// Serves HTTP/1 to its end, or until it is idle: then what has come of a next request is returned, and the stream.
+fn by_http1(
+    guard: Guarded,
+    requests: Counted<Introduced>,
+    busy: Busy,
+    limits: &Limits,
+    mut draining: watch::Receiver<bool>,
+) -> BoxFuture<'static, io::Result<Option<(Vec<u8>, session::Stream)>>> {
+    let mut builder = http1::Builder::new();
+    builder.auto_date_header(false).timer(TokioTimer::new()).max_buf_size(most_header(limits).max(16 << 10));
     if limits.header_count >= 100 {
-        builder.http1().max_headers(limits.header_count + 1);
+        builder.max_headers(limits.header_count + 1);
     }
-    builder
-        .http2()
-        .auto_date_header(false)
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.streams)
-        .max_header_list_size(u32::try_from(2 * header).unwrap_or(u32::MAX))
-        .initial_stream_window_size(64 << 10)
-        .initial_connection_window_size(256 << 10)
-        .max_send_buf_size(64 << 10)
-        .max_pending_accept_reset_streams(32);
-    builder
+    let mut connection = builder.serve_connection(TokioIo::new(guard), requests);
+    Box::pin(async move {
+        let ended = {
+            let mut stops = pin!(draining.wait_for(|draining| *draining));
+            let mut stopped = false;
+            poll_fn(|context| {
+                if !stopped && stops.as_mut().poll(context).is_ready() {
+                    stopped = true;
+                    Pin::new(&mut connection).graceful_shutdown();
+                }
+                match Pin::new(&mut connection).poll(context) {
+                    Poll::Pending if busy.rests() && !stopped => Poll::Ready(None),
+                    polled => polled.map(Some),
+                }
+            })
+            .await
+        };
+        if let Some(ended) = ended {
+            return ended.map(|()| None).map_err(io::Error::other);
+        }
+        let parts = connection.into_parts();
+        let (unread, stream) = parts.io.into_inner().into_inner().into_parts();
+        Ok(Some(([&parts.read_buf, unread.as_slice()].concat(), stream)))
+    })
 }
 
 /// The routes, with each request told who its connection is of.

@@ -8,7 +8,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -22,6 +22,9 @@ use super::frames::Frames;
 use crate::clients::Held;
 use crate::config::Limits;
 use crate::service::{DateText, Service as Minting};
+
+/// How long nothing has to happen until a connection of HTTP/1 rests.
+const REST: Duration = Duration::from_secs(1);
 
 /// What a connection ends with whose client takes nothing.
 const STOPPED_READING: &str = "the client stopped reading";
@@ -50,6 +53,8 @@ pub(super) struct Guard<S> {
     part_since: Option<Instant>,
     /// Whether anything came since requests moved on.
     heard: bool,
+    /// Whether the stream may hold something that is not on its way to the client.
+    unflushed: bool,
     read_sleep: Pin<Box<Sleep>>,
     write_sleep: Option<Pin<Box<Sleep>>>,
     farewell: Option<(Pin<Box<Sleep>>, usize)>,
@@ -81,6 +86,8 @@ struct Counts {
     open: AtomicU64,
     /// Those of them that the server works on; the others wait for the client to take what there is.
     at_work: AtomicU64,
+    /// Whether nothing has happened for [`REST`], and nothing is under way.
+    rests: AtomicBool,
 }
 
 impl<S> Guard<S> {
@@ -98,6 +105,7 @@ impl<S> Guard<S> {
             standing: (0, Instant::now()),
             part_since: None,
             heard: false,
+            unflushed: false,
             read_sleep: Box::pin(tokio::time::sleep(limits.idle_timeout)),
             write_sleep: None,
             farewell: None,
@@ -105,6 +113,20 @@ impl<S> Guard<S> {
             own: None,
         };
         (guard, busy)
+    }
+
+    /// Returns the stream.
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
+
+    /// Whether nothing is under way to the client or from it. Of HTTP/2 that is not known.
+    fn is_quiet(&self) -> bool {
+        self.frames.is_none()
+            && self.part_since.is_none()
+            && self.write_sleep.is_none()
+            && self.own.is_none()
+            && !self.unflushed
     }
 
     /// Looks how far the requests are; since when they are as far.
@@ -171,10 +193,21 @@ impl<S> Guard<S> {
             };
             (deadline, "no request came in time")
         };
+        if open == 0 && self.is_quiet() && since + REST < deadline {
+            if !self.sleep_until(since + REST, context) {
+                return None;
+            }
+            self.busy.0.rests.store(true, Ordering::Release);
+        }
+        self.sleep_until(deadline, context).then_some(why)
+    }
+
+    /// Whether it is so late; if not, the connection is woken then.
+    fn sleep_until(&mut self, deadline: Instant, context: &mut Context<'_>) -> bool {
         if self.read_sleep.deadline() != deadline {
             self.read_sleep.as_mut().reset(deadline);
         }
-        self.read_sleep.as_mut().poll(context).is_ready().then_some(why)
+        self.read_sleep.as_mut().poll(context).is_ready()
     }
 
     /// Bounds a write that has not come to an end.
@@ -278,7 +311,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<S> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.stream).poll_flush(context);
+        this.unflushed = flushed.is_pending();
+        flushed
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -335,6 +371,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<S> {
 impl Busy {
     fn step(&self) {
         self.0.steps.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether nothing has happened for a second, and nothing is under way.
+    pub(super) fn rests(&self) -> bool {
+        self.0.rests.load(Ordering::Acquire)
     }
 
     /// The service, with its requests counted from their beginning to the end of their answers' bodies.

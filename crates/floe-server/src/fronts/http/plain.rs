@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::accept::Media;
+use super::guard::HTTP2;
 use super::{ids, leaf, site, spring};
 use crate::access::Caller;
 use crate::config::Limits;
@@ -169,6 +170,10 @@ fn front<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Beginning<'a> {
 /// Outside `None` where it is not plain, inside `None` where it has not come whole.
 fn plain<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Option<Option<Request<'a>>> {
     const METHOD: &[u8] = b"GET ";
+    if HTTP2.starts_with(bytes) && bytes.len() < HTTP2.len() {
+        // Whoever is handed the connection has to know which version it is.
+        return Some(None);
+    }
     let short = bytes.len().min(METHOD.len());
     if bytes.get(..short) != METHOD.get(..short) {
         return None;
@@ -256,6 +261,10 @@ mod tests {
         for cut in 0..text.len() {
             assert_eq!(read(&text[..cut]), Beginning::Part, "{cut}");
         }
+        assert_eq!(
+            [read("P"), read("PR"), read("PO"), read("PRI")].map(|front| front == Beginning::Part),
+            [true, true, false, false]
+        );
     }
 
     #[test]
