@@ -3,12 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header;
 use http_body_util::BodyExt;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
@@ -73,9 +74,28 @@ impl Away {
     }
 
     async fn say(&self, word: &str, origin: Origin, words: &[u8]) -> String {
+        let mut said = Vec::new();
+        let asked = async |mut client: DuplexStream| {
+            client.write_all(words).await.unwrap();
+            client.shutdown().await.unwrap();
+            client.read_to_end(&mut said).await.unwrap();
+        };
+        self.talk(word, origin, words.first().copied(), 1 << 20, asked).await;
+        said.escape_ascii().to_string()
+    }
+
+    /// Serves a client, with so much room between the two.
+    async fn talk(
+        &self,
+        word: &str,
+        origin: Origin,
+        first: Option<u8>,
+        room: usize,
+        client: impl AsyncFnOnce(DuplexStream),
+    ) {
         let clients = Clients::new(&self.backend.limits, Arc::new(Metrics::new(10, [])));
         let place = clients.admit(Address::of(None)).unwrap();
-        let (mut client, stream) = tokio::io::duplex(1 << 20);
+        let (end, stream) = tokio::io::duplex(room);
         let (_going_on, draining) = watch::channel(false);
         let front = Front::of(crate::protocols::protocol(word).unwrap()).unwrap();
         let served = (front.serve)(Conversation {
@@ -85,18 +105,11 @@ impl Away {
             backend: Arc::clone(&self.backend),
             draining,
             id: 1,
-            first: words.first().copied(),
+            first,
             shared: true,
             tls: Offer::None,
         });
-        let mut said = Vec::new();
-        let asked = async {
-            client.write_all(words).await.unwrap();
-            client.shutdown().await.unwrap();
-            client.read_to_end(&mut said).await.unwrap();
-        };
-        tokio::join!(served, asked).0.unwrap();
-        said.escape_ascii().to_string()
+        tokio::join!(served, client(end)).0.unwrap();
     }
 
     /// What each wire says to a client there, which shows this token over HTTP.
@@ -173,4 +186,31 @@ async fn a_token_for_every_name_is_told_where_the_ledger_is_and_one_for_some_is_
             assert!(!said.contains(secret), "{secret}: {said}");
         }
     }
+}
+
+/// A connection is taken back from hyper when nothing is under way, and not earlier.
+#[tokio::test]
+async fn an_answer_that_is_read_late_is_whole() {
+    let away = Away::with("").await;
+    let late = async |mut client: DuplexStream| {
+        for _ in 0..2 {
+            client.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+            // So long it is late.
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let mut said = Vec::new();
+            let whole = |said: &[u8]| {
+                let head = said.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+                let text = std::str::from_utf8(&said[..head]).unwrap();
+                let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+                Some(head + length.parse::<usize>().unwrap())
+            };
+            while whole(&said) != Some(said.len()) {
+                assert_ne!(client.read_buf(&mut said).await.unwrap(), 0, "{} bytes", said.len());
+            }
+            assert!(said.len() > 2 << 10, "longer than the room: {}", said.len());
+            // So long it rests.
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
+    };
+    away.talk("http", away.from("127.0.0.1:9000", true), Some(b'G'), 1 << 10, late).await;
 }
