@@ -2,7 +2,7 @@
 
 use floe::form::Buffer;
 use floe::ledger::{Beginning, Key, Ledger, MAX_MARK, Token};
-use floe::{DatedShape, Definition, Name, NoPosition};
+use floe::{DatedShape, Definition, Kind, Name, NoPosition};
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -106,11 +106,16 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let place = format!("realm {} of {}", config.realm, ledger.describe());
     let key = Key::name(&name);
     let mark = if new { 0 } else { mark_of(&*ledger, &key)? };
-    if position < mark {
-        return Err(too_low(&name, &definition, mark, &arguments.to));
-    }
     // Listed before the raise: who runs then is who holds lower numbers.
     let running = slots::running(&*ledger)?;
+    if position < mark {
+        if !arguments.dry_run && is_reserved_ahead(&definition) {
+            // Of what is reserved ahead, nothing below may be handed out any more.
+            ledger.raise(&key, position)?;
+        }
+        note_running(&running, &name, &definition, mark);
+        return Err(too_low(&name, &definition, mark, &arguments.to));
+    }
     if arguments.dry_run {
         would(&name, &definition, (!new).then_some(mark), position, &place)?;
         note_running(&running, &name, &definition, mark);
@@ -175,7 +180,7 @@ fn begin(name: &Name, to: &str, before: &str) -> String {
 /// A raise does not reach what nodes hold already. Counters and dated names hold nothing: each of their calls is one
 /// with the ledger. Nor does anybody where nothing was ever reserved.
 fn note_running(running: &[String], name: &Name, definition: &Definition, before: u64) {
-    if before == 0 || definition.kind() != floe::Kind::SEGMENT {
+    if before == 0 || definition.kind() != Kind::SEGMENT {
         return;
     }
     anstream::eprintln!(
@@ -187,12 +192,19 @@ fn note_running(running: &[String], name: &Name, definition: &Definition, before
     }
 }
 
+/// Whether the ledger may hold a mark of it that is ahead of the numbers that were handed out.
+fn is_reserved_ahead(definition: &Definition) -> bool {
+    [Kind::COUNTER, Kind::DATED].contains(&definition.kind())
+}
+
 fn too_low(name: &Name, definition: &Definition, mark: u64, to: &str) -> Failure {
-    Failure::new(format_args!(
-        "the mark of {name} is already above {to}: its next ID is {}",
-        next_id(definition, mark)
-    ))
-    .hint("a mark never goes down, for IDs below it may have been handed out; name a larger number")
+    let next = next_id(definition, mark);
+    let next = match is_reserved_ahead(definition) {
+        true => format!("numbers may be reserved ahead, so its next ID is at most {next}"),
+        false => format!("its next ID is {next}"),
+    };
+    Failure::new(format_args!("the mark of {name} is already above {to}: {next}"))
+        .hint("a mark never goes down, for IDs below it may have been handed out; name a larger number")
 }
 
 fn mark_of(ledger: &dyn Ledger, key: &Key) -> Outcome<u64> {

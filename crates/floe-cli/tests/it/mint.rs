@@ -311,6 +311,19 @@ fn a_raise_names_the_servers_that_mint_on_below_it() {
 }
 
 #[test]
+fn a_raise_below_the_mark_reaches_what_a_counter_has_reserved_ahead() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::on(dir.path());
+    assert_eq!(on(dir.path(), &["mint", "visits", "--kind", "counter"]).numbers(), [1]);
+    assert_eq!([2, 3, 4].map(|_| mint(server.url(), "visits", 1)[0]), [2, 3, 4]);
+    let raise = |more: &[&str]| on(dir.path(), &[&["marks", "raise", "visits", "--to", "20"], more].concat());
+    raise(&["--dry-run"]).refuses(1, &["already above 20", "its next ID is at most"]);
+    assert_eq!(mint(server.url(), "visits", 1), [5]);
+    raise(&[]).refuses(1, &["already above 20", "its next ID is at most"]);
+    assert_eq!(mint(server.url(), "visits", 1), [20]);
+}
+
+#[test]
 fn a_server_between_two_windows_is_idle_and_not_gone() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let server =

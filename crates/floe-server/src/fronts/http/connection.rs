@@ -78,6 +78,9 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
 
 type Guarded = Guard<Rewound<session::Stream>>;
 
+/// A connection that hyper gives back: what has come of a next request, and the stream.
+type Idle = (Vec<u8>, session::Stream);
+
 /// The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses without reading
 /// it.
 fn most_header(limits: &Limits) -> usize {
@@ -115,14 +118,14 @@ fn by_http2(
     })
 }
 
-/// Serves HTTP/1 to its end, or until it is idle: then what has come of a next request is returned, and the stream.
+/// Serves HTTP/1 to its end, or until it is idle.
 fn by_http1(
     guard: Guarded,
     requests: Counted<Introduced>,
     busy: Busy,
     limits: &Limits,
     mut draining: watch::Receiver<bool>,
-) -> BoxFuture<'static, io::Result<Option<(Vec<u8>, session::Stream)>>> {
+) -> BoxFuture<'static, io::Result<Option<Idle>>> {
     let mut builder = http1::Builder::new();
     builder.auto_date_header(false).timer(TokioTimer::new()).max_buf_size(most_header(limits).max(16 << 10));
     if limits.header_count >= 100 {
