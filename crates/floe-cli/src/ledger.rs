@@ -21,7 +21,9 @@ const TIMED: usize = 200;
 
 pub(crate) fn check(url: &str, json: bool) -> Outcome {
     if url == "memory:" {
-        return Err(Failure::usage("memory: is shared by nobody and forgets all: there is nothing to check"));
+        return Err(Failure::usage(
+            "memory: belongs to one process and keeps nothing: there is nothing to check",
+        ));
     }
     let token = token()?;
     let prefix: String = token.as_bytes().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
@@ -35,7 +37,7 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     };
     let quiet = |_: &str| Ok(());
     let say: &dyn Fn(&str) -> Outcome = if json { &quiet } else { &say };
-    say(&format!("{shown}, in realms {prefix}-…, which stay there"))?;
+    say(&format!("{shown}, in realms {prefix}-…, which stay in the store"))?;
     let failures = cases(url, &prefix, say)?;
     let times = times(url, &prefix)?;
     let [half, most, slowest] = [TIMED / 2, TIMED * 99 / 100, TIMED - 1]
@@ -57,10 +59,11 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     }
     match failures.len() {
         0 => say(&format!("{} cases, all held", CASES.len())),
-        broken => {
-            Err(Failure::new(format_args!("{broken} of {} cases failed: {shown} is no ledger", CASES.len()))
-                .hint("use another store, or look at its settings (docs/ledgers.md says which ones matter)"))
-        }
+        broken => Err(Failure::new(format_args!(
+            "{broken} of {} cases failed: {shown} cannot be a ledger",
+            CASES.len()
+        ))
+        .hint("use another store, or look at its settings (docs/ledgers.md says which ones matter)")),
     }
 }
 
@@ -84,7 +87,7 @@ fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<
             Err(panic) => {
                 let words = match panic.downcast::<String>() {
                     Ok(words) => *words,
-                    Err(_) => "it stopped without a word".to_owned(),
+                    Err(_) => "it panicked without a message".to_owned(),
                 };
                 let line = format!("FAILED  {}: {words}", case.name);
                 failures.push((case.name, words));

@@ -66,7 +66,7 @@ fn settings(arguments: &arguments::Serve) -> Result<Config, Failure> {
 fn serve(config: Config) -> Outcome {
     if config.create && config.realm_id.is_none() && is_new(&config) {
         // A volume that was not mounted looks like a first start, and is the end of uniqueness.
-        let note = "there is no ledger here yet: a new one is made, in which every name begins anew";
+        let note = "there is no ledger here yet: a new one is made, and every name begins at its first ID";
         match config.log.format {
             floe_server::LogFormat::Text => anstream::eprintln!("note: {note}"),
             floe_server::LogFormat::Json => {

@@ -83,7 +83,7 @@ fn plan(arguments: &arguments::Sim, cell: Option<&Cell>) -> Outcome<Plan> {
     let first = arguments.seed.unwrap_or_else(|| if table { 1 } else { new_seed() });
     if first.checked_add(seeds - 1).is_none() {
         return Err(Failure::usage(format_args!(
-            "{seeds} seeds from {first} go beyond the largest, {}",
+            "{seeds} seeds from {first} go beyond the largest seed, {}",
             u64::MAX
         ))
         .hint("take a smaller --seed, or fewer --seeds"));
@@ -165,7 +165,9 @@ fn one(entrant: &Entrant, arguments: &arguments::Sim, plan: &Plan, jobs: usize) 
     if plan.seeds > 1 {
         text += &format!("\n{}", firsts(&ran));
     }
-    text += &format!("\nSeed {seed}, which `{replay}` runs again, made as short as it still goes wrong:\n\n");
+    text += &format!(
+        "\nSeed {seed} (`{replay}` runs it again), cut to the shortest history that still goes wrong:\n\n"
+    );
     if let Some(told) = &told {
         text += told.words.trim_end();
         text.push('\n');
