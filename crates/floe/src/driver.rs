@@ -145,7 +145,7 @@ impl Shared {
         MintError::Unavailable {
             since: node.desk().silent_since(asked),
             cause: format!(
-                "nothing is left of what was reserved, and no answer of it was seen for {waited} ms: it is slow, or this machine is too busy to hear it"
+                "everything reserved is used up, and the ledger did not answer for {waited} ms: it is slow, or this machine is too busy to read the answer"
             ),
         }
     }
@@ -348,7 +348,7 @@ pub(crate) fn sound(reply: Reply, Reserve { floor, count, .. }: &Reserve) -> Res
 /// What a panic said.
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
 }
 
 fn failed(panic: &(dyn Any + Send)) -> LedgerError {
@@ -358,7 +358,7 @@ fn failed(panic: &(dyn Any + Send)) -> LedgerError {
 fn own_error(panic: &(dyn Any + Send)) -> String {
     let words = words(panic);
     format!(
-        "floe stopped on an error of its own, since IDs could repeat: {words}. Report it, and start again"
+        "floe stopped because of an internal error, since IDs could repeat: {words}. Report it, and start again"
     )
 }
 

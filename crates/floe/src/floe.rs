@@ -623,7 +623,7 @@ impl Floe {
         let fits = definition.form_bits().is_some_and(|bits| bits <= Id::BITS);
         if !fits || !definition.kind().is_number() {
             return Err(DefineError::Invalid(format!(
-                "{definition} has no numbers of at most 63 bits: define the name, and mint its texts alone"
+                "{definition} has no numbers of at most 63 bits: define the name, and mint its texts instead"
             )));
         }
         let definition = definition.in_form(form.clone())?;
@@ -1222,7 +1222,7 @@ impl Floe {
     fn check(&self, definition: &Definition, taste: &NameOptions) -> Result<(), DefineError> {
         if let Some(form) = definition.form().filter(|form| !form.can_encode()) {
             return Err(DefineError::Invalid(format!(
-                "the form \"{form}\" seals, and this process was not given its key"
+                "the form \"{form}\" is sealed, and this process was not given its key"
             )));
         }
         match definition.unformed() {

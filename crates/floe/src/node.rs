@@ -72,7 +72,7 @@ pub(crate) struct NodeSettings {
     pub(crate) ledger: String,
     /// Who it is, for the owner notes.
     pub(crate) owner: Owner,
-    /// Whether the owner of a note can no longer mint: it was this instance's earlier life.
+    /// Whether the owner of a note can no longer mint: it was an earlier run of this instance.
     pub(crate) is_gone: Box<dyn Fn(&Owner) -> bool + Send>,
     /// The slots of a number of worker bits that the ledger can answer for without asking another.
     pub(crate) at_hand: Box<dyn Fn(u32) -> Vec<AtHand> + Send>,
@@ -478,7 +478,7 @@ pub(crate) fn take_reservations(calls: &mut VecDeque<Call>) -> VecDeque<Call> {
 /// The words for a ledger whose mark lies below what it has handed out before (I1).
 pub(crate) fn went_back(key: &Key, mark: u64, held: u64) -> String {
     format!(
-        "the ledger went backwards: the mark of {} was {mark}, and this process holds a range up to {held}. It was restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks above every ID in use (`floe marks raise`), then start again. (Where only this machine was put back to a snapshot of itself, starting again is enough.)",
+        "the ledger went backwards: the mark of {} was {mark}, and this process holds a range up to {held}. It was restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks above every ID in use (`floe marks raise`), then start again. (If only this machine was restored from a snapshot, starting again is enough.)",
         key.subject()
     )
 }

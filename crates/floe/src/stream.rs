@@ -61,7 +61,7 @@ impl FromStr for Start {
                 Ok(below) if below >= 1 => Ok(Self::Random(below)),
                 _ => Err(format!("start \"{text}\": the number behind \"random:\" must be 1 or more")),
             },
-            _ => Err(format!("start {text:?} is none of \"zero\", \"random:100\" and \"rolling\"")),
+            _ => Err(format!("start {text:?} is not \"zero\", \"random:100\" or \"rolling\"")),
         }
     }
 }

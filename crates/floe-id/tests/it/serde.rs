@@ -135,8 +135,8 @@ fn what_is_none_is_refused_with_its_cause_and_the_way_out() {
     refused::<OrderId>("-1", "-1 is negative");
     refused::<WideId>("-1", "-1 is negative");
     refused::<WideId>("340282366920938463463374607431768211455", float);
-    refused::<WideId>("[1,2]", "2 bytes are no ID of 128 bits: it has 16");
-    refused::<WideId>(&format!("[{}]", ["0"; 1000].join(",")), "17 bytes are no ID of 128 bits");
+    refused::<WideId>("[1,2]", "2 bytes are not an ID of 128 bits: it has 16");
+    refused::<WideId>(&format!("[{}]", ["0"; 1000].join(",")), "17 bytes are not an ID of 128 bits");
     refused::<UnixMillis>("9223372036854775808", "9223372036854775808 ms since 1970 is outside the times");
     refused::<UnixMillis>(r#""1288834974657""#, "may also be seconds");
     refused::<UnixMillis>(r#""2010-11-04T01:42:54.6575Z""#, "it has a fraction of a millisecond");

@@ -196,7 +196,7 @@ drain_timeout = "{drain_timeout}"
 # digits = 6                           # of a day's counter, 1 to 10, or up to 12 behind a shorter date; for ever
 # zone = "Asia/Shanghai"               # where a day begins; for ever
 # prefix = ""                          # before the date; for ever
-# overflow = "refuse"                  # past the last number of that many digits: refuse | widen; for ever
+# overflow = "refuse"                  # after the last number of these digits: refuse | widen; for ever
 
 # [[name]]
 # name = "sessions"

@@ -366,7 +366,7 @@ impl Reading {
 }
 
 fn no_text_of_the_form(id: &str, definition: &Definition, error: &FormError) -> Refusal {
-    Refusal::bad(format!("{} is no ID in the form \"{}\": {error}", short(id), form_of(definition)))
+    Refusal::bad(format!("{} is not an ID in the form \"{}\": {error}", short(id), form_of(definition)))
 }
 
 fn read_snowflake(id: WideId, layout: &Layout) -> Result<Reading, Refusal> {

@@ -13,11 +13,11 @@ pub(crate) static ROW: Row = Row {
     word: "nanoid",
     aliases: &[],
     settings: &[
-        Setting::new("length", Takes::Whole(1..=63), "The characters of a nanoid [default: 21]"),
+        Setting::new("length", Takes::Whole(1..=63), "The number of characters in a nanoid [default: 21]"),
         Setting::new(
             "alphabet",
             Takes::Text("CHARACTERS"),
-            "The characters that a nanoid is made of [default: 64 that a URL needs not escape]",
+            "The alphabet of a nanoid [default: 64 characters that need no escape in a URL]",
         ),
     ],
     options: &[],

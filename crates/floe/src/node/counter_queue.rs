@@ -304,7 +304,7 @@ fn cannot_be_written(shape: &DatedShape, now: &Now) -> MintError {
             ))
         }
         _ => MintError::Stopped(Stopped::clock(format!(
-            "{} is no date that can be written as {format}: set the clock right",
+            "{} is not a date that can be written as {format}: set the clock right",
             now.wall
         ))),
     }

@@ -115,11 +115,13 @@ impl RequestQueue {
         // The wall clock is right again, and the steady one stands where it was when it minted last.
         let right = now.heard.time().is_some_and(|ledger| ledger.apart(now.wall, now.mono).is_none());
         let out = match right {
-            true => "it has minted by that time, and waits until it has come; start this process again",
-            false => "set right the one that is wrong",
+            true => {
+                "the clock is right again, but this process has minted with the wrong time and waits until that time comes: start this process again"
+            }
+            false => "set the wrong one right",
         };
         Some(format!(
-            "this machine's clock is {seconds}.{millis:03} s {side} the clock of the ledger ({}): {out}, or mint all the same with clock.ledger = \"ignore\" (--ignore-ledger-clock)",
+            "this machine's clock is {seconds}.{millis:03} s {side} the clock of the ledger ({}): {out}, or mint anyway with clock.ledger = \"ignore\" (--ignore-ledger-clock)",
             self.settings.ledger
         ))
     }

@@ -338,7 +338,9 @@ impl SlotGroup {
         let probed = if all > MOST_PROBED { format!("{MOST_PROBED} of {all}") } else { format!("all {all}") };
         let eaten = match self.eaten.len() {
             0 => String::new(),
-            some => format!(" ({some} of them left alone, since their records were deleted from the ledger)"),
+            some => {
+                format!(" ({some} of them are skipped, because their records were deleted from the ledger)")
+            }
         };
         let text = format!(
             "{probed} worker slots of {bits} bits are taken{eaten}: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits"
@@ -436,7 +438,7 @@ impl SlotGroup {
         }
     }
 
-    /// Whether the mark of a slot was left by an earlier life of this node, by its owner note, or by this process itself.
+    /// Whether the mark of a slot was left by an earlier run of this node, by its owner note, or by this process itself.
     /// Safety does not hang on it: time that somebody has reserved is never minted in by anyone else.
     fn was_ours(&self, worker: u64, mark: u64, note: Option<&str>, desk: &RequestQueue) -> bool {
         let owner: Option<Owner> = note.and_then(|note| note.parse().ok());
@@ -445,7 +447,7 @@ impl SlotGroup {
         own || owner.is_some_and(|owner| (desk.settings.is_gone)(&owner))
     }
 
-    /// Goes on in a slot where an earlier life of this node stopped, if it did and the clock may start there.
+    /// Goes on in a slot where an earlier run of this node stopped, if it did and the clock may start there.
     fn goes_on(
         &mut self,
         worker: u64,
@@ -485,10 +487,10 @@ impl SlotGroup {
         }
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
         self.wanted = false;
-        let who = note.unwrap_or("somebody who left no note");
+        let who = note.unwrap_or("an owner that left no note");
         let text = if self.was_ours(worker, mark, note, desk) {
             format!(
-                "worker {worker} was reserved until {until} by an earlier life of this node ({who}), which is further ahead than clock.max_hold: wait until then, raise clock.max_hold, or give this node another worker id"
+                "worker {worker} was reserved until {until} by an earlier run of this node ({who}), which is further ahead than clock.max_hold: wait until then, raise clock.max_hold, or give this node another worker id"
             )
         } else {
             format!(

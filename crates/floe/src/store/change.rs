@@ -359,7 +359,7 @@ impl<T: Clone> Change<T> {
                 Ok(self.look_at_realm(found, then.noted()))
             }
             (..) => Err(LedgerError::Unavailable(format!(
-                "the store answered another question about {}",
+                "the store's answer about {} does not fit the question",
                 self.key
             ))),
         }

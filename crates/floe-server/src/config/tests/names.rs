@@ -17,7 +17,7 @@ fn names_are_checked() {
     complains("[[name]]\nname = \"a\"\nkind = \"snowfalke\"", &["unknown kind", "did you mean `snowflake`?"]);
     complains("[[name]]\nname = \"a\"\nkind = \"UUIDv7\"", &["unknown kind", "did you mean `uuid7`?"]);
     complains("[[name]]\nname = \"a\"\nkind = \"nothing\"", &["unknown kind", "a program of your own"]);
-    complains("[[name]]\nname = \"a\"\nkind = \"typeid\"", &["is a form and no kind", "form = \"typeid\""]);
+    complains("[[name]]\nname = \"a\"\nkind = \"typeid\"", &["is a form, not a kind", "form = \"typeid\""]);
     complains("[[name]]\nname = \"a\"\nkind = \"registered\"", &["the type name that it was registered as"]);
 }
 
