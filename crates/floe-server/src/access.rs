@@ -59,7 +59,7 @@ enum Who {
     Anybody,
     /// It has, and none was shown.
     Nobody,
-    /// What was shown is no token of this server.
+    /// The server does not know the token that was shown.
     Stranger,
     Bearer(Arc<Bearer>),
     /// A bearer who has as many connections as may show one token: why the call is refused.
@@ -270,7 +270,7 @@ impl Caller {
             )),
             Who::Stranger => Err(Refusal::new(
                 Status::WrongToken,
-                "what was shown is no token of this server: send one whose hash stands in a [[token]] of its configuration (floe token new)",
+                "this server does not know this token: send one that has a [[token]] in its configuration (floe token new)",
             )),
         }
     }
@@ -304,12 +304,12 @@ impl Caller {
         match &self.0 {
             Who::Visitor(_) => Err(Refusal::new(
                 Status::Forbidden,
-                "this shows every name, and a token of tinyid's is for one: use a [[token]] with names = [\"*\"]",
+                "this shows every name, and a token of tinyid's is for one name: use a [[token]] with names = [\"*\"]",
             )),
             Who::Bearer(bearer) if !bearer.settings.names.iter().any(all) => Err(Refusal::new(
                 Status::Forbidden,
                 format!(
-                    "this shows every name, and the token `{self}` is not for all: use one with names = [\"*\"]"
+                    "this shows every name, and the token `{self}` is not for all names: use one with names = [\"*\"]"
                 ),
             )),
             _ => Ok(()),
@@ -325,12 +325,12 @@ impl Caller {
         match &self.0 {
             Who::Visitor(_) => Err(Refusal::new(
                 Status::Forbidden,
-                "a token of tinyid's may not move names on, which nothing takes back: use floe marks raise",
+                "a token of tinyid's may not raise names, since this cannot be undone: use floe marks raise",
             )),
             Who::Bearer(bearer) if !bearer.settings.raise => Err(Refusal::new(
                 Status::Forbidden,
                 format!(
-                    "the token `{self}` may not move names on, which nothing takes back: set `raise = true` in its [[token]], or use floe marks raise"
+                    "the token `{self}` may not raise names, since this cannot be undone: set `raise = true` in its [[token]], or use floe marks raise"
                 ),
             )),
             _ => Ok(()),
@@ -359,7 +359,7 @@ impl Caller {
                 Who::Bearer(_) => format!(
                     "the token `{self}` may not use the ledger{of}: add the realm to `ledger` of that [[token]]"
                 ),
-                _ => "this server offers its ledger to nobody who calls so: give a [[token]] `ledger = [\"default\"]`, the realms that its bearer may use (floe token new), and show that token".to_owned(),
+                _ => "this server offers its ledger only to tokens that may use it: give a [[token]] `ledger = [\"default\"]`, the realms that its bearer may use (floe token new), and show that token".to_owned(),
             },
         ))
     }

@@ -124,7 +124,9 @@ async fn pursue(config: Arc<Config>, ledger: Arc<OnceLock<Box<dyn Ledger>>>, tel
         {
             words = waited * 2;
             let waited = show_duration(Duration::from_secs(waited.as_secs()));
-            tracing::warn!("the ledger is not there after {waited}, and is waited for: {cause}");
+            tracing::warn!(
+                "the ledger is not there after {waited}, and this server still waits for it: {cause}"
+            );
         }
         let over = !matches!(stage, Stage::Away(_));
         // Nobody listens any more where the server has ended.

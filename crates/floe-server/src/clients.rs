@@ -615,7 +615,7 @@ impl From<Full> for Refusal {
         }
         Self::for_now(
             Status::Busy,
-            "all the memory for what clients have yet to read is in use (limits.memory): ask again, or for fewer",
+            "all the memory for unread answers is in use (limits.memory): ask again, or for fewer IDs",
             RETRY,
         )
     }

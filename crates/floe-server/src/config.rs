@@ -165,7 +165,7 @@ pub struct Limits {
     pub connections_per_token: Option<usize>,
     /// The most requests at once on one HTTP/2 connection.
     pub streams: u32,
-    /// How long a client may take to send a request's header, or a whole request where there is no header, or to log in.
+    /// How long a client may take to log in, and to send a request's header, or the whole request if the protocol has no header.
     pub header_timeout: Duration,
     /// How long a connection stays open without a request.
     pub idle_timeout: Duration,
@@ -413,7 +413,7 @@ impl Config {
         if !section.has("realm") {
             document.complain(
                 0,
-                "a configuration names its realm, for it can never change: add realm = \"default\" (what a server without a file uses), or a name of your own",
+                "a configuration must name its realm, because it can never change: add realm = \"default\" (the realm of a server without a file), or a name of your own",
             );
         }
         config.read(&section);
@@ -710,7 +710,7 @@ fn text_of(file: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(file).map_err(|error| {
         let shown = file.display();
         ConfigError::one(format!(
-            "{shown}: the configuration cannot be read ({error}): give the path of a TOML file in UTF-8, or leave it out and names come into being on first use"
+            "{shown}: the configuration cannot be read ({error}): give the path of a TOML file in UTF-8, or leave it out, and names are made on first use"
         ))
     })
 }

@@ -70,7 +70,7 @@ impl Listeners {
             match Socket::bind(port).await {
                 Ok(socket) => sockets.push(socket),
                 Err((io::ErrorKind::AddrInUse, why)) if port.optional => {
-                    tracing::warn!("{why}; until then this server goes without it");
+                    tracing::warn!("{why}; until then this server runs without this listener");
                 }
                 Err((_, why)) => return Err(why),
             }
@@ -162,7 +162,7 @@ impl Shared {
                 }
             }
             () = client.has_to_end() => {
-                tracing::debug!(?address, "a connection that was idle or stuck was closed for the sake of others");
+                tracing::debug!(?address, "an idle or stuck connection was closed to make room for others");
             }
         }
     }
@@ -206,7 +206,7 @@ impl Shared {
                 offer = if must { Offer::Must(tls) } else { Offer::May(tls) };
             }
             (Detected::Known(front), Some(_)) if must => {
-                self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
+                self.tell("a client without TLS was refused on a listener that other machines can reach: let it use TLS, or allow plaintext with tls.plain");
                 let word = (front.turn_away)(&TurnedAway::NoTls(first), &http::date_line(&backend.service));
                 return part(&mut stream, &word, self.limits.stall_timeout).await;
             }
@@ -236,7 +236,7 @@ impl Shared {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_none_or(|told| told.elapsed() >= Duration::from_secs(60)) {
             *told = Some(Instant::now());
-            tracing::warn!("{text} (said once a minute)");
+            tracing::warn!("{text} (logged once a minute)");
         }
     }
 

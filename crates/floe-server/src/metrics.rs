@@ -184,11 +184,10 @@ impl Metrics {
         let help = "Time until the answer to an HTTP request began";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, request_seconds.clone());
         let ledger_calls = Family::default();
-        let help =
-            "Calls of other processes that this server's ledger answered (floe://), by what they came to";
+        let help = "Calls of other processes that this server's ledger answered (floe://), by outcome";
         registry.register("offered_ledger_calls", help, ledger_calls.clone());
         let commands = Family::default();
-        let help = "Commands of every protocol but HTTP, by outcome: ok, or the error";
+        let help = "Commands of all protocols except HTTP, by outcome: ok, or the error";
         registry.register("commands", help, commands.clone());
         let command_seconds = Family::default();
         let help = "Time until all commands of a pipeline were answered";
@@ -196,7 +195,7 @@ impl Metrics {
         let in_flight = Gauge::default();
         registry.register(
             "http_requests_in_flight",
-            "HTTP requests whose answer has not begun",
+            "HTTP requests that wait for their answer to begin",
             in_flight.clone(),
         );
         let (connections, accepted, turned_away) = (Gauge::default(), Counter::default(), Counter::default());
@@ -220,7 +219,7 @@ impl Metrics {
         let help = "The most names in memory: limits.max_names plus the names that the configuration lists";
         registry.register("names_limit", help, names_limit.clone());
         let unknown_protocols = Counter::default();
-        let help = "Connections closed because their first bytes are no protocol that is served";
+        let help = "Connections closed because their first bytes match no served protocol";
         registry.register("connections_unknown_protocol", help, unknown_protocols.clone());
         let of_protocols = of_protocols.into_iter().map(|(name, help)| {
             let counter = Counter::default();
@@ -461,12 +460,12 @@ impl FromStatus {
         gauge(
             encoder,
             "rollback_held_seconds",
-            "How far the wall clock is behind after a rollback, whether the node mints through it or refuses",
+            "How far the wall clock is behind after a rollback, both while the node keeps minting and while it refuses",
             held,
         )?;
         let help = "1 while the clock is refused: names that need it mint nothing";
         gauge(encoder, "clock_refused", help, i64::from(clock.refused.is_some()))?;
-        let help = "Wall clock minus the ledger's clock; no sample until it is known";
+        let help = "Wall clock minus the ledger's clock; no sample until the ledger's clock is known";
         let metric =
             encoder.encode_descriptor("ledger_clock_offset_seconds", help, None, MetricType::Gauge)?;
         match clock.ledger_offset_ms {

@@ -261,7 +261,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         tokio::select! {
             served = served => served,
             _ = told_again => Err(ServeError::System(
-                "told to stop twice, and so stopped at once: what was reserved and not minted passes unused".to_owned(),
+                "stopped at once, because the server was told to stop twice: what was reserved and not minted stays unused".to_owned(),
             )),
         }
     });
@@ -365,11 +365,11 @@ fn heed(checked: Result<Option<i64>, OpenError>, shared: bool) -> Result<(), Ser
         // The embedded ledger is on this machine: there is no other clock to go by.
         Ok(None) if !shared => {}
         Ok(None) => tracing::info!(
-            "the ledger shows no clock (it has none, or is out of reach behind a cache), so nothing tells whether this machine's is right"
+            "the ledger shows no clock (it has none, or is out of reach behind a cache), so this machine's clock cannot be checked"
         ),
         Err(error @ OpenError::Clock(_)) => return Err(ServeError::Open(error.to_string())),
         // The node asks again before it reserves anything.
-        Err(error) => tracing::warn!("the ledger does not say what its clock shows yet: {error}"),
+        Err(error) => tracing::warn!("the ledger's clock is not known yet: {error}"),
     }
     Ok(())
 }
@@ -404,7 +404,7 @@ fn greeting(config: &Config, started: &Started) -> String {
         None => {
             lines.push(format!("  realm        {}", config.realm));
             lines.push(format!(
-                "  ledger       {}, which is waited for: it does not answer yet",
+                "  ledger       {}, which does not answer yet; this server waits for it",
                 started.ledger
             ));
         }
@@ -422,12 +422,12 @@ fn greeting(config: &Config, started: &Started) -> String {
     }
     match config.tokens.len() {
         0 => {}
-        1 => lines.push("  tokens       1, without which nothing is minted".to_owned()),
-        count => lines.push(format!("  tokens       {count}, without one of which nothing is minted")),
+        1 => lines.push("  tokens       1, and every client must show it".to_owned()),
+        count => lines.push(format!("  tokens       {count}, and every client must show one")),
     }
     lines.push(match &config.file {
         Some(file) => format!("  names        {} in {}", config.names.len(), file.display()),
-        None if started.names_on_first_use => "  names        come into being on first use".to_owned(),
+        None if started.names_on_first_use => "  names        are made on first use".to_owned(),
         None => format!("  names        {}", config.names.len()),
     });
     // One whose first number is still to be told is not proposed, if there is another.
@@ -495,11 +495,11 @@ fn warn_of_tokens_in_the_clear(config: &Config, endpoints: &[(Endpoint, Option<&
         .collect();
     if plain && !config.tokens.is_empty() && !exposed.is_empty() {
         let way_out = match config.tls {
-            None => "set tls, or listen on loopback behind something that ends TLS",
+            None => "set tls, or listen on loopback behind a proxy that terminates TLS",
             Some(_) => "leave tls.plain out",
         };
         tracing::warn!(
-            "tokens reach {} from other machines without TLS, and whoever sees the traffic can use them: {way_out}",
+            "tokens reach {} from other machines without TLS, and anyone who sees the traffic can use them: {way_out}",
             exposed.join(", ")
         );
     }

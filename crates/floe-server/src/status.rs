@@ -17,7 +17,7 @@ pub(crate) enum Status {
     WrongKind,
     /// The server asks for a token, and none was shown.
     Unauthenticated,
-    /// What was shown is no token of this server.
+    /// The server does not know the token that was shown.
     WrongToken,
     /// The token is not for this name.
     Forbidden,
@@ -90,7 +90,7 @@ impl Status {
                 "No such name exists here. With a configuration file only the names and patterns that it lists exist: add a [[name]], or ask for one of those."
             }
             Self::BadRequest => {
-                "The request is not one that can be answered, now or later. The detail says which part of it is wrong and what it may be."
+                "The request is wrong and cannot be answered, now or later. The detail says which part is wrong and what is allowed."
             }
             Self::WrongKind => {
                 "The name exists, and this call cannot mint from its kind. A name has one kind for ever: use a call that fits the kind, or another name."
@@ -99,19 +99,19 @@ impl Status {
                 "This server asks its callers for a token, and this call came without one. Over HTTP it is sent as `Authorization: Bearer <token>`, or as the password of Basic."
             }
             Self::WrongToken => {
-                "What was shown as a token is none of this server's. `floe token new` makes one, and prints what has to stand in the server's configuration for it."
+                "This server does not know the token. `floe token new` makes one, and prints the lines for the server's configuration."
             }
             Self::Forbidden => {
-                "The token is one of this server's, and is not for this name. A [[token]] lists its names and patterns in `names`."
+                "This server knows the token, but the token is not for this name. A [[token]] lists its names and patterns in `names`."
             }
             Self::Busy => {
-                "The call waited as long as it may (limits.max_wait) and there were no IDs yet. Nothing was minted for it: ask again after the time in Retry-After."
+                "The call waited as long as it may (limits.max_wait), and no IDs were available. Nothing was minted for it: ask again after the time in Retry-After."
             }
             Self::Unavailable => {
                 "The ledger is out of reach, and nothing that was reserved is left. Ask again after the time in Retry-After; minting resumes within a second of the ledger's return."
             }
             Self::Exhausted => {
-                "What this name mints from is used up: the layout's time bits, the 63 bits of a number, the slots of the realm, or the names that may come into being. The detail says which, and the way out."
+                "Nothing is left for this name to mint from: the layout's time bits, the 63 bits of a number, the slots of the realm, or the number of new names that may be made. The detail says which, and the way out."
             }
             Self::Stopped => {
                 "Minting on could repeat an ID: the name's definition is not the one in the ledger, its record is missing, or the ledger is not the one that it was. The detail says which, and the way out."

@@ -83,7 +83,7 @@ impl Tls {
         let files = Files::read(settings)?;
         let current = RwLock::new(Arc::new(files.config(settings)?));
         if let Err(problem) = files.in_date(settings) {
-            tracing::warn!("{problem}; it is served all the same, and clients that check it leave");
+            tracing::warn!("{problem}; this server uses it anyway, and clients that check it disconnect");
         }
         Ok(Self { settings: settings.clone(), current, files })
     }
@@ -130,7 +130,7 @@ impl Tls {
                 Ok(()) => tracing::info!("the files of tls have changed, and are used from now on"),
                 Err(problem) => {
                     tracing::error!(
-                        "the files of tls have changed and are not used, the ones before are: {problem}"
+                        "the files of tls have changed and cannot be used; the previous ones stay in use: {problem}"
                     );
                 }
             }
@@ -166,7 +166,7 @@ impl Files {
         match (from.as_secs()..=until.as_secs()).contains(&UnixTime::now().as_secs()) {
             true => Ok(()),
             false => Err(format!(
-                "tls.certificate: {} is for {} to {}, and not for today: put a new certificate and its key there",
+                "tls.certificate: {} is valid from {} to {}, and not today: put a new certificate and its key there",
                 settings.certificate.display(),
                 validity.not_before,
                 validity.not_after
@@ -262,7 +262,7 @@ fn unread(error: &pem::Error) -> String {
         pem::Error::IllegalSectionStart { .. } => {
             "a line begins with -----BEGIN and does not end with -----".to_owned()
         }
-        pem::Error::Base64Decode(_) => "what stands between BEGIN and END is no base64".to_owned(),
+        pem::Error::Base64Decode(_) => "the text between BEGIN and END is not base64".to_owned(),
         pem::Error::NoItemsFound => "it holds nothing of that sort".to_owned(),
         other => other.to_string(),
     }
@@ -352,7 +352,7 @@ mod tests {
         for (text, expected) in [
             (whole.replace(end, ""), end),
             (whole.replace(begin, "-----BEGIN PRIVATE KEY"), "does not end with -----"),
-            (format!("{begin}\n!!!!\n{end}\n"), "no base64"),
+            (format!("{begin}\n!!!!\n{end}\n"), "not base64"),
             (String::new(), "nothing of that sort"),
         ] {
             let settings = TlsSettings {
@@ -388,7 +388,7 @@ mod tests {
         };
         let old = sign(2002);
         let why = check(&settings).unwrap_err();
-        assert!(why.contains("server.pem") && why.contains("not for today"), "{why}");
+        assert!(why.contains("server.pem") && why.contains("not today"), "{why}");
         let tls = Tls::load(&settings).unwrap();
         let current = || Arc::clone(&tls.current.read().unwrap());
         let new = sign(4000);

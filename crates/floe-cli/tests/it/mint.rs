@@ -563,7 +563,10 @@ fn a_name_that_was_raised_in_another_realm_is_told_when_it_begins_or_is_refused(
         assert!(line.contains("name=orders") && words.iter().all(|word| line.contains(word)), "{line}");
         assert!(line.contains("elsewhere=\"default (next 50000001)"), "{line}");
     };
-    told(&begun("from 1", "one"), ["WARN", "raised there is not raised here"]);
-    told(&begun("ask for first", "two"), ["ERROR", "was refused (said once): there is no name `orders` yet"]);
+    told(&begun("from 1", "one"), ["WARN", "a raise there does not raise it here"]);
+    told(
+        &begun("ask for first", "two"),
+        ["ERROR", "was refused (logged once): there is no name `orders` yet"],
+    );
     assert!(!begun("from 1", "one").contains("elsewhere"), "it is not new any more");
 }

@@ -206,7 +206,7 @@ fn each_wrong_token_is_told_what_is_missing() {
     let server = Offering::start("");
     let with = |token: &str| format!("floe://:{token}@127.0.0.1:{}", server.port());
     for (url, realm, words) in [
-        (with("floe_0000"), "test", "no token of this server"),
+        (with("floe_0000"), "test", "does not know this token"),
         (with(OTHER), "test", "the token `shop` may not use the ledger of the realm \"test\""),
         (with(OTHER), "sho", "add the realm to `ledger` of that [[token]]"),
         (format!("floe://127.0.0.1:{}", server.port()), "test", "FLOE_TOKEN"),
@@ -227,7 +227,7 @@ fn a_server_that_does_not_offer_its_ledger_says_how_it_would() {
     let port = server.url().rsplit_once(':').unwrap().1;
     let error = refused(&format!("floe://:{TOKEN}@127.0.0.1:{port}"), "default");
     assert!(matches!(error, OpenError::Asked(_)), "{error}");
-    says(&error, &["offers its ledger to nobody", "ledger = [\"default\"]", "floe token new"]);
+    says(&error, &["offers its ledger only to tokens", "ledger = [\"default\"]", "floe token new"]);
     let memory = format!(
         "realm = 'r'\nledger = 'memory:'\n[[name]]\nname = 'a'\nkind = 'counter'\n\
                           [[token]]\nname = 'fleet'\nnames = ['*']\nhash = '{HASH}'\nledger = ['r']\n"

@@ -43,14 +43,14 @@ impl Strangers {
         match (news, address) {
             (News::One, Some(peer)) => tracing::warn!(
                 %peer,
-                "a client showed a wrong token and is refused (said once a minute for each address): give it one of a [[token]] of the configuration"
+                "a client showed a wrong token and is refused (logged once a minute for each address): give it a token that has a [[token]] in the configuration"
             ),
             (News::One, None) => tracing::warn!(
                 peer = "unix socket",
-                "a client showed a wrong token and is refused (said once a minute): give it one of a [[token]] of the configuration"
+                "a client showed a wrong token and is refused (logged once a minute): give it a token that has a [[token]] in the configuration"
             ),
             (News::Crowd, _) => tracing::warn!(
-                "clients at more than {MOST} addresses showed wrong tokens within a minute, and are refused; the others are not told of one by one"
+                "clients at more than {MOST} addresses showed wrong tokens within a minute, and are refused; the others are not logged one by one"
             ),
             (News::None, _) => {}
         }

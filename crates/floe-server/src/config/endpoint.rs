@@ -75,7 +75,7 @@ pub(super) fn hosts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
     {
         true if !host.is_empty() => Ok(host),
         _ => Err(format!(
-            "{host:?} is no name of a machine: write it without a scheme and a port, such as \"ids.example.com\""
+            "{host:?} is not a host name: write it without a scheme and a port, such as \"ids.example.com\""
         )),
     };
     hosts.iter().map(|text| reader::text(text.get_ref()).and_then(host)).collect()

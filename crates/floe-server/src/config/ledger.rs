@@ -40,7 +40,7 @@ fn url(value: &DeValue<'_>) -> Result<String, String> {
     // The scheme alone is shown: what follows may hold a password.
     match ledger.split_once(':') {
         Some((scheme, _)) if !floe_ledger::is_scheme(scheme) => Err(format!(
-            "the scheme {scheme} is not that of a ledger that this build has: it has {}",
+            "this build has no ledger with the scheme {scheme}: it has {}",
             floe_ledger::schemes().join(", ")
         )),
         Some(_) => Ok(ledger),
@@ -68,7 +68,7 @@ pub(super) fn patience(value: &DeValue<'_>) -> Result<Option<Duration>, String> 
         DeValue::Integer(zero) if zero.as_str() == "0" => Ok(Some(Duration::ZERO)),
         DeValue::String(text) => super::parse_duration(text)
             .map(Some)
-            .map_err(|problem| format!("{problem}, \"0\" to end at once, or \"forever\"")),
+            .map_err(|problem| format!("{problem}, \"0\" to exit at once, or \"forever\"")),
         other => Err(format!(
             "expected a duration such as \"5m\", \"0\" or \"forever\", found {}",
             reader::shown(other)

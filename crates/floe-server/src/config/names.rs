@@ -181,7 +181,7 @@ fn check_first(section: &Section<'_, '_>, definition: &Definition, first: Option
     let complain = |problem: String| section.complain("first", problem);
     match definition.begin_position(first).map(|position| definition.number_at(position)) {
         Ok(Some(number)) if number != first => {
-            complain(format!("{first} is none of its numbers: write {number}, the next one that is"));
+            complain(format!("{first} is not one of its numbers: write {number}, the next one"));
         }
         Ok(_) => {}
         Err(NoPosition::Uncounted(_)) => complain(format!(
@@ -247,10 +247,10 @@ fn keys(section: &Section<'_, '_>) -> Option<Keys> {
             let number = id.parse().map_err(|_| match id.len() > 5 {
                 // Perhaps the key itself.
                 true => format!(
-                    "a key id is a number, 0 to 65535, and what stands there has {} characters: write keys = {{ 1 = \"…\" }}",
+                    "a key id is a number, 0 to 65535, and this one has {} characters: write keys = {{ 1 = \"…\" }}",
                     id.len()
                 ),
-                false => format!("{id:?} is no key id: write a number, 0 to 65535"),
+                false => format!("{id:?} is not a key id: write a number, 0 to 65535"),
             })?;
             let key = text(value.get_ref()).map_err(|_| format!("{id}: expected a text in quotes"))?;
             let key = key_of(&key).map_err(|why| format!("{id}: {why}"))?;
@@ -265,9 +265,7 @@ fn key_of(place: &str) -> Result<Key, String> {
     let (digits, place) = match (place.strip_prefix("env:"), place.strip_prefix("file:")) {
         (Some(variable), _) => (
             std::env::var(variable).map_err(|_| match variable.parse::<Key>() {
-                Ok(_) => {
-                    "env: stands before the name of a variable, and not before the key itself".to_owned()
-                }
+                Ok(_) => "env: takes the name of a variable, not the key itself".to_owned(),
                 Err(_) => format!("the environment variable {variable} is not set"),
             })?,
             format!("in {variable}"),
@@ -280,7 +278,7 @@ fn key_of(place: &str) -> Result<Key, String> {
     };
     digits.trim().parse().map_err(|_| {
         format!(
-            "a key is 32 hexadecimal digits (openssl rand -hex 16 makes one), env:VARIABLE or file:PATH, and what is {place} is none"
+            "a key is 32 hexadecimal digits (openssl rand -hex 16 makes one), env:VARIABLE or file:PATH, and the text {place} is not a key"
         )
     })
 }

@@ -352,7 +352,7 @@ pub(super) fn bytes_within(range: RangeInclusive<usize>) -> impl Fn(&DeValue<'_>
             let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
             number.parse::<usize>().ok().filter(|_| digits)?.checked_mul(*scale)
         });
-        match found.ok_or_else(|| format!("{text:?} is no number of bytes: {expected}"))? {
+        match found.ok_or_else(|| format!("{text:?} is not a number of bytes: {expected}"))? {
             found if range.contains(&found) => Ok(found),
             _ => Err(format!(
                 "{text} is outside the allowed {} to {}",

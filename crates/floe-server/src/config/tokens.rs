@@ -117,9 +117,8 @@ impl NewToken {
         let names = names.split(',').map(|rule| NameRule::parse(rule.trim())).collect::<Result<_, _>>()?;
         let name = called(name)?;
         let mut bits = [0; 32];
-        getrandom::fill(&mut bits).map_err(|error| {
-            format!("the system gives no random bits ({error}), and a token is nothing else: try again")
-        })?;
+        getrandom::fill(&mut bits)
+            .map_err(|error| format!("the system gives no random bits for a token ({error}): try again"))?;
         let secret = bits.iter().fold(PREFIX.to_owned(), |text, byte| format!("{text}{byte:02x}"));
         let settings = TokenSettings {
             name,
@@ -149,7 +148,7 @@ impl NewToken {
         let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
         let native = mysql_native.map(|hash| hash.to_string()).unwrap_or_default();
         format!(
-            "[[token]]\nname = {name}\nnames = [{}]\nhash = \"{hash}\"\n# For MySQL clients that know mysql_native_password alone.\n# mysql_native = \"{native}\"\n# To move these names on by ALTER TABLE … AUTO_INCREMENT, which nothing takes back.\n# raise = true\n# To use the ledger of these realms, and all that IDs come from there (floe://).\n# ledger = [\"default\"]\n",
+            "[[token]]\nname = {name}\nnames = [{}]\nhash = \"{hash}\"\n# For MySQL clients that know only mysql_native_password.\n# mysql_native = \"{native}\"\n# To let its bearer raise these names with ALTER TABLE … AUTO_INCREMENT, which cannot be undone.\n# raise = true\n# To let its bearer use the ledger of these realms (floe://), and mint any ID there.\n# ledger = [\"default\"]\n",
             names.join(", ")
         )
     }
@@ -171,7 +170,7 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
     let max_names = section.read("max_names", within(0..=1_000_000));
     let raise = section.read("raise", boolean).unwrap_or(false);
     if !section.has("name") {
-        section.complain("name", "it is missing: say what logs and metrics are to call its bearer");
+        section.complain("name", "it is missing: give its bearer a name for logs and metrics");
     }
     if !section.has("names") {
         section.complain("names", "it is missing: list what its bearer may mint, such as [\"orders\", \"user-*\"], or [\"*\"] for every name");
@@ -260,9 +259,9 @@ fn hash(value: &DeValue<'_>) -> Result<[u8; 32], String> {
     let expected = |why: &str| {
         format!("{why}: write \"{HASH}\" and 64 hexadecimal digits, as `floe token new` prints it")
     };
-    let DeValue::String(text) = value else { return Err(expected("it is no text in quotes")) };
+    let DeValue::String(text) = value else { return Err(expected("it is not a text in quotes")) };
     if text.starts_with(PREFIX) {
-        return Err(expected("this is a token itself, which belongs to its bearer and into no file here"));
+        return Err(expected("this is a token itself, which only its bearer may keep"));
     }
     let digits = text.strip_prefix(HASH).ok_or_else(|| expected("it is not a hash of a token"))?;
     hexadecimal(digits).ok_or_else(|| expected("it is not a hash of a token"))
@@ -274,7 +273,7 @@ fn native(value: &DeValue<'_>) -> Result<[u8; 20], String> {
         _ => None,
     };
     read.ok_or_else(|| {
-        "it is not such a hash: write \"*\" and 40 hexadecimal digits, as `floe token new` prints it"
+        "it is not a hash of this kind: write \"*\" and 40 hexadecimal digits, as `floe token new` prints it"
             .to_owned()
     })
 }

@@ -26,7 +26,7 @@ pub(crate) use binary::Binary;
 pub(crate) use text::Text;
 
 /// What is said to whoever wants something stored.
-pub(crate) const SERVED: &str = "floe mints IDs and stores nothing: it serves get and gets, whose keys are names, stats, version and quit";
+pub(crate) const SERVED: &str = "floe mints IDs and stores nothing: it serves get and gets (their keys are names), stats, version and quit";
 
 /// memcached's version comes first: libmemcached refuses a server whose version begins with 0.
 const VERSION: &str = concat!("1.6.0-floe-", env!("CARGO_PKG_VERSION"));

@@ -55,7 +55,7 @@ const DATABASE_BYTES: usize = 4 * 64;
 const MOST_TABLES: usize = 1_000;
 
 /// What is told to whoever sends other SQL.
-const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), in whose rows a number would be an ID of the client's choice, then SELECT LAST_INSERT_ID(); ALTER TABLE name AUTO_INCREMENT = n moves a name on. It knows SET, USE, SHOW VARIABLES, SHOW FIELDS, SELECT of variables, and transactions, which do nothing";
+const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), without numbers in the rows, since they would be IDs that the client chose; then SELECT LAST_INSERT_ID(). ALTER TABLE name AUTO_INCREMENT = n raises a name. It knows SET, USE, SHOW VARIABLES, SHOW FIELDS, SELECT of variables, and transactions, which do nothing";
 
 /// A row. Every kind answers whose IDs are numbers of 63 bits.
 pub(super) static ROW: Call =

@@ -628,7 +628,7 @@ fn unknown(word: &[u8]) -> Refusal {
         )
     } else if is(&STORE) {
         format!(
-            "{shown} is refused: floe mints numbers and stores none that a client chose. SET name n NX sets the number that a new name begins behind"
+            "{shown} is refused: floe mints numbers and stores none that a client chose. SET name n NX sets the number after which a new name begins"
         )
     } else if is(&SCRIPTS) {
         format!(

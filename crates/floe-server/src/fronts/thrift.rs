@@ -92,7 +92,7 @@ impl Session for Thrift {
             (_, Err(fault)) => Err(Failure::protocol(Exception::Protocol, fault.to_string())),
             (Kind::Other(kind), _) => Err(Failure::protocol(
                 Exception::InvalidMessageType,
-                format!("a message of type {kind} is no call"),
+                format!("a message of type {kind} is not a call"),
             )),
             // Nobody would get the ID.
             (Kind::Oneway, _) => Ok(0),
@@ -145,7 +145,7 @@ impl Minter {
                 if !is_useragent(useragent) {
                     self.service.metrics().count(USERAGENTS_REFUSED);
                     return Err(Refusal::bad(format!(
-                    "the user agent \"{}\" is none: a letter, then letters, digits and hyphens, such as `get_id(\"my-app2\")`",
+                    "the user agent \"{}\" is not valid: write a letter, then letters, digits and hyphens, such as `get_id(\"my-app2\")`",
                     shown(useragent)
                 ))
                 .into());
@@ -177,7 +177,7 @@ impl Minter {
             Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => Err(Refusal::new(
                 Status::WrongKind,
                 format!(
-                    "`{name}` mints IDs that no i64 holds: set default_names.thrift to another name, or ask at /v1/mint/{name}"
+                    "`{name}` mints IDs that do not fit an i64: set default_names.thrift to another name, or ask at /v1/mint/{name}"
                 ),
             )),
         }

@@ -203,7 +203,7 @@ fn why(port: &Port, error: &io::Error) -> String {
             address.ip()
         ),
         (Endpoint::Unix(_), io::ErrorKind::AddrInUse) => format!(
-            "a server that runs has that socket, or the file is no socket: stop that server, or name another path ({setting})"
+            "a running server has that socket, or the file is not a socket: stop that server, or name another path ({setting})"
         ),
         (Endpoint::Tcp(_), io::ErrorKind::PermissionDenied) => format!(
             "the system allows ports below 1024 to privileged users only: take a higher one ({setting})"

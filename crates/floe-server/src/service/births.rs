@@ -25,7 +25,7 @@ const LIKE: usize = 10_000;
 const PAGE: usize = 1_000;
 const LIKE_FOR: Duration = Duration::from_secs(1);
 const REFUSED: usize = 1_000;
-const WAS_REFUSED: &str = "a name that the ledger does not know was refused (said once)";
+const WAS_REFUSED: &str = "a name that the ledger does not know was refused (logged once)";
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What is known of the names that the ledger holds.
@@ -104,7 +104,7 @@ impl Service {
         Err(Refusal::for_now(
             Status::Busy,
             format!(
-                "the name `{name}` cannot come into being now: {caller} has brought {most} into being within an hour, which is the bound (limits.new_names_per_hour). One more may come in {seconds} s; a name that a configuration file lists may come at any time"
+                "the name `{name}` cannot be made now: {caller} has made {most} names within an hour, which is the limit (limits.new_names_per_hour). One more can be made in {seconds} s; a name that a configuration file lists can be made at any time"
             ),
             Duration::from_secs(seconds),
         ))
@@ -134,7 +134,7 @@ impl Service {
             false => tracing::warn!(%name, by, near, elsewhere, "{WAS_REFUSED}: {why}"),
         }
         if births.refused.len() == REFUSED {
-            tracing::warn!("{REFUSED} names were refused: the log is told of no more of them");
+            tracing::warn!("{REFUSED} names were refused: more of them are not logged");
         }
     }
 
@@ -159,7 +159,7 @@ impl Service {
             }
             (near, elsewhere) => tracing::warn!(
                 %name, %definition, first, by, near, elsewhere,
-                "a new name, which another realm of this ledger has: what was raised there is not raised here"
+                "a new name, which another realm of this ledger has too: a raise there does not raise it here"
             ),
         }
         if let Some((_, like)) = &mut births.like

@@ -138,7 +138,7 @@ fn over(name: &Name, day: Date) -> Refusal {
     Refusal::new(
         Status::Exhausted,
         format!(
-            "`{name}` was the name of one day and ended by itself, {DAYS_AFTER} days after that, with {day}: its mark is kept, so that nothing repeats. Use the name of another day, or list this one in a configuration file"
+            "`{name}` was the name of one day, {day}, and ended by itself {DAYS_AFTER} days later: its mark is kept, so that nothing repeats. Use the name of another day, or list this one in a configuration file"
         ),
     )
 }

@@ -118,7 +118,7 @@ impl Service {
         caller.check()?;
         if after.is_some() && (name.is_some() || layout.is_some()) {
             return Err(Refusal::bad(
-                "`after` goes on where an answer without a name and a layout ended: leave it out where one of them is given",
+                "`after` continues an answer that was asked for without a name and a layout: leave it out if you give one of them",
             ));
         }
         let mut next = None;
@@ -163,7 +163,7 @@ impl Service {
         let Some(form) = definition.form() else {
             return Err(Refusal::new(
                 Status::WrongKind,
-                format!("`{name}` has no form, so its IDs stand for nothing but themselves"),
+                format!("`{name}` has no form, so its IDs are not texts of a number"),
             ));
         };
         let number = form.decode(id).map_err(|error| no_text_of_the_form(id, &definition, &error))?;
@@ -265,11 +265,11 @@ impl Service {
         match (readings.is_empty(), parsed) {
             (false, _) => Ok((readings, next)),
             (true, Err(_)) => Err(Refusal::bad(format!(
-                "{:?} is no number, UUID, ULID, ObjectId or KSUID with a time that has been, and no ID of a name served here: give its ?name=, or ask `floe inspect`, which knows more",
+                "{:?} is not a number, UUID, ULID, ObjectId or KSUID with a time in the past, and not an ID of a name served here: give its ?name=, or use `floe inspect`, which knows more kinds",
                 short(id)
             ))),
             (true, Ok(_)) => Err(Refusal::bad(format!(
-                "{} is no ID of a name served here nor of any preset (its time would lie in the future, or it has too many bits): give its ?name= or its ?layout=",
+                "{} is not an ID of a name served here, nor of any preset (its time would lie in the future, or it has too many bits): give its ?name= or its ?layout=",
                 short(id)
             ))),
         }
@@ -290,7 +290,7 @@ fn place(after: &str) -> Result<(u8, &str), Refusal> {
     let place = after.split_once(':').and_then(|(rank, name)| Some((rank.parse().ok()?, name)));
     place.ok_or_else(|| {
         Refusal::bad(format!(
-            "after = {:?} is no place where a page ended: give the answer's `next`",
+            "after = {:?} is not where a page ended: give the `next` of an answer",
             short(after)
         ))
     })

@@ -27,7 +27,7 @@ impl Service {
         Err(Refusal::for_now(
             Status::Busy,
             format!(
-                "the name `{name}` cannot be loaded: this server has {} names in memory beside those that its file lists, which is the bound, and each of them is in use: ask again, or raise limits.max_names",
+                "the name `{name}` cannot be loaded: this server has {} names in memory beside those that its file lists, which is the limit, and each of them is in use: ask again, or raise limits.max_names",
                 self.max_names
             ),
             RETRY,

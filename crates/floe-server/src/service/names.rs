@@ -86,7 +86,7 @@ impl Rules {
             return Err(Refusal::new(
                 Status::UnknownName,
                 format!(
-                    "`{name}` is the name of a kind, and the pattern that covers it is of another one: list the name in the configuration file with the kind that it is to have"
+                    "`{name}` is the name of a kind, and the pattern that covers it has another kind: list the name in the configuration file with the kind that it should have"
                 ),
             ));
         }
@@ -94,7 +94,7 @@ impl Rules {
             return Err(Refusal::new(
                 Status::UnknownName,
                 format!(
-                    "`{name}` is the name of a kind that this version of floe does not mint yet, so no name comes into being under it: use another name, or list it in a configuration file with a kind of its own"
+                    "`{name}` is the name of a kind that this version of floe does not mint yet, so no such name is made: use another name, or list it in a configuration file with another kind"
                 ),
             ));
         }
@@ -112,7 +112,7 @@ impl Rules {
         let way_out = match self.has_file {
             true => "add a [[name]] for it to the server's configuration and restart",
             false => {
-                "write a configuration file with a [[name]] (names come into being on first use only on loopback listeners with the embedded ledger)"
+                "write a configuration file with a [[name]] (names are made on first use only on loopback listeners with the embedded ledger)"
             }
         };
         Refusal::new(Status::UnknownName, format!("there is no name `{name}`: {way_out}"))

@@ -169,9 +169,7 @@ impl Service {
                 if matches!(name.as_str(), "." | "..") {
                     return Err(Refusal::new(
                         Status::UnknownName,
-                        format!(
-                            "`{name}` is a step in a path, so no name comes into being under it: use another name"
-                        ),
+                        format!("`{name}` is a step in a path, so no such name is made: use another name"),
                     ));
                 }
                 self.room_with(caller, name)?;
@@ -209,7 +207,7 @@ impl Service {
         {
             tracing::warn!(
                 %name, first, next,
-                "the name has begun below its first number, which changes nothing now: stop every server and run floe marks raise {name} --to {first}"
+                "the name began below its first number, so `first` has no effect now: stop every server, then run floe marks raise {name} --to {first}"
             );
         }
         let open = Arc::new(OpenName {
@@ -252,7 +250,7 @@ impl Service {
         Err(Refusal::new(
             Status::Exhausted,
             format!(
-                "the name `{name}` cannot come into being: there are {most} names already that the token `{caller}` covers by its patterns; raise max_names of that [[token]], list the name in a configuration file, or retire names that are used no more (floe names retire)"
+                "the name `{name}` cannot be made: the patterns of the token `{caller}` already cover {most} names; raise max_names of that [[token]], list the name in a configuration file, or retire names that are no longer used (floe names retire)"
             ),
         ))
     }

@@ -121,7 +121,7 @@ impl Service {
         let late = |_| {
             Refusal::for_now(
                 Status::Busy,
-                "the ledger is slow to answer, so what came of this is not known yet: ask again",
+                "the ledger is slow to answer, so the outcome is not known yet: ask again",
                 RETRY,
             )
         };
@@ -157,7 +157,7 @@ impl Service {
         let request = Reserve { key, floor: last, count: 1, max_mark: 0, token, create: false, note: None };
         match self.floe.ledger().reserve(&request).map_err(|error| self.unreadable(&error))? {
             Reply::Got { .. } => {
-                tracing::warn!(%caller, %name, number, "a client set the number that the name begins behind");
+                tracing::warn!(%caller, %name, number, "a client set the number after which the name begins");
                 Ok(true)
             }
             Reply::Refused { .. } => Ok(false),
@@ -178,10 +178,10 @@ impl Service {
         let held = |mark| {
             Refusal::bad(match definition.number_at(mark).filter(|_| position <= mark) {
                 Some(reserved) => format!(
-                    "`{name}` is in use, and servers hold numbers of it below {reserved}: {next} changes nothing if a later one was minted, for a name never goes back. Else stop them, raise it with floe marks raise {name} --to {next}, and start them again; or name a number above {reserved}"
+                    "`{name}` is in use, and servers hold numbers of it below {reserved}: if a number above {next} was already minted, there is nothing to do, because a name never goes back. Otherwise stop them, raise it with floe marks raise {name} --to {next}, and start them again; or use a number above {reserved}"
                 ),
                 None => format!(
-                    "`{name}` is in use, and servers that are running mint on from the numbers that they hold, below {next}: stop them, raise it with floe marks raise {name} --to {next}, and start them again"
+                    "`{name}` is in use, and running servers keep minting the numbers that they hold, below {next}: stop them, raise it with floe marks raise {name} --to {next}, and start them again"
                 ),
             })
         };
@@ -196,7 +196,7 @@ impl Service {
             // Somebody was faster.
             true => Err(held(before)),
             false => {
-                tracing::warn!(%caller, %name, next, "a client moved the name on");
+                tracing::warn!(%caller, %name, next, "a client raised the name");
                 Ok(())
             }
         }

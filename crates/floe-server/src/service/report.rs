@@ -231,10 +231,10 @@ impl Service {
                 "this server makes none (new_names = \"refuse\"): make it with floe marks raise {name}, or floe mint {name}"
             ),
             (NewNames::AskForFirst, Some(settings)) => format!(
-                "it comes into being when its first number is told: set first = N in its [[name]], or run floe marks raise {name} --kind {} --to N",
+                "it is made when its first number is known: set first = N in its [[name]], or run floe marks raise {name} --kind {} --to N",
                 settings.definition.kind()
             ),
-            _ => format!("it comes into being when it is first minted from, such as with /v1/mint/{name}"),
+            _ => format!("it is made when it is first minted from, such as with /v1/mint/{name}"),
         }
     }
 
@@ -473,12 +473,13 @@ pub(super) fn clock_trouble(status: &floe::Status) -> Option<String> {
     let jumped = |ahead: u64, why: &str| format!("the wall clock jumped {ahead} ms ahead, and {why}");
     match clock.state {
         ClockState::Doubting(ahead) => Some(jumped(ahead, "is not followed yet")),
-        ClockState::Contradicted(ahead) => {
-            Some(jumped(ahead, "the ledger's clock says that it is wrong: set it right; it is not followed"))
-        }
+        ClockState::Contradicted(ahead) => Some(jumped(
+            ahead,
+            "is not followed, because the ledger's clock says that it is wrong: set it right",
+        )),
         // Less than that is what a restart goes on behind, where a window had just been reserved.
         ClockState::Holding(ahead) if ahead > TOLD_AHEAD_MS => Some(format!(
-            "IDs run {ahead} ms ahead of the wall clock: it went back, or another process that was taken for an earlier life of this one had reserved so far; look at the clock, and at who else mints here (floe slots)"
+            "IDs run {ahead} ms ahead of the wall clock: the clock went back, or another process that was taken for an earlier run of this one had reserved that far; check the clock, and which other nodes mint here (floe slots)"
         )),
         _ => clock.apart.clone(),
     }
@@ -521,7 +522,7 @@ pub(super) fn no_worker_id(name: &floe::Name) -> String {
 /// What strangers are told of what is stopped.
 pub(super) fn stopped(what: &str) -> Refusal {
     let detail =
-        format!("{what} is not minted from: that could repeat an ID, or the clock is wrong ({TOLD_MORE})");
+        format!("{what} cannot be minted from: an ID could repeat, or the clock is wrong ({TOLD_MORE})");
     Refusal::new(Status::Stopped, detail)
 }
 

@@ -88,7 +88,7 @@ fn a_cache_stands_before_a_shared_ledger_and_is_larger_than_a_window() {
     for ledger in ["", "ledger = \"sqlite:ids.db\"\n", "ledger = \"memory:\"\n"] {
         complains(
             &format!("{ledger}cache = \"floe-cache\""),
-            &["cache: the embedded ledger needs no cache", "--ledger"],
+            &["cache: the embedded ledger is on this machine, so it needs no cache", "--ledger"],
         );
     }
     let short = format!("{shared}cache = \"floe-cache\"\ncache_window = \"59s\"");

@@ -33,7 +33,7 @@ impl Katsubushi {
         if as_text(&definition) {
             return Err(refused(Refusal::new(
                 crate::status::Status::WrongKind,
-                "not all IDs of the name that serves katsubushi's calls are numbers of 63 bits, and these calls hold no others: set default_names.katsubushi to another name, or ask floe.v1.Ids/Mint",
+                "the name that serves katsubushi's calls has IDs that are not numbers of 63 bits, and these calls cannot carry them: set default_names.katsubushi to another name, or ask floe.v1.Ids/Mint",
             )));
         }
         let minted = self.calls.mint(caller, n).await.map_err(refused)?;

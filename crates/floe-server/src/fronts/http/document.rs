@@ -20,7 +20,7 @@ const OF_EVERY_CALL: [(u16, &str); 6] = [
 
 /// What a call meets that is not for everybody.
 const OF_CALLERS: [(u16, &str); 2] = [
-    (401, "No token or a wrong one, where the server asks for one"),
+    (401, "No token or a wrong one, if the server asks for one"),
     (403, "The token is not for this name, or not for every name"),
 ];
 

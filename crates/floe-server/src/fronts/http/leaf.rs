@@ -38,11 +38,11 @@ macro_rules! mode {
             method(get, post, put, patch, delete),
             path = $path,
             tag = "leaf",
-            params(("key" = String, Path, description = "The name; what stands behind its last dot is an extension")),
+            params(("key" = String, Path, description = "The name; the text after its last dot is an extension")),
             responses(
                 (status = 200, description = "The ID in decimal, as the media type that was asked for", body = String, content_type = "text/plain"),
                 (status = 400, description = "The path cannot be read"),
-                (status = 401, description = "No token or a wrong one, where the server asks for one", body = SpringError),
+                (status = 401, description = "No token or a wrong one, if the server asks for one", body = SpringError),
                 (status = 403, description = "The token is not for this name", body = SpringError),
                 (status = 404, description = "Nothing is served under the path", body = SpringError),
                 (status = 406, description = "No media type that can be written"),
@@ -80,14 +80,14 @@ mode!(
     "/api/segment/get/{key}",
     &SEGMENT,
     "Leaf's segment mode",
-    "Mints from a name that counts (segment, counter, dated). Error codes: -1 the name is not initialised, -2 unknown key, -3 no numbers to be had now. Any method does, with any body."
+    "Mints from a name that counts (segment, counter, dated). Error codes: -1 the name is not initialised, -2 unknown key, -3 no numbers available now. Any method and any body are accepted."
 );
 mode!(
     snowflake,
     "/api/snowflake/get/{key}",
     &SNOWFLAKE,
     "Leaf's snowflake mode",
-    "Mints from a snowflake name. Error codes: -1 busy, -2 interrupted (nothing could be minted), -3 the clock went back too far. Any method does, with any body."
+    "Mints from a snowflake name. Error codes: -1 busy, -2 interrupted (nothing could be minted), -3 the clock went back too far. Any method and any body are accepted."
 );
 
 async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Asked) -> Response<Body> {
@@ -105,7 +105,7 @@ async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Aske
         // Leaf's snowflake ignores its key.
         Some(name) => (name, None),
         None => {
-            let message = "the path is not UTF-8 under its percent-encoding: encode it so";
+            let message = "the percent-decoded path is not UTF-8: encode it as UTF-8";
             return asked.error(now(shared), StatusCode::BAD_REQUEST, None, message);
         }
     };
@@ -121,7 +121,7 @@ async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Aske
             None => number(mint(shared, caller, call, key).await?)?.ok_or_else(|| {
                 Refusal::new(
                     Status::Exhausted,
-                    "the name mints 0 again and again, which is no ID to Leaf's clients",
+                    "the name mints 0 again and again, which Leaf's clients do not take as an ID",
                 )
             }),
         }
@@ -254,7 +254,7 @@ pub(super) enum Decoding {
     tag = "leaf",
     params(("snowflakeId" = String, Query, description = "The ID")),
     responses(
-        (status = 200, description = "Its parts, all as strings, or `errorMsg` for what is no number of 64 bits", body = Decoding),
+        (status = 200, description = "Its parts, all as strings, or `errorMsg` if it is not a number of 64 bits", body = Decoding),
         (status = 400, description = "It is missing", body = SpringError),
         (status = 406, description = "No media type that can be written")
     )

@@ -35,8 +35,8 @@ pub(super) fn takes_body(route: &str, caller: &Caller) -> Result<bool, Refusal> 
     params(("realm" = String, Path, description = "The realm, one of those in `ledger` of the token", min_length = 1, max_length = 128)),
     request_body(content = String, content_type = "application/json", description = "The call"),
     responses(
-        (status = 200, description = "What the store said", body = String, content_type = "application/json"),
-        (status = 400, description = "It is no call of a ledger", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The answer of the store", body = String, content_type = "application/json"),
+        (status = 400, description = "It is not a call of a ledger", body = ProblemBody, content_type = "application/problem+json"),
         (status = 401, description = "No token or a wrong one", body = ProblemBody, content_type = "application/problem+json"),
         (status = 403, description = "The token may not use this ledger, or the server offers none", body = ProblemBody, content_type = "application/problem+json")
     )

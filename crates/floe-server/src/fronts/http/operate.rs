@@ -29,7 +29,7 @@ pub(super) async fn home() -> Response<Body> {
         "  /v1/inspect/<ID>         an ID taken apart\n",
         "  /v1/open/<NAME>/<ID>     the number that an ID in a form stands for\n",
         "  /v1/names, /v1/slots     what is served, and by whom\n",
-        "  /livez, /readyz          for whatever starts and routes\n",
+        "  /livez, /readyz          health checks for supervisors and balancers\n",
         "  /metrics                 for Prometheus\n",
         "  /docs, /openapi.json     all of it, described\n",
     );
@@ -77,7 +77,7 @@ pub(super) async fn ready(State(shared): State<Shared>, caller: Caller) -> Respo
     tag = "operate",
     responses(
         (status = 200, description = "All metrics", content((String = "text/plain"), (String = "application/openmetrics-text"))),
-        (status = 401, description = "No token or a wrong one, where the server asks for one", body = problem::ProblemBody, content_type = "application/problem+json")
+        (status = 401, description = "No token or a wrong one, if the server asks for one", body = problem::ProblemBody, content_type = "application/problem+json")
     )
 )]
 pub(super) async fn metrics(

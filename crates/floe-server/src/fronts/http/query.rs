@@ -87,7 +87,7 @@ fn decode(text: &str) -> Result<String, Refusal> {
     percent_decode_str(&text)
         .decode_utf8()
         .map(std::borrow::Cow::into_owned)
-        .map_err(|_| Refusal::bad("the query is not UTF-8 under its percent-encoding: encode it so"))
+        .map_err(|_| Refusal::bad("the percent-decoded query is not UTF-8: encode it as UTF-8"))
 }
 
 #[cfg(test)]

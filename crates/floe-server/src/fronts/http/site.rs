@@ -44,7 +44,7 @@ pub(super) fn check(
     if let Some(host) = asked.filter(|_| caller.is_at_home()) {
         let shown = host.chars().take(100).collect::<String>().escape_debug().to_string();
         return Err(HttpProblem::ForeignSite(format!(
-            "this server listens for its own machine, and \"{shown}\" is no name of that: a web page may have sent this; ask for localhost or an address, or list the name under hosts in the configuration"
+            "this server listens for its own machine, and \"{shown}\" is not a name of it: a web page may have sent this; ask for localhost or an address, or list the name under hosts in the configuration"
         )));
     }
     // A link to a page that only shows something is none of anybody's business.
@@ -73,7 +73,7 @@ pub(super) fn check(
 
 fn foreign() -> HttpProblem {
     HttpProblem::ForeignSite(
-        "a browser has sent this for a web page of another site, which may not mint here: ask from a program, or from the server of that site".to_owned(),
+        "a browser sent this for a web page of another site, which may not mint here: ask from a program, or from that site's server".to_owned(),
     )
 }
 

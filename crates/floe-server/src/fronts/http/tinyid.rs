@@ -117,8 +117,8 @@ macro_rules! call {
             tag = "tinyid",
             params(
                 ("bizType" = Option<String>, Query, description = "The name; in a POST also in a form"),
-                ("batchSize" = Option<i32>, Query, description = "How many, where single IDs are asked for: 1 where it is left out, none below 1, and cut to limits.max_batch (100000)"),
-                ("token" = Option<String>, Query, description = "A row of tiny_id_token for the name, or a token of floe's; looked at where the server has either")
+                ("batchSize" = Option<i32>, Query, description = "The number of single IDs: 1 if it is left out, none below 1, and cut to limits.max_batch (100000)"),
+                ("token" = Option<String>, Query, description = "A token of tiny_id_token for the name, or a token of floe's; checked if the server has either")
             ),
             responses(
                 (status = 200, description = "The answer, or an error: code 5 or 6, or an empty text", body = $body, content_type = $kind),
@@ -271,7 +271,7 @@ async fn taken(shared: &Shared, caller: &Caller, name: &str) -> Result<Segment, 
         Definition::Segment { increment, .. } => i32::try_from(increment).map_err(|_| {
             Refusal::new(
                 Status::WrongKind,
-                format!("`{name}` has the increment {increment}, and tinyid's clients know none over {}: ask for single IDs (nextId)", i32::MAX),
+                format!("`{name}` has the increment {increment}, and tinyid's clients accept at most {}: ask for single IDs (nextId)", i32::MAX),
             )
         })?,
         _ => 1,

@@ -17,7 +17,7 @@ pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusa
             )));
         }
         Minted::Texts(_) => {
-            return Err(wrong(&format!("texts, which no AUTO_INCREMENT is: ask at /v1/mint/{name}")));
+            return Err(wrong(&format!("texts, which no AUTO_INCREMENT can be: ask at /v1/mint/{name}")));
         }
         Minted::Numbers(ids) => ends(ids.map(|id| Some(id.get()))),
         Minted::Dated(ids) => ends(ids.map(|id| id.number().map(|number| number.get()))),
@@ -31,7 +31,7 @@ pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusa
     match last.checked_sub(first).and_then(|distance| distance.checked_add(1)) == Some(rows) {
         true => Ok(first),
         false => Err(wrong(
-            "numbers that do not follow one another by one, and a client is told but the first of several: insert one row at a time",
+            "numbers that do not follow one another by one, and a client learns only the first of several: insert one row at a time",
         )),
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn no_certain_id(parameters: &[Value<'_>]) -> Result<(), Refusal> {
     match parameters.iter().any(number) {
         false => Ok(()),
         true => Err(Refusal::bad(
-            "a parameter is a number, which would be the ID of the row: floe mints the IDs, so bind texts or NULL alone",
+            "a parameter is a number, which would be the ID of the row: floe mints the IDs, so bind only texts or NULL",
         )),
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
             arguments(word, request, 1..=1)?;
             if argument_text(request, 1)? != "0" {
                 return Err(Refusal::bad(
-                    "there is one database, 0: a realm is what keeps names apart (docs/configuration.md)",
+                    "there is only the database 0: realms keep names apart (docs/configuration.md)",
                 )
                 .into());
             }
