@@ -261,12 +261,12 @@ fn what_is_no_answer_of_floe_proves_nothing() {
     let got = r#"{"nonce":"00","realm_id":"1","answer":{"got":{"start":0,"end":5,"previous_mark":0}}}"#;
     let problem = r#"{"type":"/problems/busy","detail":"wait a little"}"#;
     for (answer, words) in [
-        (page("200 OK", "<html>Welcome to nginx!</html>"), "answers with what is no answer of a ledger"),
+        (page("200 OK", "<html>Welcome to nginx!</html>"), "gives an answer that is not one of a ledger"),
         (page("200 OK", got), "answers another question"),
         (page("502 Bad Gateway", "<html>"), "answers HTTP 502"),
         (page("413 Content Too Large", ""), "answers HTTP 413"),
         (page("404 Not Found", "{\"type\":\"/problems/\"}"), "answers HTTP 404"),
-        (page("200 OK", &"[".repeat(1 << 20)), "answers with what is no answer of a ledger"),
+        (page("200 OK", &"[".repeat(1 << 20)), "gives an answer that is not one of a ledger"),
         (page("200 OK", &" ".repeat(5 << 20)), "the connection broke off"),
         (page("503 Service Unavailable", problem), "wait a little"),
         (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "the connection broke off"),
@@ -414,7 +414,7 @@ fn serve_on(dir: &Path, port: u16, ledger: u16) -> process::Server {
     process::Server::spawn(floe(["serve", "--listen", &listen, "--config"]).arg(config))
 }
 
-const RING: [&str; 2] = ["lead back to themselves", "set it to a store in one"];
+const RING: [&str; 2] = ["form a ring", "set it to a store on one"];
 
 #[test]
 fn servers_whose_ledgers_lead_back_to_themselves_say_so() {

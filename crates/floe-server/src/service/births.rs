@@ -67,8 +67,9 @@ impl Service {
             NewNames::FromOne => return Ok(()),
             NewNames::AskForFirst if !counted || first.or(asked.first).is_some() => return Ok(()),
             NewNames::AskForFirst => format!(
-                "there is no name `{name}` yet, and this server makes no {kind} whose first number it was not told: set first = N in \
-                 its [[name]] (N is one more than the largest number in use, and 1 where there is none), or run floe marks raise \
+                "there is no name `{name}` yet, and this server makes a new {kind} only if it knows the first number: \
+                 set first = N in its [[name]] (N is one more than the largest number in use, or 1 if there is none), \
+                 or run floe marks raise \
                  {name} --kind {kind} --to N{}",
                 self.with_its_file()
             ),
