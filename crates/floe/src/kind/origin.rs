@@ -9,7 +9,7 @@ use super::random::Random;
 use crate::clock::{Clock, ClockPolicy, Stamp, system};
 use crate::error::{MintError, Stopped};
 
-/// Rollbacks are held through however large they are: uniqueness of these kinds does not hang on the time.
+/// The clock holds through rollbacks of any size, because the uniqueness of these kinds does not depend on time.
 const POLICY: ClockPolicy = ClockPolicy { wait_ms: 5, max_hold_ms: u64::MAX };
 
 /// One for the whole process, as ObjectIds need it: its clock has one thread, which is parked while nothing is minted.

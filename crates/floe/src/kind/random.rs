@@ -141,7 +141,7 @@ fn system_words<const N: usize>() -> Result<[u64; N], MintError> {
 fn take<const N: usize>(words: &[Cell<u64>]) -> [u64; N] {
     let mut taken = [0; N];
     for (taken, word) in taken.iter_mut().zip(words) {
-        // What was handed out is in no copy of this memory.
+        // Random bits that were handed out must not stay in memory, since a copy of the process would have them too.
         *taken = word.take();
     }
     taken

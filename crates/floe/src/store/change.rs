@@ -16,21 +16,20 @@ type Steps<T> = Box<dyn Fn(Option<&Body>) -> Step<T> + Send>;
 /// Draws the number of a write.
 type Draw = Box<dyn FnMut() -> Result<Token, LedgerError> + Send>;
 
-/// How many times a call tries at once again where the store tells what others have written: of so many callers that
-/// write the same record one wins each time, so a few hundred tries are enough for each. A store that tells no more
-/// than that there is a conflict is tried once at once: the first conflict says no more than that the guess was old.
+/// How many times a call tries again at once if the store returns what others have written. Of the callers that write
+/// one record, one wins each time, so a few hundred tries are enough for each. If the store only reports a conflict,
+/// the call tries again once at once: the first conflict means no more than that its guess was old.
 const AT_ONCE: u32 = 256;
 
-/// How long a call waits at most before it tries again where others have written meanwhile: at first, and at last.
+/// The longest wait before another try if others have written meanwhile: at first, and at last.
 const FIRST_WAIT: Duration = Duration::from_millis(4);
 const LONGEST_WAIT: Duration = Duration::from_millis(96);
 
-/// After so many waits a call waits for less, so that it is quicker than calls that came later: otherwise those pass
-/// it.
+/// After this many waits, a call waits less, so that later calls do not overtake it.
 const YOUNG: u32 = 10;
 const OLD_WAIT: Duration = Duration::from_millis(16);
 
-/// A call that has waited so many times fails.
+/// A call that has waited this many times fails.
 const MOST_WAITS: u32 = 256;
 
 /// One call on one record. It does no I/O: [`next`](Self::next) takes the store's answer and returns the next request.
@@ -155,8 +154,8 @@ impl Change<Reply> {
     }
 }
 
-/// How many times the numbers of one count are reserved ahead: one count in so many waits for a flush, and a crash of
-/// the store skips so much at most. `PostgreSQL`'s own sequences write down 32 numbers at a time.
+/// How many counts' worth of numbers are reserved ahead. One count in this many waits for a flush, and a crash of the
+/// store skips at most this much. `PostgreSQL`'s own sequences write down 32 numbers at a time.
 const AHEAD: u64 = 32;
 
 impl Change<Reply> {
@@ -337,7 +336,7 @@ impl<T: Clone> Change<T> {
                     self.compare(&found, &entry)?;
                     self.decide(found)
                 }
-                // Whoever made it has not come to that yet, and may never.
+                // The call that made the record has not noted it yet, and may never do so.
                 None => Ok(self.look_at_realm(found, Then::note(Goal::Decide))),
             },
             (Asked::Write(content, answer), Heard::Put(put)) => self.wrote(content, answer, put),
@@ -538,7 +537,7 @@ impl<T: Clone> Change<T> {
     }
 }
 
-/// How long a call waits at most that has waited so many times before.
+/// The longest wait of a call that has already waited this many times.
 fn longest_wait(waits: u32) -> Duration {
     if waits < YOUNG { FIRST_WAIT.saturating_mul(1 << waits).min(LONGEST_WAIT) } else { OLD_WAIT }
 }

@@ -126,7 +126,7 @@ impl Content {
 
     pub(super) fn read(text: &str) -> Result<Self, Fault> {
         let (realm, rest) = read_header(text)?;
-        // What was cut off, by hand or by a disk, is no record.
+        // A text that was cut off, by hand or by a disk, is not a record.
         let rest = rest.strip_suffix(END).filter(|rest| rest.ends_with('\n')).ok_or(Fault::Damaged)?;
         let mut lines = Lines(rest.split_terminator('\n').peekable());
         let number = |found: Option<&str>| found.and_then(token);

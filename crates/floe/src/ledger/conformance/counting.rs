@@ -84,7 +84,7 @@ pub(super) fn counts_keep_their_bounds(fresh: &dyn Fn() -> Realm) {
         Reply::Refused { mark: last, note: None },
         "a mark above max_mark is refused, even if the ledger has reserved ahead for other calls",
     );
-    // More counts than a ledger may keep the mark ahead of, with reservations before, among and behind them.
+    // More counts than a ledger may reserve ahead, with reservations before, between and after them.
     let mut ranges = Vec::new();
     for call in 0..90 {
         ranges.push(counted(&*ledger, &wanted(&key, 5)));

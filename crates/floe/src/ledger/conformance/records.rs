@@ -78,7 +78,7 @@ pub(super) fn bind_makes_the_record_once(fresh: &dyn Fn() -> Realm) {
     equal(mark(&*other, &key), Some(10), "a second bind leaves the record as it is");
     done(ledger.bind(&bare, "kind=snowflake", false));
     equal(mark(&*other, &Key::name(&bare)), None, "bind without marked makes no record");
-    // The name is known and its record is not there, as if something had eaten it: only a person may mend that.
+    // The name is known and its record is missing, as if it had been deleted. Only a person may repair that.
     done(ledger.bind(&bare, "kind=snowflake", true));
     done(other.bind(&bare, "kind=segment", true));
     equal(
