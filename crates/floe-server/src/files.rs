@@ -4,12 +4,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Limits;
 
-/// What a server has open beside its clients' connections: the ledger's files or connections, listeners, the runtime's own,
+/// What a server has open besides its clients' connections: the ledger's files or connections, listeners, the runtime's own,
 /// and connections that are being closed.
 const BESIDE: u64 = 512;
 
-/// Raises this process's limit to what its connections need, as far as the system lets it. Where that is too few, the log
-/// says so.
+/// Raises this process's limit to what its connections need, as far as the system allows. If that is too low, it logs
+/// so.
 pub(crate) fn allow(limits: &Limits) {
     let needed = u64::try_from(limits.connections).unwrap_or(u64::MAX).saturating_add(BESIDE);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

@@ -32,7 +32,7 @@ pub(crate) const BYTES: usize = 20 << 10;
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What a client hears that says hello where there is no TLS: a fatal alert, handshake_failure (RFC 8446, section 6.2).
+/// The answer to a TLS hello on a server without TLS: a fatal alert, handshake_failure (RFC 8446, section 6.2).
 pub(crate) const NO_TLS: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
 
 /// TLS on every listener.
@@ -44,7 +44,7 @@ pub struct TlsSettings {
     pub key: PathBuf,
     /// The certificates that sign those of clients; `None` asks clients for none.
     pub client_ca: Option<PathBuf>,
-    /// Whether a listener that other machines can reach also serves who comes without TLS.
+    /// Whether a listener that other machines can reach also serves clients without TLS.
     pub plain: bool,
 }
 
@@ -106,7 +106,7 @@ impl Tls {
         Ok((stream, names))
     }
 
-    /// Serves what stands in new files from now on, unless it cannot be used, or today lies outside its dates.
+    /// Uses new files from now on, unless they cannot be used, or are not valid today.
     fn take_up(&self, files: &Files) -> Result<(), String> {
         files.in_date(&self.settings)?;
         let config = Arc::new(files.config(&self.settings)?);
@@ -114,7 +114,7 @@ impl Tls {
         Ok(())
     }
 
-    /// Takes up the files whenever they change; never ends. Files that cannot be used leave what is there.
+    /// Takes up the files whenever they change; never ends. If new files cannot be used, the earlier ones stay in use.
     pub(crate) async fn watch(&self) {
         let mut seen = Ok(self.files.clone());
         loop {
@@ -235,7 +235,7 @@ impl Files {
 fn own_alone(key: &Path) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;
 
-    // What cannot be looked at is told by who reads it.
+    // If it cannot be checked, reading it reports the error.
     let Ok(file) = std::fs::metadata(key) else { return Ok(()) };
     let mode = file.permissions().mode() & 0o777;
     if mode & 0o006 == 0 {

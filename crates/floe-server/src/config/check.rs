@@ -1,4 +1,4 @@
-//! What no single setting shows.
+//! Checks of several settings together.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     ConfigError::unless_empty(problems(config, &Complaints::default()))
 }
 
-/// The complaints about a configuration of which some parts could not be read: what rests on one of those is not
-/// looked at, since it has a default that nobody asked for.
+/// The complaints about a configuration with some unreadable parts. Checks that depend on such a part are skipped,
+/// because it has a default that nobody asked for.
 pub(super) fn problems(config: &Config, unread: &Complaints) -> Vec<String> {
     let mut problems = Problems { config, found: Vec::new() };
     let read = |settings: &[&str]| !settings.iter().any(|setting| unread.about(setting));
@@ -51,7 +51,7 @@ struct Problems<'c> {
 }
 
 impl Problems<'_> {
-    /// About a setting, or what has to do with it.
+    /// Complains about a setting, or about something related to it.
     fn of(&mut self, setting: &str, problem: impl Into<String>) {
         let place = self.config.places.setting(setting).map(str::to_owned);
         self.add(place, problem.into());
@@ -72,7 +72,7 @@ impl Problems<'_> {
     }
 }
 
-/// What the URL tells by itself. Nobody is connected to.
+/// Checks of the URL alone, without a connection.
 fn ledger(config: &Config, problems: &mut Problems<'_>) {
     if let Some(Err(problem)) = config.ledger.as_deref().map(floe_ledger::check_url) {
         problems.of("ledger", format!("ledger: {problem}"));
@@ -200,7 +200,7 @@ fn names(config: &Config, problems: &mut Problems<'_>) {
         }
     }
     if config.names_on_first_use() {
-        // What a name becomes that nobody configured.
+        // The definition of a name that is not configured.
         let natural = Definition::Snowflake { layout: Layout::TWITTER, own: false };
         let defined = Name::new("orders")
             .map_err(DefineError::Name)
@@ -214,7 +214,7 @@ fn names(config: &Config, problems: &mut Problems<'_>) {
     }
 }
 
-/// Why no name can ever be minted from, where that is all that the server is for.
+/// Why no name can ever be minted from, if minting is all that the server is for.
 pub(super) fn nothing_to_mint(config: &Config) -> Option<String> {
     if !config.names.is_empty() || config.names_on_first_use() || config.offers_ledger() {
         return None;

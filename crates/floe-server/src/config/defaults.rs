@@ -4,7 +4,7 @@ use floe_wire::Protocol;
 
 use super::{Config, LogFormat, show_duration};
 
-/// A setting whose default depends on something else stands as a comment; all others stand as they are.
+/// A setting with a default that depends on something else is written as a comment. All others are written as they are.
 pub(super) fn text() -> String {
     let config = Config::standalone();
     let (limits, clock, log) = (&config.limits, &config.clock, &config.log);

@@ -14,7 +14,7 @@ use super::reader;
 pub enum Endpoint {
     /// TCP. Port 0 takes a free one.
     Tcp(SocketAddr),
-    /// A unix socket, at this path. Who may connect is who may write to the file.
+    /// A unix socket at this path. Clients that may write to the file may connect.
     Unix(PathBuf),
 }
 

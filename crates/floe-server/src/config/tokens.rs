@@ -11,7 +11,7 @@ use toml::de::DeValue;
 use super::names::NameRule;
 use super::reader::{self, Document, Section, boolean, text, within};
 
-/// How a token begins, so that people and scanners of repositories know one when they see it.
+/// How a token begins, so that people and repository scanners recognise it.
 const PREFIX: &str = "floe_";
 
 /// How the text of a hash begins: SHA-256, twice.
@@ -22,33 +22,33 @@ const HASH: &str = "sha256d:";
 pub struct TokenSettings {
     /// What logs and metrics call its bearer.
     pub name: String,
-    /// What a secret is checked against; `None` where a certificate alone names the bearer.
+    /// The hash that a secret is compared with; `None` if only a certificate names the bearer.
     pub hash: Option<TokenHash>,
-    /// What a proof of mysql_native_password is checked against.
+    /// The hash that a proof of mysql_native_password is compared with.
     pub mysql_native: Option<NativeHash>,
     /// A name in a client certificate (its CN, or a DNS name) by which the bearer is known without a secret.
     pub certificate: Option<String>,
     /// The names that the bearer may mint and read.
     pub names: Vec<NameRule>,
-    /// How many names that its patterns cover there may be for the bearer to bring another one into being.
+    /// The bearer may make a new name only while its patterns cover fewer names than this.
     pub max_names: Option<usize>,
-    /// Whether the bearer may move those names on (`ALTER TABLE … AUTO_INCREMENT`), which nothing takes back.
+    /// Whether the bearer may raise those names (`ALTER TABLE … AUTO_INCREMENT`), which cannot be undone.
     pub raise: bool,
-    /// The realms whose ledger the bearer may use (`floe://…`): with one of them, all that its IDs come from.
+    /// The realms that the bearer may use as a ledger (`floe://…`). It can then mint any ID there.
     pub ledger: Vec<NameRule>,
 }
 
-/// One `[[tiny_id_token]]` of a configuration: a row of tinyid's own table, `tiny_id_token(token, biz_type)`. Whoever
-/// shows the token gets that name's IDs over tinyid's calls, and nothing else.
+/// One `[[tiny_id_token]]` of a configuration: a row of tinyid's own table, `tiny_id_token(token, biz_type)`. A
+/// client with this token gets that name's IDs over tinyid's calls, and nothing else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TinyIdToken {
-    /// What a secret is checked against. The table, and the file, hold the secret itself.
+    /// The hash that a secret is compared with. The table, and the file, hold the secret itself.
     pub hash: TokenHash,
     /// The name.
     pub biz_type: String,
 }
 
-/// SHA-256, twice, of a secret. Once would not do: the proof of MySQL's caching_sha2_password can be made from that.
+/// SHA-256, twice, of a secret. Once is not enough: from that, the proof of MySQL's caching_sha2_password can be made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TokenHash(pub(crate) [u8; 32]);
 
@@ -82,7 +82,7 @@ impl fmt::Display for NativeHash {
     }
 }
 
-// What stands in a log for ever should not be there.
+// A hash must not get into logs, which are kept for ever.
 impl fmt::Debug for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TokenHash(…)")
@@ -95,7 +95,7 @@ impl fmt::Debug for NativeHash {
     }
 }
 
-/// A new token. The secret is in no other place than here.
+/// A new token. The secret is stored nowhere else.
 pub struct NewToken {
     secret: String,
     settings: TokenSettings,
@@ -201,7 +201,7 @@ pub(super) fn read_row(section: &Section<'_, '_>) -> Option<TinyIdToken> {
         let biz_type = text(value)?;
         floe::Name::new(&biz_type).map(|_| biz_type).map_err(|error| error.to_string())
     });
-    // What else a row has; nothing hangs on it.
+    // Another column of a row. It has no effect.
     section.has("remark");
     for column in ["token", "biz_type"] {
         if !section.has(column) {
@@ -211,7 +211,7 @@ pub(super) fn read_row(section: &Section<'_, '_>) -> Option<TinyIdToken> {
     Some(TinyIdToken { hash: token?, biz_type: biz_type? })
 }
 
-/// Complains about what two tokens share and only one can have.
+/// Complains about values that two tokens share and only one may have.
 pub(super) fn complain_about_doubles(document: &Document<'_>, tokens: &[(usize, TokenSettings)]) {
     // Where each setting had a value first.
     let mut first: HashMap<(&str, String), usize> = HashMap::new();
@@ -254,7 +254,7 @@ fn names(value: &DeValue<'_>) -> Result<Vec<NameRule>, String> {
     rules.iter().map(|rule| NameRule::parse(&text(rule.get_ref())?)).collect()
 }
 
-/// The bytes of a hash. What stands there is never shown: it may be the secret itself.
+/// The bytes of a hash. The text is never shown, because it may be the secret itself.
 fn hash(value: &DeValue<'_>) -> Result<[u8; 32], String> {
     let expected = |why: &str| {
         format!("{why}: write \"{HASH}\" and 64 hexadecimal digits, as `floe token new` prints it")

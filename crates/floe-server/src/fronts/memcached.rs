@@ -1,8 +1,8 @@
 //! memcached's protocol, as katsubushi's clients speak it: a key is a name, and `get` mints one ID for each key.
 //!
-//! `get`s of one key that stand next to each other in a pipeline are minted in one step. A `get` that asks for several
-//! keys comes to all of its IDs or to one error: what had been minted before the error is wasted, never half told. No
-//! answer is ever a miss, since clients take one for "no value".
+//! `get`s of one key that stand next to each other in a pipeline are minted in one step. A `get` with several keys
+//! gets all of its IDs or one error. IDs that were minted before the error are wasted, so that no answer is half
+//! complete. No answer is a miss, because clients read a miss as "no value".
 
 use std::fmt::Write;
 use std::io;

@@ -1,6 +1,6 @@
 //! Twitter's Snowflake service of 2010 over Thrift: `get_id`, `get_worker_id`, `get_datacenter_id`, `get_timestamp`.
 //!
-//! Its calls name no name, so one name serves them all. Its interface declares no exceptions, so every error is a
+//! Its calls have no name in them, so one name serves them all. Its interface declares no exceptions, so every error is a
 //! TApplicationException. A oneway call is not answered, and nothing is minted for it.
 
 use std::io;
@@ -124,7 +124,7 @@ struct Failure {
 }
 
 impl Failure {
-    /// What has no row in the table: the message, not what it asks for, is wrong.
+    /// An error without a row in the table: the message itself is wrong.
     fn protocol(exception: Exception, text: String) -> Self {
         Self { status: Status::BadRequest, exception, text }
     }
@@ -183,7 +183,7 @@ impl Minter {
         }
     }
 
-    /// A node field of the worker that mints: it is read off an ID, so it is the one that clients' IDs carry.
+    /// A node field of the minting worker. It is read from a minted ID, so it is the one in clients' IDs.
     async fn node(&self, field: &str) -> Result<i64, Refusal> {
         let Self { service, caller, name } = self;
         let missing = |layout: &dyn std::fmt::Display| {

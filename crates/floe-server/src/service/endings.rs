@@ -1,9 +1,9 @@
 //! How names end. Their marks stay, so nothing under them can repeat.
 //!
 //! `floe names retire` closes a name for ever: servers read which names were retired every few seconds. And a name that a
-//! client made for one day (`order:20261122`) ends by itself 30 days after that day: where one comes into being on first use
-//! within two days of the day that its text ends with, the ledger gets a note of its last day. A name that came into being
-//! on another day is no such name, nor is one that a configuration lists.
+//! client made for one day (`order:20261122`) ends by itself 30 days after that day: if it is made on first use
+//! within two days of the day in its text, the ledger gets a note of its last day. A name that was made on another
+//! day does not end, nor does one that a configuration lists.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -20,14 +20,14 @@ use crate::status::{Refusal, Status};
 /// How soon a server learns that a name was retired elsewhere.
 const LOOK: Duration = Duration::from_secs(5);
 const PAGE: usize = 1_000;
-/// How long a name of one day is there for those who are late.
+/// How long a name of one day stays available for late clients.
 const DAYS_AFTER: i64 = 30;
-/// How far from its day a name may come into being: clients' days begin in their own zones.
+/// How far from its day a name may be made, because clients' days begin in their own time zones.
 const DAYS_AROUND: i32 = 2;
 
 impl Service {
-    /// The last day of a name that comes into use: the one that the ledger has, or, where it is `new` and named after a day
-    /// that is now, the one that it gets.
+    /// The last day of an opened name: the one in the ledger, or, if it is `new` and named after a current day, the
+    /// one that it gets now.
     ///
     /// # Errors
     /// `Exhausted` where that day has passed.
@@ -118,7 +118,7 @@ impl Service {
         Ok(())
     }
 
-    /// Who holds the name learns what it ended with, and so does who asks for it next.
+    /// Ends a name: its holders and later callers get the refusal.
     fn end(&self, open: &Arc<OpenName>, refusal: Refusal) {
         let name = open.handle.name();
         if open.ended.get().is_none() {

@@ -20,8 +20,9 @@ use crate::status::{Refusal, Status};
 pub(crate) struct Inspection {
     /// The ID as it was given.
     pub id: String,
-    /// One reading where a name or a layout was given; else those that make sense, of at most 100 of this server's names,
-    /// then those of no name. Names whose IDs have a form, or a day in them, come first: little else reads as one of theirs.
+    /// One reading if a name or a layout was given. Otherwise all readings that make sense: for at most 100 of this
+    /// server's names, then without a name. Names with a form, or with a day in their IDs, come first, because few
+    /// other IDs look like theirs.
     pub readings: Vec<Reading>,
     /// There are readings under more names: ask again with `after` set to this.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,13 +57,13 @@ pub(crate) struct Reading {
     /// The node fields taken together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<u64>,
-    /// What tells it apart within its tick.
+    /// The sequence number within its tick.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// The how manieth it is: of its name (from 0 for a segment, from 1 for a counter), or of its day.
+    /// Its position: within its name (from 0 for a segment, from 1 for a counter), or within its day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
-    /// The number that it stands for, in decimal digits, where a form writes it.
+    /// Its number in decimal digits, if it is written in a form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<String>,
     /// The bit fields, high to low.
@@ -93,7 +94,7 @@ pub(crate) struct Opened {
     pub id: String,
     /// The number that it is, in decimal digits.
     pub number: String,
-    /// The ID as its kind writes it, where that is not the number.
+    /// The ID as its kind writes it, if that is not the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -184,7 +185,7 @@ impl Service {
         if let Some(Known::Mismatch(detail)) = self.find(name) {
             return Err(Refusal::new(Status::Stopped, &*detail));
         }
-        // Only what the ledger has is what IDs were minted by; the configuration brings the keys, if they are the right ones.
+        // IDs were minted by the ledger's definition. The configuration only adds the keys, if they are the right ones.
         if let Ok(parsed) = Name::new(name)
             && let Ok(names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings))) =
                 self.rules.of(&parsed)
@@ -227,7 +228,7 @@ impl Service {
             let place = (rank(definition), served.name());
             let worse =
                 || best.len() > MOST_NAMES && best.last_key_value().is_some_and(|(last, _)| place > *last);
-            // A counted number can be any: it is a reading only where the name's own shape shows in it.
+            // Any number can be a counted one, so it is a reading only if the name's form or date shows in it.
             let counted = matches!(definition.unformed(), Definition::Segment { .. } | Definition::Counter);
             if (!counted || definition.form().is_some())
                 && after.is_none_or(|after| place > after)
@@ -276,7 +277,7 @@ impl Service {
     }
 }
 
-/// How little an ID of such a name looks like others: 0 is the least.
+/// How distinctive an ID of such a name is: 0 is the most distinctive.
 fn rank(definition: &Definition) -> u8 {
     match definition {
         Definition::Formed(..) => 0,

@@ -9,7 +9,7 @@ use crate::status::{Refusal, Status};
 pub(super) enum Rule<'r> {
     /// It is listed.
     Listed(&'r NameSettings),
-    /// It comes into being on first use: by a pattern, or because there is no file.
+    /// It is made on first use: by a pattern, or because there is no file.
     FirstUse(Option<&'r NameSettings>),
 }
 
@@ -78,7 +78,7 @@ impl Rules {
         if pattern.is_none() && !self.on_first_use {
             return Err(self.unknown(name));
         }
-        // What is called like a kind becomes nothing else by itself.
+        // An unconfigured name that is the word of a kind gets that kind.
         let called = Definition::called(name.as_str());
         if let (Some(called), Some(pattern)) = (called, pattern)
             && called.kind() != pattern.definition.kind()
@@ -107,7 +107,7 @@ impl Rules {
             .any(|settings| settings.rule.to_string() == "*" && settings.definition.kind() == Kind::SNOWFLAKE)
     }
 
-    /// Who asks is told neither where the configuration lies nor which other names there are: it may be anybody.
+    /// The error names neither the configuration file nor other names, because anybody may ask.
     fn unknown(&self, name: &Name) -> Refusal {
         let way_out = match self.has_file {
             true => "add a [[name]] for it to the server's configuration and restart",

@@ -37,10 +37,10 @@ pub(crate) struct NameReport {
     /// `ready`, `unavailable`, `exhausted`, `clock apart`, `clock refused`, `stopped`, `retired` (for ever), or `closed`
     /// (bound in the ledger, and not in memory here).
     pub state: &'static str,
-    /// Why the state is what it is, where there is more to say.
+    /// The reason for the state, if there is more to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// What is left of the window, in milliseconds.
+    /// The time left in the window, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_left_ms: Option<u64>,
     /// The numbers left in hand.
@@ -56,7 +56,7 @@ pub(crate) struct NameReport {
 pub(crate) struct NamesPage {
     /// This page of them.
     pub names: Vec<NameReport>,
-    /// The patterns under which more may come into being; `*` alone where any name may.
+    /// The patterns of names that may be made; only `*` if any name may be made.
     pub patterns: Vec<String>,
     /// Ask again with `after` set to this for the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub(crate) struct SlotReport {
     pub live: bool,
     /// Whether this server holds it.
     pub own: bool,
-    /// Who reserved last, for people: clients on the same machine and tokens for every name.
+    /// Who reserved last, as a text for people. Only clients on the same machine and tokens for every name see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -202,7 +202,7 @@ impl Service {
         }
     }
 
-    /// What a ledger that cannot be read comes to. One that may not be used any more stops the server.
+    /// The refusal for a ledger that cannot be read. A ledger that must not be used any more stops the server.
     pub(super) fn unreadable(&self, error: &LedgerError) -> Refusal {
         let detail = error.to_string();
         match error {
@@ -217,7 +217,7 @@ impl Service {
         }
     }
 
-    /// How a name comes into being that is not there yet.
+    /// How a missing name can be made.
     fn how_it_comes(&self, name: &floe::Name, rule: &Rule<'_>) -> String {
         let settings = match rule {
             Rule::Listed(settings) | Rule::FirstUse(Some(settings)) => Some(settings),
@@ -318,8 +318,8 @@ impl Service {
         self.floe.ledger().list(prefix, "", limit).map_err(|error| self.unreadable(&error))
     }
 
-    /// Whether clients should be sent here: no where nothing can be minted, and from the moment of draining. Why not is
-    /// told as far as the caller may know.
+    /// Whether clients should be sent here: no if nothing can be minted, and once the server drains. The reason is
+    /// shown as far as the caller may know it.
     pub(crate) fn readiness(&self, caller: &Caller) -> Readiness {
         self.readiness_told(caller.sees_inside())
     }
@@ -333,7 +333,7 @@ impl Service {
         if self.is_draining() {
             return Readiness::Not("draining: this server is shutting down".to_owned());
         }
-        // Clients are sent to where every name is minted from, as long as a server has never served any.
+        // A server that has never served all names is not ready while its ledger is missing.
         if let Some(cause) = self.awaited.missing().filter(|_| self.rules.need_the_ledger()) {
             let open = || format!("the ledger is not there yet ({TOLD_MORE})");
             return Readiness::Not(if inside { cause } else { open() });
@@ -457,7 +457,7 @@ fn barren(status: &floe::Status, inside: bool) -> Option<String> {
     if status.names.iter().any(serves) {
         return None;
     }
-    // One that is not ready is there: where all are, each of them serves.
+    // There is a name that is not ready: if all were ready, they would all serve.
     let first = status.names.iter().find(|name| name.state != NameState::Ready)?;
     let trouble = trouble(first, inside).unwrap_or_default();
     let cause = match &first.state {
@@ -467,7 +467,7 @@ fn barren(status: &floe::Status, inside: bool) -> Option<String> {
     Some(format!("no name can be minted from; `{}` is {cause}", first.name))
 }
 
-/// What an operator should know of the clock while it mints, or as soon as it does not.
+/// What an operator should know about the clock, while the server mints or once it does not.
 pub(super) fn clock_trouble(status: &floe::Status) -> Option<String> {
     let clock = &status.clock;
     let jumped = |ahead: u64, why: &str| format!("the wall clock jumped {ahead} ms ahead, and {why}");
@@ -477,7 +477,7 @@ pub(super) fn clock_trouble(status: &floe::Status) -> Option<String> {
             ahead,
             "is not followed, because the ledger's clock says that it is wrong: set it right",
         )),
-        // Less than that is what a restart goes on behind, where a window had just been reserved.
+        // A restart can run ahead by less than that, if a window had just been reserved.
         ClockState::Holding(ahead) if ahead > TOLD_AHEAD_MS => Some(format!(
             "IDs run {ahead} ms ahead of the wall clock: the clock went back, or another process that was taken for an earlier run of this one had reserved that far; check the clock, and which other nodes mint here (floe slots)"
         )),
@@ -512,7 +512,7 @@ fn trouble(status: &NameStatus, inside: bool) -> Option<String> {
     })
 }
 
-/// What strangers are told of a snowflake name that is exhausted: which node holds a worker id is not for them.
+/// What strangers are told about an exhausted snowflake name, without the node that holds a worker id.
 pub(super) fn no_worker_id(name: &floe::Name) -> String {
     format!(
         "`{name}` cannot be minted from: no worker id is free for this server, or the time bits of the layout are used up ({TOLD_MORE})"

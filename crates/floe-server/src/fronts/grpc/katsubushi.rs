@@ -53,7 +53,7 @@ impl generator_server::Generator for Katsubushi {
         &self,
         request: Request<FetchMultiRequest>,
     ) -> Result<Response<FetchMultiResponse>, Status> {
-        // The original takes what is left out for one.
+        // In the original, a missing count is one.
         let n = u64::from(request.get_ref().n.max(1));
         let held = hold(client(&request).as_ref(), n.min(self.service.max_batch()), false).await?;
         let ids = self.mint(&caller(&request), n).await?;

@@ -59,8 +59,8 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
     })
 }
 
-/// Serves HTTP to its end. What that takes is allocated here, and once: a future that awaited what it makes would have room
-/// for it twice.
+/// Serves HTTP to its end. Its memory is allocated here, and only once: a future that awaited another one would
+/// reserve the memory twice.
 fn by_hyper(
     guard: Guard<Rewound<session::Stream>>,
     requests: super::guard::Counted<Introduced>,
@@ -81,8 +81,8 @@ fn by_hyper(
 
 fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    // The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses
-    // without reading it.
+    // The gate refuses requests over the limits with an explanation. hyper refuses those over twice the limits
+    // without reading them.
     let header = limits.header_bytes + limits.uri_bytes;
     // No Date of hyper's, which panics while the clock stands before 1970: the gate writes one.
     builder.http1().auto_date_header(false).timer(TokioTimer::new()).max_buf_size((2 * header).max(16 << 10));
@@ -129,7 +129,7 @@ pub(crate) fn date_line(service: &Service) -> String {
     date.map_or_else(String::new, |date| format!("date: {}\r\n", String::from_utf8_lossy(&date)))
 }
 
-/// What is said to a client that is not served. Most clients speak HTTP, or show it to whoever reads their log.
+/// The answer to a client that is not served. Most clients speak HTTP, or show the text in their log.
 pub(crate) fn turn_away(why: &TurnedAway<'_>, date: &str) -> Vec<u8> {
     match why {
         TurnedAway::Busy(why) => busy(why, date),

@@ -1,8 +1,8 @@
 //! A connection that ends by itself when its client is too slow.
 //!
 //! Three waits are bounded. Between requests a connection may be idle for `idle_timeout`; a frame of HTTP/2 that asks for
-//! nothing (a ping) is no request. A request whose header has begun (over HTTP/2, any frame) has to be whole within
-//! `header_timeout`, whatever trickles in meanwhile. A client that stops reading its answers, or leaves no window for
+//! nothing (a ping) is no request. Once a request's header has begun (over HTTP/2, any frame), it must be complete
+//! within `header_timeout`, however slowly its bytes come. A client that stops reading its answers, or leaves no window for
 //! them, is cut off after `stall_timeout`. While the server works on a request, the request's own deadline counts.
 
 use std::io;
@@ -23,10 +23,10 @@ use crate::clients::Held;
 use crate::config::Limits;
 use crate::service::{DateText, Service as Minting};
 
-/// What a connection ends with whose client takes nothing.
+/// The error that ends a connection if its client does not read.
 const STOPPED_READING: &str = "the client stopped reading";
 
-/// What it ends with where there is no room for a header that is not whole.
+/// The error if there is no memory for an incomplete header.
 const NO_MEMORY: &str = "all the memory for clients is in use (limits.memory)";
 
 /// How a client that speaks HTTP/2 begins.
@@ -65,8 +65,8 @@ struct OwnAnswer {
     asked: usize,
 }
 
-/// How long, and how many bytes, a client may go on sending after its last answer. Closing on unread bytes makes the
-/// system reset the connection, which takes the answer back before the client has read it.
+/// How long, and how many bytes, a client may keep sending after its last answer. If the server closed with unread
+/// bytes, the system would reset the connection, and the client could lose the answer.
 const FAREWELL: (Duration, usize) = (Duration::from_secs(1), 16 << 20);
 
 /// How far the requests of a connection are.
@@ -158,7 +158,7 @@ impl<S> Guard<S> {
         let counts = &self.busy.0;
         let (open, at_work) = (counts.open.load(Ordering::Acquire), counts.at_work.load(Ordering::Acquire));
         let (deadline, why) = if at_work > 0 {
-            // The request has a deadline of its own. The sleep sees to it that this is looked at again even where nothing
+            // The request has a deadline of its own. The sleep makes sure that this is checked again even if nothing
             // else wakes the connection.
             (Instant::now() + self.idle.min(self.stall), "")
         } else if open > 0 {

@@ -74,7 +74,7 @@ pub(super) async fn many(
     Ok(ids::katsubushi(minted, wants_json(&headers)))
 }
 
-/// katsubushi: how its calls went
+/// katsubushi: statistics of its calls
 #[utoipa::path(
     get,
     path = "/stats",

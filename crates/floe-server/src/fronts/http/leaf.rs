@@ -1,8 +1,8 @@
 //! The calls of Meituan Leaf, for its unmodified clients.
 //!
 //! An answer is the ID as text, as the media type that was asked for. An error is status 500 with the JSON that Spring Boot
-//! writes, whose `message` holds Leaf's own code; floe's cause and way out stand in the header `floe-detail`. The original
-//! answers 200 with the body `0` when a mode is off, which clients store as an ID: this never does.
+//! writes, whose `message` holds Leaf's own code; floe's cause and way out stand in the header `floe-detail`. The
+//! original answers 200 with the body `0` when a mode is off, and clients store it as an ID. floe never answers so.
 
 use std::fmt::Write;
 
@@ -117,7 +117,7 @@ async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Aske
         };
         match number(mint(shared, caller, call, key).await?)? {
             Some(id) => Ok(id),
-            // Nobody's: the next one is more.
+            // This ID goes to nobody. The next one is larger.
             None => number(mint(shared, caller, call, key).await?)?.ok_or_else(|| {
                 Refusal::new(
                     Status::Exhausted,
@@ -147,8 +147,8 @@ fn is_snowflake(call: &'static Call) -> bool {
     std::ptr::eq(call, &SNOWFLAKE)
 }
 
-/// The name behind a key of Leaf's snowflake that cannot be a snowflake name itself: Leaf looks at no key there. Only where
-/// the configuration has every name be a snowflake that it does not list otherwise.
+/// The name to use for a key of Leaf's snowflake mode that cannot be a snowflake name. Leaf ignores the key there.
+/// Only if the configuration makes every other name a snowflake.
 fn behind_any_key(shared: &Shared, call: &'static Call) -> Option<&'static str> {
     (is_snowflake(call) && shared.service.any_is_snowflake()).then_some("leaf-snowflake")
 }
@@ -157,8 +157,8 @@ fn now(shared: &Shared) -> UnixMillis {
     shared.service.steady_time()
 }
 
-/// The one ID of a batch, as the number that a Java client reads into a `long`; `None` for 0, which the original answers
-/// where a mode is off: no ID that is handed out may look like that.
+/// The one ID of a batch, as the number that a Java client reads into a `long`; `None` for 0, which the original
+/// answers when a mode is off. No ID may look like that.
 pub(super) fn number(minted: Minted) -> Result<Option<String>, Refusal> {
     let id = match minted {
         Minted::Numbers(mut ids) => ids.next().map(|id| id.to_string()),
@@ -209,7 +209,7 @@ fn error(shared: &Shared, call: &'static Call, asked: &Asked, refusal: &Refusal)
     response
 }
 
-/// Says floe's cause and way out where clients do not look. A header has what ASCII can show.
+/// Adds floe's cause and way out in a header, which clients ignore. A header can only have ASCII.
 pub(super) fn explain(response: &mut Response<Body>, refusal: &Refusal) {
     let shown = |text: String, c: char| match c {
         ' '..='~' => text + c.encode_utf8(&mut [0; 4]),

@@ -13,7 +13,7 @@ use crate::status::Refusal;
 /// The one route whose call stands in its body.
 const ROUTE: &str = "/v1/ledger/{realm}";
 
-/// Whether a body is taken on a route. Nobody's is who may not call there.
+/// Whether a route takes a body. Callers without the right get an error instead.
 ///
 /// # Errors
 /// Why the caller may not.
@@ -26,8 +26,8 @@ pub(super) fn takes_body(route: &str, caller: &Caller) -> Result<bool, Refusal> 
 
 /// Call the ledger
 ///
-/// One call of a ledger, for floe's own processes (`floe://`): the question and the answer are of the same version of floe.
-/// An error of the store is an answer with status 200.
+/// One call of a ledger, for floe's own processes (`floe://`). Both sides must have the same version of floe. An
+/// error of the store is an answer with status 200.
 #[utoipa::path(
     post,
     path = "/v1/ledger/{realm}",

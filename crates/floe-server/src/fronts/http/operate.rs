@@ -13,7 +13,7 @@ use crate::service::Readiness;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// What to try
+/// Show examples of calls
 #[utoipa::path(
     get,
     path = "/",
@@ -36,7 +36,7 @@ pub(super) async fn home() -> Response<Body> {
     text(StatusCode::OK, PLAIN, body)
 }
 
-/// Whether the process lives
+/// Say that the process is alive
 #[utoipa::path(
     get,
     path = "/livez",
@@ -47,11 +47,11 @@ pub(super) async fn live() -> Response<Body> {
     text(StatusCode::OK, PLAIN, "ok\n")
 }
 
-/// Whether clients should be sent here
+/// Say whether clients should be sent here
 ///
-/// Yes while any window lasts, also when the ledger is gone; no where nothing can be minted (the clock is refused, the
-/// window has run out without a ledger, every name is used up or stopped), and from the moment of draining. What the ledger
-/// itself said is told to clients on the same machine, and to tokens for every name (`"*"`).
+/// Yes while a window lasts, even if the ledger is gone. No if nothing can be minted (the clock is refused, the
+/// window has run out without a ledger, or every name is used up or stopped), and once the server drains. Only
+/// clients on the same machine, and tokens for every name (`"*"`), see the ledger's own error.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -68,9 +68,9 @@ pub(super) async fn ready(State(shared): State<Shared>, caller: Caller) -> Respo
     }
 }
 
-/// Metrics in Prometheus' text format, or in that of OpenMetrics where Accept names it
+/// Metrics in Prometheus' text format, or in OpenMetrics if Accept asks for it
 ///
-/// Where the server asks for tokens, one for every name (`"*"`) opens this; clients on the same machine need none.
+/// If the server asks for tokens, this needs one for every name (`"*"`). Clients on the same machine need none.
 #[utoipa::path(
     get,
     path = "/metrics",

@@ -41,7 +41,7 @@ pub(super) enum OneId {
 
 /// Mint IDs
 ///
-/// Answers with new IDs that nobody else gets. They are lost to everyone if the answer is lost.
+/// Answers with new IDs that nobody else gets. If the answer is lost, its IDs are never used.
 #[utoipa::path(
     get,
     path = "/v1/mint/{name}",
@@ -129,7 +129,7 @@ async fn mint(
     Ok(ids::response(name, minted, media, numbers))
 }
 
-/// Refuses to write as numbers what is none of 64 bits.
+/// Refuses to write IDs as numbers if they may not fit 64 bits.
 fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Problem> {
     let cause = match definition {
         definition if definition.is_text() => {
@@ -161,8 +161,8 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
 
 /// Take an ID apart
 ///
-/// With a name or a layout, one reading; with neither, the readings that make sense: the names served here first, 100 at
-/// once, then the presets.
+/// With a name or a layout, the answer has one reading. With neither, it has all readings that make sense: first for
+/// the names served here, 100 at once, then for the presets.
 #[utoipa::path(
     get,
     path = "/v1/inspect/{id}",
@@ -194,7 +194,7 @@ pub(super) async fn inspect(
 
 /// Open an ID
 ///
-/// The number that an ID stands for where its name has a form: what a sealed ID hides.
+/// The number of an ID that is written in its name's form, also of a sealed ID.
 #[utoipa::path(
     get,
     path = "/v1/open/{name}/{text}",

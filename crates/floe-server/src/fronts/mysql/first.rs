@@ -5,8 +5,8 @@ use floe_wire::mysql::Value;
 
 use crate::status::{Refusal, Status};
 
-/// The first of `rows` numbers that follow one another by one: clients count on from it by themselves, so where the
-/// others lie elsewhere (an increment over 1), they would take numbers that are somebody else's (I1).
+/// The first of `rows` consecutive numbers. Clients count on from it themselves, so with an increment over 1 they
+/// would take numbers of other clients (I1).
 pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusal> {
     let wrong =
         |why: &str| Refusal::new(Status::WrongKind, format!("`{name}` mints {why}, or use another name"));
@@ -42,7 +42,7 @@ fn ends(mut numbers: impl Iterator<Item = Option<u64>>) -> Option<(u64, u64)> {
     Some((first, numbers.last().unwrap_or(Some(first))?))
 }
 
-/// Refuses a row that wants a certain ID, as the reader of SQL does where the number stands in the statement.
+/// Refuses a row with an ID of the client's choice. The SQL reader does the same for numbers in a statement.
 pub(super) fn no_certain_id(parameters: &[Value<'_>]) -> Result<(), Refusal> {
     let number = |value: &Value<'_>| match *value {
         Value::Signed(number) => number != 0,

@@ -1,4 +1,4 @@
-//! What Redis' clients say about themselves and ask about the server, and have to be answered for them to go on.
+//! What Redis' clients say about themselves and ask about the server. They need these answers to continue.
 
 use floe_wire::resp::{Encoder, Request, Version};
 use serde_json::Value;
@@ -239,8 +239,9 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
     Ok(())
 }
 
-/// Who shows this secret, as that user. Where there are tokens, any user may show one. Without them it is as in Redis, word
-/// for word: its user `default` takes any password then, and a password without a user is a mistake of the client's.
+/// The caller with this secret, as that user. With tokens, any user may show one. Without tokens, the answers are
+/// those of Redis, word for word: its user `default` takes any password, and a password without a user is an error of
+/// the client.
 fn authenticated(state: &State, user: Option<&[u8]>, secret: &[u8]) -> Result<Caller, Refusal> {
     let access = state.service.access();
     if !access.asks() {

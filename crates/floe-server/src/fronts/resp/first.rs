@@ -1,4 +1,4 @@
-//! `SET name n NX` and `SETNX name n`, with which the usual recipes say where a key begins: the next `INCR` gives n + 1.
+//! `SET name n NX` and `SETNX name n`. The usual recipes use them to set where a key begins: the next `INCR` gives n + 1.
 //!
 //! No other form of `SET` is served. A client that could choose the number of a name in use could repeat IDs.
 

@@ -178,8 +178,8 @@ fn general(a: &MediaType, b: &MediaType, alike: impl Fn(&MediaType, &MediaType) 
     }
 }
 
-/// Sorts as Java does with few: by binary insertion behind the run at the front. The order is none that a sort of Rust's
-/// would take: what is equal to two others may stand between them.
+/// Sorts as Java does with few: by binary insertion behind the run at the front. Rust's sort would not accept this
+/// order: an element may compare equal to two others that differ.
 fn sort(types: &mut [MediaType]) {
     let before = |a: &MediaType, b: &MediaType| special(a, b).then_with(|| wanted(a, b)) == Ordering::Less;
     let at = |types: &[MediaType], i: usize, j: usize| match (types.get(i), types.get(j)) {

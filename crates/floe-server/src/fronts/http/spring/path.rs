@@ -55,7 +55,7 @@ pub(super) fn target(uri: &Uri) -> Option<Target> {
     }
     let found = decoded(raw).and_then(|decoded| Some((normal(&decoded.0)?, decoded)));
     let Some((normal, (path, is_garbled))) = found else {
-        // It cannot be told what it would have been, save by how it begins.
+        // Only its beginning shows which call it may have been.
         return (is_theirs(&lenient(raw)) || leaves_root(raw)).then_some(Target::Bad);
     };
     let path = without_doubled(&path);
