@@ -246,7 +246,7 @@ fn unmade(error: &FormDefinitionError) -> Failure {
     let failure = Failure::usage(error);
     match error {
         FormDefinitionError::MissingKey(id) => failure.hint(format_args!(
-            "put {id}:DIGITS, or 32 hexadecimal digits alone, into {KEY_VARIABLE} or a file (--key-file FILE)"
+            "put {id}:DIGITS, or only 32 hexadecimal digits, into {KEY_VARIABLE} or a file (--key-file FILE)"
         )),
         _ => failure.hint("floe form list shows each form with its settings"),
     }

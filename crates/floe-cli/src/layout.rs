@@ -295,7 +295,7 @@ fn facts(layout: &Layout, now: UnixMillis) -> Value {
 /// What was asked for, why it cannot be, and what can, as a table.
 fn too_wide(asked: &TooWide, json: bool, now: UnixMillis) -> Outcome {
     let fits = match asked.limit {
-        63 => "63 fit a 64-bit ID, whose sign bit stays 0".to_owned(),
+        63 => "63 fit a 64-bit ID, since its sign bit stays 0".to_owned(),
         limit => format!("a wide ID has {limit}"),
     };
     let why = format!("the layout `{}` has {} bits, and {fits}; {}", asked.spec, asked.total, asked.lifetime);

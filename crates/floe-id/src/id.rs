@@ -86,7 +86,7 @@ impl fmt::Display for IdError {
             Self::Empty => f.write_str("an ID cannot be empty: write it in decimal digits"),
             Self::Character { character, at } => write!(
                 f,
-                "{character:?} at byte {at} is not a decimal digit: an ID is written as digits alone, without sign, space or separator"
+                "{character:?} at byte {at} is not a decimal digit: an ID is written in digits only, without sign, space or separator"
             ),
             Self::Length(bytes) => {
                 write!(f, "a text of {bytes} bytes is not an ID: the longest has 39 digits")

@@ -121,7 +121,7 @@ fn refused<T: DeserializeOwned + Debug>(json: &str, because: &str) {
 fn what_is_none_is_refused_with_its_cause_and_the_way_out() {
     let float = "was read as a floating-point number, which loses digits of large numbers: write it as text";
     refused::<Id>("-1", "-1 is negative, and an ID is not");
-    refused::<Id>(r#""-1""#, "'-' at byte 0 is not a decimal digit: an ID is written as digits alone");
+    refused::<Id>(r#""-1""#, "'-' at byte 0 is not a decimal digit: an ID is written in digits only");
     refused::<Id>("9223372036854775808", "9223372036854775808 does not fit an ID of 63 bits: the largest is");
     refused::<Id>(r#""9223372036854775808""#, "does not fit an ID of 63 bits");
     refused::<Id>("18446744073709551616", float);

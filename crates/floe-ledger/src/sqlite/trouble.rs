@@ -91,7 +91,7 @@ pub(super) fn at_work(shown: &str, max_wait: Duration, trouble: Trouble) -> Ledg
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => LedgerError::Unavailable(format!(
             "disk full: {shown} cannot grow (SQLite: {error}); make room on its file system (`df -h`), or raise \
-             `max_mib` if the file has reached its limit; nothing was lost, and floe goes on to the end of its windows"
+             `max_mib` if the file has reached its limit; nothing was lost, and floe keeps minting to the end of its windows"
         )),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(shown, &error),
         Some(ErrorCode::SystemIoFailure) => LedgerError::Unavailable(format!(

@@ -671,7 +671,7 @@ impl Session for Mysql {
         };
         Some(taken.unwrap_or_else(|error| {
             let sequence = input.get(3).copied().unwrap_or_default();
-            let text = format!("{error}: connect anew");
+            let text = format!("{error}: connect again");
             self.metrics.refused(Status::BadRequest);
             Replies::new(output, sequence, self.capabilities).error(error.code(), error.state(), &text);
             (input.len(), Next::Close)

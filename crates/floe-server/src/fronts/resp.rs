@@ -632,7 +632,7 @@ fn unknown(word: &[u8]) -> Refusal {
         )
     } else if is(&SCRIPTS) {
         format!(
-            "{shown} is refused: floe runs no scripts. INCR, INCRBY and MINT mint in one step, and a name of the kind `dated` counts each day anew"
+            "{shown} is refused: floe runs no scripts. INCR, INCRBY and MINT mint in one step, and a name of the kind `dated` restarts its count each day"
         )
     } else {
         format!(

@@ -299,7 +299,7 @@ fn cannot_be_written(shape: &DatedShape, now: &Now) -> MintError {
     match shape.date_at(time) {
         Some(date) if format.is_short() && date.year() > *format.years().end() => {
             MintError::Exhausted(format!(
-                "{date} cannot be written as {format}, whose years end with {}: bind a new name with years of four digits",
+                "{date} cannot be written as {format}, since its years end with {}: bind a new name with years of four digits",
                 format.years().end()
             ))
         }
