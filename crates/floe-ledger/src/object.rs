@@ -46,7 +46,7 @@ const AT_ONCE: usize = 16;
 /// How long a record is at most, in bytes; a longer object is not read, and is no record.
 const LONGEST_RECORD: u64 = 64 * 1024;
 
-/// What every record begins with.
+/// The beginning of every record.
 const FIRST: &str = "floe ";
 
 /// How many characters of a cause are told.

@@ -1151,8 +1151,9 @@ impl Floe {
             .inspect_err(|error| self.on_ledger_error(error))?)
     }
 
-    /// Binds the key that a name seals with, where its texts say which, to its check value: with two keys under one id,
-    /// two nodes would write one text for two numbers. Keys that only open are bound by whoever seals with them.
+    /// Binds the sealing key of a name to its check value, if its texts name the key. With two keys under one id, two
+    /// nodes would write one text for two numbers. A key that only opens texts is bound by the node that seals with
+    /// it.
     fn bind_key(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
         let sealing = definition.form().and_then(Form::sealing_key);
         for (id, key, text) in key_names(name, definition)? {

@@ -1,4 +1,4 @@
-//! Dated names: the date followed by a counter that begins anew each day, month or year.
+//! Dated names: the date followed by a counter that restarts each day, month or year.
 
 use std::fmt::{self, Write as _};
 
@@ -112,7 +112,7 @@ fn written(shape: &DatedShape, day: Date) -> String {
     }
 }
 
-/// What stands where in a dated name's ID.
+/// The parts of a dated name's ID.
 fn pieces(text: &str, shape: &DatedShape, day: Date, number: u64) -> String {
     let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
     let period = shape.date().period();

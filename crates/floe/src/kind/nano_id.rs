@@ -63,8 +63,8 @@ fn format(properties: &Properties) -> Result<NanoIdFormat, DefinitionError> {
 
 /// Mints NanoIDs: each character is any of the alphabet with the same probability.
 ///
-/// As many random bits are taken for a character as its place in the alphabet has, and taken anew where they say a
-/// place behind its end; a remainder of a division would favour the first characters.
+/// For each character it takes as many random bits as a place in the alphabet needs, and takes new ones if they give
+/// a place past its end. The remainder of a division would favour the first characters.
 ///
 /// ```
 /// use floe::kind::{Mint, NanoIdFormat, NanoIdGenerator};

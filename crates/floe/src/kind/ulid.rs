@@ -99,7 +99,7 @@ impl UlidGenerator {
             return self.begin(now);
         }
         if state.generation != self.origin.random.generation() {
-            // A copy of this process goes on from the same number: another millisecond, with other random bits.
+            // A copy of this process would continue from the same number, so take another millisecond, with other random bits.
             return self.begin_after(last);
         }
         match last.random() {

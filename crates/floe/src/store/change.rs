@@ -1,4 +1,4 @@
-//! The policy: one call on one record, as a state machine without I/O.
+//! One call on one record, as a state machine without I/O.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::ledger::{Key, LedgerError, MAX_MARK, Mark, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::name::Name;
 
-/// What a call answers, and what is to be written first.
+/// A call's answer, and the record to write first.
 type Step<T> = Result<(T, Option<Body>), LedgerError>;
 type Steps<T> = Box<dyn Fn(Option<&Body>) -> Step<T> + Send>;
 
@@ -40,7 +40,7 @@ pub struct Change<T> {
     draw: Draw,
     seen: Seen,
     asked: Asked<T>,
-    /// What this call tried to write last: the number of the write, and what it answers if that took effect.
+    /// This call's last write: its number, and the call's answer if it took effect.
     mine: Option<(Token, T)>,
     conflicts: u32,
     waits: u32,
@@ -106,21 +106,21 @@ enum Asked<T> {
     /// To wait.
     Wait,
     Record,
-    /// Whether a record was made that is not there; if not, this one is.
+    /// Whether the missing record was made before; if not, this call makes it.
     MadeBefore(Body, T),
     /// Whether the record that was found is the one that was made.
     Made(Found),
     Write(Content, T),
     /// Whether the realm, in which a record was made, is still there.
     Realm(Found, Then<T>),
-    /// That the record was made is written down.
+    /// The note that the record was made.
     Note(Found, Then<T>),
-    /// Somebody else has written it down: what?
+    /// The note that another process has written.
     Noted(Found, Then<T>),
 }
 
-/// What follows once it is certain that the realm, in which a record was made, is still there. That is looked at before
-/// the making is noted, so that no record stays that only looks as if all were in order, and after.
+/// What follows once it is certain that the realm of a new record still exists. The realm is checked before the
+/// making is noted, and again after, so that no record stays that only looks valid.
 struct Then<T> {
     is_noted: bool,
     goal: Goal<T>,
@@ -181,7 +181,7 @@ impl Change<Reply> {
             let base = Mark { mark: used, token: None, ..Mark::default() };
             let (reply, new) = Mark::reserve(Some(&base), &request)?;
             let (Reply::Got { end, .. }, Some(_)) = (&reply, new) else { return Ok((reply, None)) };
-            // Not past what the caller may have of this key (the end of its day): others would be refused for no
+            // Not past the caller's limit for this key (the end of its day): other callers would be refused without a
             // reason.
             let most = request.max_mark.saturating_add(request.count).min(MAX_MARK);
             let wanted = end.saturating_add(request.count.saturating_mul(AHEAD)).min(most).max(*end);
@@ -298,7 +298,7 @@ impl<T: Clone> Change<T> {
     /// [`Next::Done`].
     pub fn next(&mut self, heard: Heard) -> Next<T> {
         self.follow(heard).unwrap_or_else(|error| {
-            // Whether a write took effect is not known: the next call looks first.
+            // It is not known whether a write took effect, so the next call reads first.
             self.seen.record = None;
             Next::Done(Err(error))
         })
@@ -325,7 +325,7 @@ impl<T: Clone> Change<T> {
             (Asked::Record, Heard::Entry(entry)) => self.looked(entry),
             (Asked::MadeBefore(body, answer), Heard::Entry(entry)) => {
                 if entry.is_some() {
-                    // It may have been made since it was looked for. If it still is not there, it was deleted.
+                    // It may have been made since the first read. If it is still missing, it was deleted.
                     self.was_made = true;
                     return Ok(self.look());
                 }
@@ -351,7 +351,7 @@ impl<T: Clone> Change<T> {
                 }
             },
             (Asked::Noted(found, then), Heard::Entry(entry)) => {
-                // The own write came before the other's note that this call rests on now.
+                // This call's own write came before the other process's note, on which this call now relies.
                 self.is_read = true;
                 let entry = entry.ok_or_else(|| LedgerError::Missing(self.key.clone()))?;
                 self.compare(&found, &entry)?;
@@ -364,7 +364,7 @@ impl<T: Clone> Change<T> {
         }
     }
 
-    /// The step from what was seen, if it writes: then the store proves that what was seen is still so.
+    /// The step from the remembered state, if it writes: the store's answer then proves that this state is current.
     fn guess(&mut self) -> Result<Next<T>, LedgerError> {
         if let Some(found) = self.seen.record.take() {
             match (self.step)(Some(&found.content.body)) {
@@ -401,7 +401,7 @@ impl<T: Clone> Change<T> {
         let found = Found { content, version: entry.version };
         self.is_read = true;
         if let Some((_, answer)) = self.mine.take_if(|(written, _)| *written == found.content.written) {
-            // The write that was taken for lost, or for another's, was this call's own.
+            // The write that seemed lost, or another process's, was this call's own.
             return Ok(self.written(found, answer));
         }
         match self.seen.made {
@@ -454,7 +454,7 @@ impl<T: Clone> Change<T> {
         }
     }
 
-    /// For a part of the time that only this call waits: it is taken from the number of its last write.
+    /// Waits for a random part of the longest pause. The part is taken from the number of its last write.
     fn wait(&mut self, written: &Token) -> Result<Next<T>, LedgerError> {
         if self.waits == MOST_WAITS {
             return Err(LedgerError::Unavailable(format!(
@@ -504,7 +504,7 @@ impl<T: Clone> Change<T> {
         self.get(self.place.id_key(), Asked::Realm(found, then))
     }
 
-    /// The realm is there: what comes after that.
+    /// The realm exists: continue with the next step.
     fn go_on(&mut self, found: Found, then: Then<T>) -> Result<Next<T>, LedgerError> {
         match then {
             Then { is_noted: false, .. } => Ok(self.note(found, then)),

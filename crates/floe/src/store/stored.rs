@@ -14,13 +14,13 @@ use crate::time::UnixMillis;
 /// How many records without a call under way are remembered.
 const REMEMBERED: usize = 4_096;
 
-/// How many times a count reserves ahead at most, where others take each time what it has reserved.
+/// How many times a count reserves ahead at most, if others take what it has reserved each time.
 const MOST_TRIES: u32 = 100;
 
 /// How many records one call of a list asks for.
 const PAGE: usize = 5_000;
 
-/// How many other realms a question after a name looks at, and how many of those that have it are told of.
+/// How many other realms a search for a name looks at, and how many of those with the name it returns.
 const LOOKED_AT: usize = 100;
 const TOLD_OF: usize = 10;
 
@@ -95,7 +95,7 @@ impl<S: Store> Stored<S> {
         outcome
     }
 
-    /// A range more for a counter that has too little left of its last one; what is new of it.
+    /// Another range for a counter that has too little left. Returns the new part.
     fn reserve_ahead(
         &self,
         counting: &dyn Counting,
@@ -112,7 +112,7 @@ impl<S: Store> Stored<S> {
         self.change_by(&request.key, |place, seen| Change::reserve_ahead(place, seen, request, left), put)
     }
 
-    /// The records below `base` whose key begins with `prefix`, as far as `read` has something to say of them.
+    /// The records below `base` with keys that begin with `prefix`, if `read` returns something for them.
     fn page<T>(
         &self,
         base: &str,
