@@ -108,7 +108,7 @@ pub struct Config {
     pub new_names: Option<NewNames>,
     /// Who may mint what; with none, authentication is off.
     pub tokens: Vec<TokenSettings>,
-    /// The rows of tinyid's table of tokens; with none, its clients' token is looked at only where there are
+    /// The rows of tinyid's table of tokens. With none, its clients' token is checked only if there are
     /// [`tokens`](Self::tokens).
     pub tiny_id_tokens: Vec<TinyIdToken>,
     /// The kinds that the program registered.
@@ -124,7 +124,7 @@ pub struct ClockSettings {
     pub max_hold: Duration,
     /// How long a call waits for a clock that went back, before anything else.
     pub wait: Duration,
-    /// Whether snowflake names mint only while this machine's clock is within ten seconds of the ledger's, where the
+    /// Whether snowflake names mint only while this machine's clock is within ten seconds of the ledger's, if the
     /// ledger has one.
     pub check_ledger: bool,
 }
@@ -137,7 +137,7 @@ pub struct Limits {
     /// The most names in memory, beside those that are listed. One more replaces unused names, which are loaded from
     /// the ledger again when they are asked for.
     pub max_names: usize,
-    /// The most names that come into being on first use in an hour, for the bearers of each token.
+    /// The most names that the bearers of each token may make in an hour by first use.
     pub new_names_per_hour: u32,
     /// The most names with a label of their own in the metrics; the others share one.
     pub metric_names: usize,
@@ -193,7 +193,7 @@ pub struct DefaultNames {
     pub katsubushi: String,
 }
 
-/// What a server does about a name that may be minted under and that the ledger does not know yet.
+/// What a server does about a name that may be minted and that the ledger does not know yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewNames {
     /// It makes none.
@@ -398,7 +398,7 @@ impl Config {
         ConfigError::unless_empty(complaints.problems).map(|()| config)
     }
 
-    /// Reads as much of a file's text as can be read, and what there is to say of the rest.
+    /// Reads as much of a file's text as possible, with complaints about the rest.
     fn examine(
         text: &str,
         file: &Path,
@@ -513,7 +513,7 @@ impl Config {
         self.file.is_none() && embedded && !self.endpoints().any(|(_, endpoint)| endpoint.is_exposed())
     }
 
-    /// What is done about a name that the ledger does not know. (A new name that begins at 1 repeats the IDs of a
+    /// What to do about a name that the ledger does not know. (A new name that begins at 1 repeats the IDs of a
     /// system that it replaces. So clients on other machines cannot make one by mistake.)
     pub fn on_new_names(&self) -> NewNames {
         let exposed = || self.endpoints().any(|(_, endpoint)| endpoint.is_exposed());
@@ -567,7 +567,7 @@ impl Config {
         self.tls.as_ref().map_or(Ok(()), |tls| crate::tls::check(tls).map_err(ConfigError::one))
     }
 
-    /// Checks that there is something to mint: names that are listed, or that come into being on first use.
+    /// Checks that there is something to mint: names that are listed, or that are made on first use.
     ///
     /// # Errors
     /// [`ConfigError`] with the way out.
@@ -682,13 +682,13 @@ enum KeysOf<'n> {
 }
 
 impl KeysOf<'_> {
-    /// Whether the keys are wanted of the `[[name]]` at a place, of those whose names and patterns these are.
+    /// Whether to read the keys of the `[[name]]` at a place. `rules` are the names and patterns of all.
     fn among(self, rules: &[Option<&str>]) -> impl Fn(usize) -> bool + use<> {
         let chosen = match self {
             Self::Name(name) => {
                 let mut index = RuleIndex::default();
                 for (at, rule) in rules.iter().enumerate() {
-                    // One that is no rule is complained about where it is read.
+                    // A text that is not a rule gets its complaint when it is read.
                     if let Some(rule) = rule.and_then(|rule| NameRule::parse(rule).ok()) {
                         index.add(at, &rule);
                     }

@@ -26,7 +26,7 @@ pub(crate) fn allow(limits: &Limits) {
     }
 }
 
-/// What to set the limit to; `None` where it is enough.
+/// What to set the limit to; `None` if it is enough.
 fn raised(current: Option<u64>, maximum: Option<u64>, needed: u64) -> Option<u64> {
     // No limit is enough.
     let current = current.filter(|current| *current < needed)?;

@@ -73,7 +73,7 @@ pub(crate) enum TurnedAway<'w> {
     NoTls(Option<u8>),
 }
 
-/// What clients of every protocol are served with.
+/// The parts that all protocols need to serve clients.
 pub(crate) struct Backend {
     pub service: Arc<Service>,
     pub limits: Limits,
@@ -93,7 +93,7 @@ pub(crate) struct Conversation {
     pub draining: watch::Receiver<bool>,
     /// Its number among the connections of this server.
     pub id: u64,
-    /// Its first byte; `None` where the server speaks first.
+    /// Its first byte; `None` if the server speaks first.
     pub first: Option<u8>,
     /// Whether clients of other protocols come to the same port.
     pub shared: bool,

@@ -189,7 +189,7 @@ impl Shared {
         match (told, &self.tls) {
             (Detected::Tls, Some(tls)) => {
                 _held = Some(client.hold_to_the_end(tls::BYTES).await.map_err(no_memory)?);
-                // What the handshake needs is allocated for those who want it.
+                // The memory of a handshake is allocated only for clients that use TLS.
                 let shaken = Box::pin(tls.accept(stream, self.limits.header_timeout)).await?;
                 caller = access.certificate(&shaken.1);
                 match self.first_bytes(Box::new(shaken.0), door, draining.clone()).await? {

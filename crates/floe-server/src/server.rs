@@ -36,7 +36,7 @@ pub struct Started {
     pub realm_id: Option<String>,
     /// The ledger, in one line, without credentials.
     pub ledger: String,
-    /// Whether names come into being when they are first asked for.
+    /// Whether names are made on first use.
     pub names_on_first_use: bool,
 }
 
@@ -219,7 +219,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         |error: io::Error| ServeError::System(format!("the system refuses what a server needs: {error}"));
     let threads = config.worker_threads();
     let mut builder = match threads {
-        // One thread needs nothing of what lets several share the work.
+        // A single thread needs no scheduler for several.
         1 => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
@@ -344,7 +344,7 @@ pub(crate) fn open(ledger: Awaited, config: &Config) -> Result<Floe, ServeError>
 /// Compares this machine's clock with the ledger's, where names mint by it.
 ///
 /// # Errors
-/// `Open` where they do not agree.
+/// `Open` if they do not agree.
 fn check_clock(floe: &Floe, config: &Config, shared: bool) -> Result<(), ServeError> {
     let by_clock = |name: &NameSettings| name.definition.kind() == Kind::SNOWFLAKE;
     if !config.names.iter().any(by_clock) {

@@ -52,7 +52,7 @@ const TOLD_MORE: &str = "clients on the server's machine, and tokens for every n
 const TEXTS_AT_ONCE: u64 = 2_048;
 /// How many calls mint so at once.
 const TEXTS_MINTED: usize = 6;
-/// What a text takes, before one has been seen.
+/// The memory of a text, before one has been minted.
 const TEXT_BYTES: usize = 64;
 /// Texts of fewer bytes are not counted among what is held for clients.
 const HELD_UNCOUNTED: usize = 16 << 10;
@@ -85,7 +85,7 @@ pub(crate) struct Service {
     stopped: Notify,
 }
 
-/// What is known of a name that was asked for.
+/// The state of a name that was asked for.
 #[derive(Clone)]
 enum Known {
     Open(Arc<OpenName>),
@@ -93,7 +93,7 @@ enum Known {
     Mismatch(Arc<str>),
 }
 
-/// A name that is open. It stays so while somebody uses it, and for as long as the process runs where it is listed.
+/// A name that is open. It stays open while it is in use. A listed name stays open as long as the process runs.
 pub(crate) struct OpenName {
     handle: Handle,
     /// Whether the configuration lists it.
@@ -104,9 +104,9 @@ pub(crate) struct OpenName {
     last_day: Option<Date>,
     /// The last value that [`OpenName::note_last`] was told of; 0 is none.
     last: AtomicU64,
-    /// The least that a segment of it has.
+    /// The smallest size of its segments.
     min_step: u64,
-    /// What a text of it takes, as far as that has been seen.
+    /// The memory of one of its texts, as far as known.
     text_bytes: AtomicUsize,
     metrics: NameMetrics,
     /// Whether the log has been told that nothing is minted under the name: clients go on asking.
@@ -293,7 +293,7 @@ impl Service {
     /// has read them, since a client may ask for many and never read them.
     ///
     /// # Errors
-    /// A [`Refusal`] where there is no memory for them.
+    /// A [`Refusal`] if there is no memory for them.
     async fn hold_texts(open: &OpenName, n: u64) -> Result<Option<Held>, Refusal> {
         let bytes =
             usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(open.text_bytes.load(Ordering::Relaxed));
@@ -343,7 +343,7 @@ impl Service {
     /// counter. It mints nothing and makes no name.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller may not know, or the ledger cannot say.
+    /// A [`Refusal`] if the caller may not know, or the ledger cannot say.
     pub(crate) async fn last(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<Option<i64>, Refusal> {
         caller.check_name(name)?;
         if let Some(Known::Open(open)) = self.find(name)
@@ -387,7 +387,7 @@ impl Service {
         self.mint(caller, call, name, n).await
     }
 
-    /// What a name is, opened as the call would.
+    /// The definition of a name, opened as the call would open it.
     ///
     /// # Errors
     /// A [`Refusal`], as for minting.
@@ -418,7 +418,7 @@ impl Service {
     /// ledger. It makes no name.
     ///
     /// # Errors
-    /// A [`Refusal`] where the ledger cannot say.
+    /// A [`Refusal`] if the ledger cannot say.
     pub(crate) async fn is_known(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<bool, Refusal> {
         let Ok(name) = Name::new(name) else { return Ok(false) };
         match self.rules.of(&name) {

@@ -63,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 
 /// A protocol on one connection.
 pub(crate) trait Session: Send {
-    /// Serves the request at the front of `input` and appends its answer to `output`; `None` where less than a request has
+    /// Serves the request at the front of `input` and appends its answer to `output`; `None` if less than a request has
     /// come. What came together has been served `since` then.
     ///
     /// A request may be gathered with those that follow it, until [`flush`](Self::flush) answers all of them.
@@ -252,7 +252,7 @@ pub(crate) async fn to_its_end(
     }
 }
 
-/// What a connection's buffers hold, beyond what every connection may without being counted.
+/// The memory of a connection's buffers, beyond the part that is not counted.
 struct Buffers {
     held: Held,
     /// The most room that the input has had since it was made.
@@ -260,7 +260,7 @@ struct Buffers {
 }
 
 impl Buffers {
-    /// Waits for room for what has come and for what its answers have at the least.
+    /// Waits for memory for the input and for the least size of its answers.
     async fn expect(&mut self, input: &BytesMut, kept: usize) -> Result<(), Full> {
         self.input = self.input.max(input.capacity());
         let answers = input.len().saturating_mul(ANSWERED).min(FULL);
@@ -285,9 +285,8 @@ enum Read {
 
 /// What ends the wait for a request: its deadline, and the end of the server.
 ///
-/// Setting a timer and a listener for each request would cost more than most requests do. A connection is one task, whose
-/// waker stays the same, so both are set once: the listener for good, and the timer until it goes off, which is when it
-/// is set to what the deadline has become meanwhile.
+/// Setting a timer and a listener for each request would cost more than most requests do. A connection is one task
+/// with one waker, so both are set once. The listener stays. When the timer fires, it is set to the current deadline.
 struct Waits<'a, T> {
     deadline: Instant,
     /// Never set to later than the deadline.
@@ -299,7 +298,7 @@ struct Waits<'a, T> {
 }
 
 impl<T: Future<Output = ()>> Waits<'_, T> {
-    /// Whether the wait is over, where nothing came; `begun` where a request has, which the server's end lets come whole.
+    /// Whether the wait is over without input. `begun`: a request has begun, and may still become complete when the server stops.
     fn poll(&mut self, context: &mut Context<'_>, begun: bool) -> Poll<Read> {
         // A task that has used its share runs again in any case, and need not set anything now.
         if !has_budget_remaining() {
@@ -310,7 +309,7 @@ impl<T: Future<Output = ()>> Waits<'_, T> {
             self.set = false;
         }
         if !self.set {
-            // What is over by now is found below.
+            // The check below finds whether the time is over.
             let _ = self.told.as_mut().poll(context);
             let _ = self.sleep.as_mut().poll(context);
             self.set = true;

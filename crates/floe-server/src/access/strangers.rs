@@ -25,7 +25,7 @@ struct Told {
     crowd: Option<Instant>,
 }
 
-/// What the log is to be told.
+/// The line to log, if any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum News {
     /// Of this address.

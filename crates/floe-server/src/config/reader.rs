@@ -238,7 +238,7 @@ impl<'d, 't> Section<'d, 't> {
         self.document.wrong.borrow_mut().insert(path);
     }
 
-    /// The texts that the tables of the array of tables `key` have for `setting`; `None` where one has none. Nothing is
+    /// The texts that the tables of the array of tables `key` have for `setting`; `None` if one has none. Nothing is
     /// complained about.
     pub(super) fn texts(&self, key: &str, setting: &str) -> Vec<Option<&'d str>> {
         let Some(DeValue::Array(elements)) = self.value(key).map(Spanned::get_ref) else { return Vec::new() };

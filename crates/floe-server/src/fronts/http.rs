@@ -121,10 +121,10 @@ pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<K
         .routes(routes!(operate::problem))
         .split_for_parts();
     document::complete(&mut api, limits);
-    // The badge of an outside validator would be fetched by whoever reads the page.
+    // Readers of the page would fetch the badge of an outside validator.
     let pages = utoipa_swagger_ui::Config::new(["/openapi.json"]).validator_url("none");
     let docs = utoipa_swagger_ui::SwaggerUi::new("/docs").config(pages);
-    // It never changes, and writing it anew for each request would cost as much as a thousand IDs. It always has a JSON form.
+    // It never changes, and writing it again for each request would cost as much as a thousand IDs. It always has a JSON form.
     let description = Bytes::from(api.to_json().unwrap_or_default());
     let description = axum::routing::get(async || text(StatusCode::OK, "application/json", description));
     router
@@ -137,7 +137,7 @@ pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<K
         .layer(axum::middleware::from_fn_with_state(shared, gate))
 }
 
-/// What every request passes. It may be in a task of its own, which does not know whose it is.
+/// Every request passes this gate. It may run in its own task, which does not know the connection.
 async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
     match request.extensions().get().map(Arc::clone) {
         Some(client) => {
@@ -167,7 +167,7 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
     let call = asked.is_none() && grpc::is_call(request.headers());
     let now = || shared.service.steady_time();
     let needed = held::request(&request);
-    // A call of the originals' with a Host that is none has an answer of its own.
+    // A call of the originals with an invalid Host has its own answer.
     let of_site = match asked.as_ref().and_then(Asked::malformed) {
         Some(_) => Ok(()),
         None => {

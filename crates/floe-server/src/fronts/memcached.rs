@@ -25,7 +25,7 @@ mod text;
 pub(crate) use binary::Binary;
 pub(crate) use text::Text;
 
-/// What is said to whoever wants something stored.
+/// The error for commands that store a value.
 pub(crate) const SERVED: &str = "floe mints IDs and stores nothing: it serves get and gets (their keys are names), stats, version and quit";
 
 /// memcached's version comes first: libmemcached refuses a server whose version begins with 0.
@@ -37,7 +37,7 @@ const MOST_IN_A_RUN: usize = 1024;
 /// See the module.
 pub(super) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
 
-/// What both forms of the protocol mint and count with.
+/// What both forms of the protocol use to mint and to count.
 struct Minter {
     katsubushi: Arc<Katsubushi>,
     service: Arc<Service>,
@@ -105,7 +105,7 @@ impl Minter {
                         answer(Ok(&shown));
                     }
                 }
-                // Too many for one step are not too many for so many clients' calls.
+                // Too many for one step may still be possible as single calls.
                 Err(refusal) if step > 1 && refusal.status.may_be_of_the_count() => at_once = 1,
                 Err(refusal) => {
                     self.katsubushi.missed(left);
@@ -122,10 +122,10 @@ impl Minter {
         self.service.mint(&self.caller, &katsubushi::CALL, name, count).await
     }
 
-    /// What `stats` tells, as katsubushi names it: of its calls over every wire, as `/stats` does.
+    /// The figures of `stats`, with katsubushi's names: of its calls over every wire, as in `/stats`.
     ///
     /// # Errors
-    /// A [`Refusal`] of who has to say who he is, and does not.
+    /// A [`Refusal`] if the caller must authenticate and does not.
     fn stats(&self) -> Result<[(&'static str, String); 9], Refusal> {
         let stats = self.katsubushi.stats(&self.caller)?;
         Ok([

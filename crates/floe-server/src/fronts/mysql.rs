@@ -42,7 +42,7 @@ const VERSION: &str = concat!("8.0.40-floe-", env!("CARGO_PKG_VERSION"));
 /// The most statements that a connection has prepared.
 const MOST_PREPARED: usize = 1_000;
 
-/// What a prepared statement takes beside its text, in bytes.
+/// The memory of a prepared statement without its text, in bytes.
 const PREPARED_BYTES: usize = 128;
 
 /// The longest user name, in bytes. MySQL's has 32 characters and MariaDB's 128, of at most four bytes.
@@ -159,7 +159,7 @@ impl Failure {
         Self { code, state, text: text.into(), status: Status::BadRequest }
     }
 
-    /// What floe does not know; `near` is where that begins.
+    /// The error for unknown SQL, which begins at `near`.
     fn other(near: &[u8]) -> Self {
         Refusal::bad(format!("not understood from '{}' on: {SERVED}", about::shown(near))).into()
     }
@@ -268,7 +268,7 @@ impl Mysql {
         self.connected = caller.at(&self.connected);
     }
 
-    /// What both sides may do, of which the client chooses.
+    /// The capabilities that the server offers. The client chooses among them.
     fn offered(&self) -> Capabilities {
         match self.tls {
             Tls::None => Capabilities::OFFERED,

@@ -87,7 +87,7 @@ struct Run {
     count: u64,
 }
 
-/// What came since `MULTI`.
+/// The commands since `MULTI`.
 #[derive(Default)]
 struct Queue {
     commands: Vec<u8>,
@@ -96,7 +96,7 @@ struct Queue {
     broken: bool,
 }
 
-/// What a command came to.
+/// The outcome of a command.
 type Answer = Result<(), Refused>;
 
 /// Why a command came to nothing, and the word that clients tell it by.
@@ -288,7 +288,7 @@ impl State {
                     self.note(last);
                     left -= step;
                 }
-                // Too many for one step are not too many for so many calls.
+                // Too many for one step may still be possible as single calls.
                 Err(refusal) if step > 1 && refusal.status.may_be_of_the_count() => at_once = 1,
                 Err(refusal) => {
                     let refused = refusal.into();
@@ -527,7 +527,7 @@ fn incremented<'a>(command: &[u8], request: &Request<'a>) -> Option<&'a [u8]> {
     request.get(1).filter(|_| plain || by_one)
 }
 
-/// What was minted, as the numbers that Redis' integers hold.
+/// The minted IDs, as Redis' integers.
 fn numbers(name: &str, minted: Minted) -> Result<impl Iterator<Item = i64> + use<>, Refusal> {
     let too_wide = |what: &str| {
         Refusal::new(

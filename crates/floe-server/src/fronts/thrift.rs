@@ -56,7 +56,7 @@ pub(crate) struct Thrift {
 struct Minter {
     service: Arc<Service>,
     caller: Caller,
-    /// What serves the calls, which name none.
+    /// The name that serves the calls, which name none.
     name: String,
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Service {
-    /// Refuses to make a name that the ledger does not know, where the configuration says so.
+    /// Refuses to make a name that the ledger does not know, if the configuration says so.
     ///
     /// # Errors
     /// A [`Refusal`] with the way out.
@@ -197,7 +197,7 @@ impl Service {
         (**near != *name.as_str()).then(|| near.clone())
     }
 
-    /// All names but `own`, which may be bound by now; `None` where the ledger does not answer: that is told elsewhere, and
+    /// All names but `own`, which may be bound by now; `None` if the ledger does not answer: that is told elsewhere, and
     /// asked again.
     fn names_by_letters(&self, own: &Name) -> Option<HashMap<String, Box<str>>> {
         let mut like: HashMap<String, Box<str>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! What a call that asks for IDs is: its protocol declares it.
+//! A call that asks for IDs, as its protocol declares it.
 
 use floe::{Definition, Kind, Layout};
 
@@ -12,7 +12,7 @@ pub(crate) struct Call {
     pub answers: fn(Kind) -> bool,
     /// What to do if they do not answer, or why they cannot.
     pub instead: &'static str,
-    /// What to do where the IDs are texts; `None` where the answer can hold them.
+    /// What to do if the IDs are texts; `None` if the answer can hold them.
     pub for_texts: Option<&'static str>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) static NATIVE: Call = Call { natural: SNOWFLAKE, answers: |_| true, i
 /// The definition of new names for calls that want IDs ordered by time.
 pub(crate) const SNOWFLAKE: Definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
 
-/// What to do where only numbers can be answered with.
+/// What to do if the answer can only have numbers.
 pub(crate) const NO_TEXTS: Option<&str> =
     Some("ask at /v1/mint/{name}, with MINT of Redis' protocol, or with memcached's get");
 

@@ -30,7 +30,7 @@ impl Service {
     /// one that it gets now.
     ///
     /// # Errors
-    /// `Exhausted` where that day has passed.
+    /// `Exhausted` if that day has passed.
     pub(super) fn last_day(
         &self,
         name: &Name,
@@ -68,7 +68,7 @@ impl Service {
         self.today().is_some_and(|today| today > day)
     }
 
-    /// Whether a note of the ledger's, and what it says, are of a name whose last day has passed.
+    /// Whether a note in the ledger is about a name with a last day that has passed.
     pub(super) fn is_past_note(&self, note: &str, text: &str) -> bool {
         ledger::last_day_of(note, text).is_some_and(|day| self.is_past(day))
     }
@@ -94,7 +94,7 @@ impl Service {
         }
     }
 
-    /// Ends the names in memory that were retired, or whose last day has passed, and goes on for ever.
+    /// Ends the names in memory that were retired, or that are past their last day. It never returns.
     pub(crate) async fn end_names(self: &Arc<Self>) -> ! {
         loop {
             tokio::time::sleep(LOOK).await;

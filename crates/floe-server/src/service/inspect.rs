@@ -104,7 +104,7 @@ const AHEAD_MS: i64 = 86_400_000;
 
 impl Service {
     /// What `id` is under a name, in a layout (a preset's name or its text), or, with neither, what it can be.
-    /// Blocking where the name is not open here.
+    /// Blocking if the name is not open here.
     ///
     /// # Errors
     /// A [`Refusal`]: no such name or layout, or an ID that cannot be one of it.
@@ -168,7 +168,7 @@ impl Service {
             ));
         };
         let number = form.decode(id).map_err(|error| no_text_of_the_form(id, &definition, &error))?;
-        // What the name cannot have minted is no ID of it, whatever the form says.
+        // If the name cannot have minted it, it is not an ID of the name, even if the form reads it.
         read(id, &definition)?;
         let text = definition.unformed_text(number);
         let number = number.to_string();
@@ -176,7 +176,7 @@ impl Service {
         Ok(Opened { name: name.to_owned(), id: id.to_owned(), number, text })
     }
 
-    /// What a name is, with the keys that this server has for it, and without opening it.
+    /// The definition of a name, with this server's keys for it, without opening it.
     fn known_definition(&self, caller: &Caller, name: &str) -> Result<Definition, Refusal> {
         if let Some(Known::Open(open)) = self.find(name) {
             return Ok(open.handle.definition().clone());
@@ -248,7 +248,7 @@ impl Service {
         }
         let next = best.last_key_value().filter(|_| more).map(|((rank, name), _)| format!("{rank}:{name}"));
         let mut readings: Vec<_> = best.into_values().collect();
-        // The first page has told of the rest.
+        // The first page had the other readings.
         if after.is_some() {
             return Ok((readings, next));
         }
@@ -308,7 +308,7 @@ fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
     }
 }
 
-/// What an ID of a kind without a ledger can be: nothing of who minted it is in it.
+/// The readings of an ID of a kind without a ledger. It does not show who minted it.
 fn read_unreserved(id: &str) -> Vec<Reading> {
     // Of whatever version.
     let uuid = id.parse::<Uuid>().ok().and_then(|id| {
@@ -327,7 +327,7 @@ fn read_unreserved(id: &str) -> Vec<Reading> {
 }
 
 impl Reading {
-    /// What the library says of an ID of a definition, in the words of `/v1/inspect`.
+    /// The library's reading of an ID, in the terms of `/v1/inspect`.
     fn of(definition: &Definition, said: Said) -> Self {
         let known = |key: &str| said.extra.iter().find(|(known, _)| known == key).map(|(_, datum)| datum);
         let text = |key: &str| match known(key) {

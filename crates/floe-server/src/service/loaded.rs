@@ -15,7 +15,7 @@ impl Service {
     /// Makes room for one more name that is not listed.
     ///
     /// # Errors
-    /// `Busy` where each of them is in use.
+    /// `Busy` if each of them is in use.
     pub(super) fn make_room(&self, name: &Name) -> Result<(), Refusal> {
         let loaded = self.open.read().unwrap_or_else(PoisonError::into_inner).len();
         let most = self.most_loaded();

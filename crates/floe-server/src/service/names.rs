@@ -56,7 +56,7 @@ impl Rules {
         self.settings.iter().filter(|settings| matches!(settings.rule, NameRule::Pattern(_)))
     }
 
-    /// Whether any name comes into being on first use without a pattern.
+    /// Whether any name is made on first use without a pattern.
     pub(super) fn on_first_use(&self) -> bool {
         self.on_first_use
     }

@@ -37,7 +37,7 @@ impl Service {
     /// caller stops waiting, a call that has begun still finishes.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller may not ask, or it is no question.
+    /// A [`Refusal`] if the caller may not ask, or it is no question.
     pub(crate) async fn ledger_call(
         &self,
         caller: &Caller,

@@ -190,7 +190,7 @@ impl Service {
                 .map(|(handle, begun)| (handle, Some(begun))),
         };
         let (handle, begun) = match defined {
-            // What it is stands in the configuration, and its IDs are unique by themselves.
+            // Its definition is in the configuration, and its IDs are unique without the ledger.
             Err(DefineError::Unavailable(_)) if !first_use && !new && !definition.needs_ledger() => {
                 let handle = self.floe.define_unbound(name, &definition);
                 let handle = handle.map_err(|error| self.refuse_to_open(name, error))?;

@@ -97,7 +97,7 @@ impl Service {
     /// Whether a name exists. A counted name exists from its first ID on, or once it was raised.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller may not know, or the ledger cannot say.
+    /// A [`Refusal`] if the caller may not know, or the ledger cannot say.
     pub(crate) async fn exists(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<bool, Refusal> {
         caller.check_name(name)?;
         let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
@@ -206,7 +206,7 @@ impl Service {
 /// The position of the first ID of a name that is `next` or more.
 ///
 /// # Errors
-/// A [`Refusal`] where the name has none.
+/// A [`Refusal`] if the name has none.
 pub(super) fn position(name: &Name, definition: &Definition, next: u64) -> Result<u64, Refusal> {
     if next > MAX_MARK {
         return Err(Refusal::new(

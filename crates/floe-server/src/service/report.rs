@@ -107,7 +107,7 @@ pub(crate) struct Counted {
     pub(crate) mark: u64,
     /// The least ID that is not reserved by anybody; none where dates are in it.
     pub(crate) next: Option<u64>,
-    /// The least numbers that a segment has, where it is open here.
+    /// The smallest size of a segment, if it is open here.
     pub(crate) step: Option<u64>,
 }
 
@@ -125,7 +125,7 @@ impl Service {
     /// ledger holds. Blocking.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller is unknown.
+    /// A [`Refusal`] if the caller is unknown.
     pub(crate) fn names(&self, caller: &Caller, after: &str, limit: usize) -> Result<NamesPage, Refusal> {
         caller.check()?;
         let mut reports = BTreeMap::new();
@@ -166,10 +166,10 @@ impl Service {
         Ok(NamesPage { names, patterns, next, ledger_trouble })
     }
 
-    /// One name. Blocking where it is not open here.
+    /// One name. Blocking if it is not open here.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller may not know, there is none, or the ledger cannot say.
+    /// A [`Refusal`] if the caller may not know, there is none, or the ledger cannot say.
     pub(crate) fn name(&self, caller: &Caller, name: &str) -> Result<NameReport, Refusal> {
         caller.check_name(name)?;
         let name = floe::Name::new(name).map_err(|error| Refusal::bad(error.to_string()))?;
@@ -241,7 +241,7 @@ impl Service {
     /// Up to `limit` slots after the one whose key is `after`. Blocking.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
+    /// A [`Refusal`] if the caller is unknown, or the ledger cannot say.
     pub(crate) fn slots(&self, caller: &Caller, after: &str, limit: usize) -> Result<SlotsPage, Refusal> {
         caller.check()?;
         let status = self.floe.status();
@@ -269,7 +269,7 @@ impl Service {
     /// Up to `limit` names that count, as the ledger has them and as far as the caller may know of them. Blocking.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
+    /// A [`Refusal`] if the caller is unknown, or the ledger cannot say.
     pub(crate) fn counted(&self, caller: &Caller, limit: usize) -> Result<Vec<Counted>, Refusal> {
         caller.check()?;
         let told = |refusal: Refusal| refusal.told(caller.sees_inside());
@@ -292,7 +292,7 @@ impl Service {
         Ok(records.filter(|counted| caller.sees(&counted.name)).collect())
     }
 
-    /// The least numbers that a segment of an open name has.
+    /// The smallest size of a segment of an open name.
     pub(crate) fn step(&self, name: &str) -> Option<u64> {
         match self.find(name)? {
             Known::Open(open) => Some(open.min_step),
@@ -303,7 +303,7 @@ impl Service {
     /// How the names that are open here stand, as far as the caller may know of them.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller is unknown.
+    /// A [`Refusal`] if the caller is unknown.
     pub(crate) fn open_names(&self, caller: &Caller) -> Result<Vec<NameStatus>, Refusal> {
         caller.check()?;
         let names = self.floe.status().names;
@@ -313,7 +313,7 @@ impl Service {
     /// Up to `limit` records of the ledger whose keys start with `prefix`. Blocking.
     ///
     /// # Errors
-    /// A [`Refusal`] where the ledger cannot say.
+    /// A [`Refusal`] if the ledger cannot say.
     pub(super) fn records(&self, prefix: &str, limit: usize) -> Result<Vec<Record>, Refusal> {
         self.floe.ledger().list(prefix, "", limit).map_err(|error| self.unreadable(&error))
     }
@@ -349,7 +349,7 @@ impl Service {
         self.draining.load(Ordering::Acquire)
     }
 
-    /// This server's numbers, for whoever reads them all.
+    /// All numbers of this server.
     pub(crate) fn status(&self) -> floe::Status {
         self.floe.status()
     }
@@ -435,7 +435,7 @@ fn barren(status: &floe::Status, inside: bool) -> Option<String> {
             false => format!("stopped: {}", stopped("any name").detail),
         });
     }
-    // What is asked for first may be a kind without a time, or not.
+    // The first name that is asked for may or may not need a time.
     if let Some(cause) = status.clock.refused.as_ref().filter(|_| status.names.is_empty()) {
         return Some(format!("the clock is refused: {cause}"));
     }
@@ -519,14 +519,14 @@ pub(super) fn no_worker_id(name: &floe::Name) -> String {
     )
 }
 
-/// What strangers are told of what is stopped.
+/// What strangers are told about a stopped name or ledger.
 pub(super) fn stopped(what: &str) -> Refusal {
     let detail =
         format!("{what} cannot be minted from: an ID could repeat, or the clock is wrong ({TOLD_MORE})");
     Refusal::new(Status::Stopped, detail)
 }
 
-/// What strangers are told of a ledger that does not answer.
+/// What strangers are told about a ledger that does not answer.
 pub(super) fn unavailable() -> Refusal {
     let detail = format!("the ledger is unavailable: ask again ({TOLD_MORE})");
     Refusal::for_now(Status::Unavailable, detail, super::RETRY)

@@ -27,12 +27,12 @@ pub(crate) struct LedgerTime {
 }
 
 impl Heard {
-    /// The answer to a question, `None` where the ledger has no clock.
+    /// The answer to a question, `None` if the ledger has no clock.
     pub(crate) fn new(said: Option<UnixMillis>, asked: MonoMillis, answered: MonoMillis) -> Self {
         said.map_or(Self::NoClock(answered), |said| Self::Time(LedgerTime { said, asked, answered }))
     }
 
-    /// How long ago it answered; `None` where it has not.
+    /// How long ago it answered; `None` if it has not.
     pub(crate) fn age(&self, now: MonoMillis) -> Option<u64> {
         match self {
             Self::Nothing => None,

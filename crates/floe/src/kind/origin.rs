@@ -59,7 +59,7 @@ impl Origin {
     /// Milliseconds since 1970 by the steady clock, at most about a millisecond old.
     ///
     /// # Errors
-    /// [`MintError::Stopped`] where the wall clock is outside 1970 to 2500.
+    /// [`MintError::Stopped`] if the wall clock is outside 1970 to 2500.
     #[inline]
     pub(crate) fn millis(&self) -> Result<u64, MintError> {
         self.stamp().map(Stamp::millis)

@@ -69,7 +69,7 @@ impl Random {
     /// `N` times 64 random bits.
     ///
     /// # Errors
-    /// [`MintError::Stopped`] where the operating system gives none.
+    /// [`MintError::Stopped`] if the operating system gives none.
     #[inline(always)]
     pub(crate) fn words<const N: usize>(&self) -> Result<[u64; N], MintError> {
         match self {

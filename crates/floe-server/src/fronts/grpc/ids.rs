@@ -29,7 +29,7 @@ const CHUNK: u64 = 8_192;
 /// What HTTP/2 buffers of a stream before its client reads: the send window, and the messages at its end.
 const AHEAD: usize = 128 << 10;
 
-/// A message of fewer bytes is a part of what every request holds.
+/// A shorter message is covered by the memory that every request holds.
 const SHORT: usize = 1 << 10;
 
 /// The most that one page lists.
@@ -69,17 +69,17 @@ pub(super) fn written(minted: Minted, as_text: bool) -> (Vec<u64>, Vec<String>) 
     }
 }
 
-/// What a number of a message takes until its client has it: as it is, and as bytes in a buffer that grows by doubling.
+/// The memory of a number in a message until its client has it: as a number, and as bytes in a buffer that grows by doubling.
 const NUMBER: usize = size_of::<u64>() + 3 * 10;
 
-/// The same for a text, of which most are shorter.
+/// The same for a text. Most are shorter.
 const TEXT: usize = size_of::<String>() + 4 * 40;
 
 /// Holds the memory of a message with this many IDs before they are minted, so that nothing is minted for a client
 /// that must be refused.
 ///
 /// # Errors
-/// A refusal where there is no memory for them.
+/// A refusal if there is no memory for them.
 pub(super) async fn hold(
     client: Option<&Arc<Client>>,
     count: u64,
@@ -111,7 +111,7 @@ pub(super) fn holding<T>(message: T, held: Option<Held>) -> Response<T> {
     response
 }
 
-/// The same for a message whose length is known when it has been made.
+/// The same for a message with a length that is known only once it is made.
 async fn holding_all<T: prost::Message>(
     client: Option<&Arc<Client>>,
     message: T,

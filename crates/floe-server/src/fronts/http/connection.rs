@@ -30,7 +30,7 @@ use crate::session;
 /// HTTP/1 and HTTP/2.
 pub(crate) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
 
-/// What a connection costs beside its task where hyper serves it, in bytes: two buffers of fixed size, and its state.
+/// The memory of a connection that hyper serves, without its task, in bytes: two buffers of fixed size, and its state.
 const HYPER: usize = 16 << 10;
 
 const BEFORE_1970: &str = "the clock of this machine shows a time before 1970, as it did when the server began: set the clock right";
@@ -47,7 +47,7 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
         if thread_date::is_missing() && !left.starts_with(HTTP2) {
             return part(&mut stream, &busy(BEFORE_1970, ""), limits.stall_timeout).await;
         }
-        // Within TLS it is a part of what that costs.
+        // With TLS, this is included in the cost of TLS.
         let Ok(_held) = client.hold_to_the_end(HYPER).await else {
             return part(&mut stream, &busy(FULL, &date_line(service)), limits.stall_timeout).await;
         };

@@ -39,10 +39,10 @@ pub(super) struct Guard<S> {
     idle: Duration,
     header: Duration,
     stall: Duration,
-    /// Where a client that speaks HTTP/2 stands.
+    /// How far a client that speaks HTTP/2 is in its frames.
     frames: Option<Frames>,
     seen_any: bool,
-    /// What has come of a header, or of a frame, that is not whole.
+    /// The memory of an incomplete header or frame.
     part: Held,
     /// How far the requests were when that was looked at last, and since when they are as far.
     standing: (u64, Instant),
@@ -181,7 +181,7 @@ impl<S> Guard<S> {
     fn writing<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.write_sleep = None;
-            // What is written over HTTP/2 need be nobody's answer.
+            // Bytes written over HTTP/2 need not belong to an answer.
             if self.frames.is_none() {
                 self.busy.step();
             }
@@ -314,7 +314,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<S> {
         let last = pieces.iter().rposition(|piece| !piece.is_empty());
         let written = match last.and_then(|last| Some((last, pieces.get(last)?))) {
             Some((last, piece)) if this.own.is_some() || own_answer(piece).is_some() => {
-                // What stands before it first, and then it alone.
+                // First the pieces before it, then this piece alone.
                 match pieces.get(..last).filter(|before| before.iter().any(|piece| !piece.is_empty())) {
                     Some(before) if this.own.is_none() => {
                         Pin::new(&mut this.stream).poll_write_vectored(context, before)

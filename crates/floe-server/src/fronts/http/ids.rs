@@ -1,5 +1,5 @@
-//! IDs as a body, written as they are read: a batch of numbers of any size takes one chunk of memory. Texts are held, as a part
-//! of what the service holds of them for all clients.
+//! IDs as a streamed body: a batch of numbers of any size takes one chunk of memory. Texts are held in memory, and
+//! count in what the service holds for all clients.
 
 use std::borrow::Cow;
 use std::convert::Infallible;

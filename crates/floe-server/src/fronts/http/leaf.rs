@@ -22,13 +22,13 @@ use crate::access::Caller;
 use crate::service::call::{self, Call};
 use crate::status::{Refusal, Status};
 
-/// How Leaf names its answers, which are IDs in decimal, where nothing else is asked for.
+/// The media type of Leaf's answers, which are decimal IDs, if the client asks for no other.
 pub(super) const CONTENT_TYPE: &str = "text/plain;charset=UTF-8";
 
 /// The most rows of a page for people.
 const MAX_ROWS: usize = 1000;
 
-/// Declares the handler of a mode, whose calls answer alike.
+/// Declares the handler of a mode.
 macro_rules! mode {
     ($handler:ident, $path:literal, $call:expr, $summary:literal, $more:literal) => {
         #[doc = $summary]
@@ -194,7 +194,7 @@ fn error(shared: &Shared, call: &'static Call, asked: &Asked, refusal: &Refusal)
         (_, Status::Busy | Status::Unavailable | Status::Exhausted) => -3,
         (_, Status::Stopped) => -1,
     };
-    // The original asks nobody who they are; what Spring does where it does is this.
+    // The original has no authentication. This is how Spring answers with it.
     let http = match refusal.status {
         Status::Unauthenticated | Status::WrongToken => StatusCode::UNAUTHORIZED,
         Status::Forbidden => StatusCode::FORBIDDEN,
@@ -233,7 +233,7 @@ pub(super) struct Decoded {
     timestamp: String,
 }
 
-/// What Leaf answers to an ID, and to a text that is none.
+/// Leaf's answer to an ID, and to a text that is not an ID.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Decoding {

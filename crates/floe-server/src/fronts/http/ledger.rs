@@ -10,7 +10,7 @@ use super::{Shared, text};
 use crate::access::Caller;
 use crate::status::Refusal;
 
-/// The one route whose call stands in its body.
+/// The only route that has its call in the body.
 const ROUTE: &str = "/v1/ledger/{realm}";
 
 /// Whether a route takes a body. Callers without the right get an error instead.

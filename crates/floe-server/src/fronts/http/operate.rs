@@ -1,4 +1,4 @@
-//! What operators and their machines read.
+//! Pages for operators and their tools.
 
 use axum::body::Body;
 use axum::extract::State;

@@ -38,8 +38,7 @@ pub(super) struct ProblemBody<'p> {
     instance: &'p str,
 }
 
-/// What is wrong with a request before it reaches the service: HTTP's own concerns, which have no row in the table of
-/// all wires.
+/// Errors of a request before it reaches the service. They are HTTP's own, and have no row in the table of all wires.
 #[derive(Clone, Debug)]
 pub(super) enum HttpProblem {
     /// Nothing is served under this path.

@@ -32,7 +32,7 @@ pub(super) fn read<const N: usize>(
     Ok(values)
 }
 
-/// The value of each of `keys` in a query and a form, for clients whose other keys are none of ours to judge.
+/// The value of each of `keys` in a query and a form. Other keys are ignored.
 ///
 /// # Errors
 /// A [`Refusal`] for one of the keys that comes twice, and for bytes that are not UTF-8.

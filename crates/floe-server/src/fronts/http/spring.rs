@@ -93,7 +93,7 @@ pub(crate) fn recognise<B>(request: &mut Request<B>) {
         if !routed.contains(request.method()) {
             *request.method_mut() = Method::GET;
         }
-        // To whom it is stays as it was.
+        // The host stays the same.
         let mut parts = request.uri().clone().into_parts();
         parts.path_and_query = Some(PathAndQuery::from_static(route));
         *request.uri_mut() = Uri::from_parts(parts).unwrap_or_else(|_| Uri::from_static(route));
@@ -161,10 +161,10 @@ impl Asked {
         matches!(self.0.target, Target::Call { garbled: true, .. })
     }
 
-    /// What the media type of an answer in text, or in JSON, is to be.
+    /// The media type of an answer in text, or in JSON.
     ///
     /// # Errors
-    /// Where the client takes none of them.
+    /// If the client accepts none of them.
     pub(super) fn content_type(&self, produces: Produces) -> Result<HeaderValue, NotAcceptable> {
         let known = match &self.0.target {
             Target::Call { extension: Some(extension), .. } => media::of_extension(extension),

@@ -179,7 +179,7 @@ impl About {
         items.iter().map(column).collect()
     }
 
-    /// What an item of a `SELECT` comes to; a `?` takes the next of `parameters`.
+    /// The value of an item of a `SELECT`; a `?` takes the next of `parameters`.
     pub(super) fn value<'p>(
         &self,
         item: &Item<'_>,

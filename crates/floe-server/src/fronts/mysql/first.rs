@@ -36,7 +36,7 @@ pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusa
     }
 }
 
-/// The first and the last of numbers of which there is at least one; `None` where one of the two is none.
+/// The first and the last of at least one number; `None` if either is missing.
 fn ends(mut numbers: impl Iterator<Item = Option<u64>>) -> Option<(u64, u64)> {
     let first = numbers.next()??;
     Some((first, numbers.last().unwrap_or(Some(first))?))

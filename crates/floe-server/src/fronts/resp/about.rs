@@ -113,7 +113,7 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
             }
         }
         b"INFO" => encoder.verbatim(&info(state, request)),
-        // The usual recipe sets a time to live on the key of a date. Nothing is deleted: a name never begins anew.
+        // The usual recipe sets a time to live on the key of a date. Nothing is deleted: a name never starts again.
         b"EXPIRE" | b"PEXPIRE" | b"EXPIREAT" | b"PEXPIREAT" => {
             arguments(word, request, 2..=3)?;
             encoder.integer(1);
