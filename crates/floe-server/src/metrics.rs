@@ -56,7 +56,7 @@ pub(crate) struct Metrics {
     pub(crate) closed_for_others: Counter,
     /// Bytes that are held for clients, of `limits.memory`.
     pub(crate) memory_held: Gauge,
-    /// Names that came into being here.
+    /// Names that were made here.
     pub(crate) names_created: Counter,
     /// Names that made room for others.
     pub(crate) names_unloaded: Counter,
