@@ -221,7 +221,7 @@ pub(crate) struct Ledger {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// What stands before the ledger
+/// A cache in front of the ledger
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Where the ledger is")]
 pub(crate) struct Cache {
@@ -565,7 +565,7 @@ pub(crate) struct Sim {
     pub(crate) fleet: Fleet,
 }
 
-/// What a large fleet asks of one ledger
+/// The load of a large fleet on one ledger
 ///
 /// All nodes start at once and renew their windows. They are restarted as often as the flags say. At least four
 /// windows and a minute are measured. Then the ledger is gone for a while, and returns.

@@ -33,8 +33,7 @@ fn check(file: &Path) -> Outcome {
     print(&format!("{} is valid: realm {}, {names}\n", file.display(), config.realm))
 }
 
-/// Compares what the file says of names with what the ledger has, where it can be asked: a name that differs is refused by
-/// every call.
+/// Compares the file's names with the ledger's, if the ledger can be reached. Every call refuses a name that differs.
 fn against_ledger(config: &Config, file: &Path) -> Outcome {
     if place::is_new(config) || config.names.is_empty() {
         return Ok(());
@@ -58,7 +57,7 @@ fn against_ledger(config: &Config, file: &Path) -> Outcome {
     for (key, mark) in marks {
         let Some(name) = key.strip_prefix(Key::NAMES) else { continue };
         let Some(settings) = rules(name) else { continue };
-        // What a server warns of when it starts.
+        // A server warns about this when it starts.
         if let Some(first) = settings.first
             && let Some(position) = settings.definition.position_of(first)
             && (1..position).contains(&mark)

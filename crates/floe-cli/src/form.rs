@@ -79,7 +79,7 @@ fn made(arguments: &Formed) -> Outcome<Form> {
     sealed_with(words, given)
 }
 
-/// A definition that seals, with the key that the environment has, where it came without one.
+/// A sealed definition. If it has no key, it gets the one in the environment.
 pub(crate) fn with_key(definition: Definition) -> Outcome<Definition> {
     let Some(form) = definition.form().filter(|form| !form.can_encode()) else { return Ok(definition) };
     let given = KeyTexts::of_environment()?;
@@ -98,7 +98,7 @@ fn sealed_with(mut words: Vec<String>, given: KeyTexts) -> Outcome<Form> {
     let named = words.iter().find_map(|word| word.strip_prefix("key=")).map(str::to_owned);
     let id = match named {
         Some(id) => id.parse().ok(),
-        // Whoever has a single key need not number it.
+        // A single key needs no id.
         None => {
             let id = given.0.first().and_then(|(id, _)| *id).unwrap_or(1);
             words.insert(1, format!("key={id}"));
@@ -227,7 +227,7 @@ fn each(values: &[String], mut convert: impl FnMut(&str) -> Outcome<String>) -> 
 }
 
 fn refused(value: &str, error: &FormError) -> Failure {
-    // What is that long is not what somebody typed, and would hide the reason.
+    // A text of that length was not typed, and would hide the reason.
     let shown =
         if value.len() > 100 { format!("a text of {} bytes", value.len()) } else { format!("{value:?}") };
     let failure = Failure::new(format_args!("{shown}: {error}"));

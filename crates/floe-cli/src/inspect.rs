@@ -64,7 +64,7 @@ impl Reader {
         })
     }
 
-    /// What `text` says, at least one reading and the best first.
+    /// The readings of `text`: at least one, the best first.
     fn read(&self, text: &str) -> Outcome<Vec<Reading>> {
         Ok(match self {
             Self::Guess => by_its_looks(text)?,
@@ -150,7 +150,7 @@ fn by_its_looks(text: &str) -> Outcome<Vec<Reading>> {
     recognize(text, now()).map_err(not_recognized)
 }
 
-/// What an ID of each kind looks like, for whoever has none.
+/// What an ID of each kind looks like.
 const TRIED: &str = "UUID (36 characters with hyphens, or 32 hexadecimal digits), ULID (26 of base32), \
                      TypeID (type_ and 26), ObjectId (24 hexadecimal digits), KSUID (27 of base62), NanoID (21), xid and push ID (20), CUID (25), \
                      snowflake (decimal digits, or up to 16 of hex, base32, base36, base58 or base62)";
@@ -261,7 +261,7 @@ fn each_line(reader: &Reader, as_json: bool, input: &mut impl BufRead) -> Outcom
             (Err(failure), true) => {
                 writeln!(out, "{}", serde_json::json!({ "id": id, "error": failure.cause() }))
             }
-            // What is no ID may hold anything, and a terminal obeys some of it.
+            // Any other text may contain control characters, which a terminal would obey.
             (Err(failure), false) => writeln!(out, "{}\tno ID\t\t{}", id.escape_debug(), failure.cause()),
         };
         written.map_err(|error| Failure::output(&error))?;
@@ -278,7 +278,7 @@ fn each_line(reader: &Reader, as_json: bool, input: &mut impl BufRead) -> Outcom
     }
 }
 
-/// The next line, of which no more is kept than shows that it is too long.
+/// The next line. Of a line that is too long, only as much is kept as shows that.
 pub(crate) fn next_line(input: &mut impl BufRead, longest: usize) -> Outcome<Option<String>> {
     let unreadable = |error: std::io::Error| Failure::new(format_args!("cannot read stdin: {error}"));
     let mut line = Vec::new();
@@ -300,7 +300,7 @@ pub(crate) fn next_line(input: &mut impl BufRead, longest: usize) -> Outcome<Opt
             break;
         }
     }
-    // What is not UTF-8 becomes a character that no ID has.
+    // Bytes that are not UTF-8 become a character that no ID has.
     Ok((length > 0).then(|| String::from_utf8_lossy(&line).into_owned()))
 }
 

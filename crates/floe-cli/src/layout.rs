@@ -1,4 +1,4 @@
-//! `floe layout`: what a layout holds, how long it lasts, and what to take where it cannot be.
+//! `floe layout`: what a layout holds, how long it lasts, and what to take instead if it does not fit.
 
 use floe::layout::{FieldKind, PRESETS, Preset, Proposal, TooWide, Width};
 use floe::{Layout, LayoutError, UnixMillis};
@@ -224,7 +224,7 @@ fn last(layout: &Layout) -> String {
     format!("{} (worker {}, sequence {})", last_id(layout), layout.workers() - 1, layout.per_tick() - 1)
 }
 
-/// How many IDs so many workers mint in a second; in a tick, where that is longer and they are fewer.
+/// How many IDs this many workers mint per second; per tick, if a tick is longer and they are fewer.
 fn per_second(layout: &Layout, workers: u64) -> String {
     let per_tick = u128::from(layout.per_tick()) * u128::from(workers);
     match per_tick * 1_000 / u128::from(layout.tick_millis()) {
@@ -292,7 +292,7 @@ fn facts(layout: &Layout, now: UnixMillis) -> Value {
     })
 }
 
-/// What was asked for, why it cannot be, and what can, as a table.
+/// The requested layout, why it does not fit, and a table of layouts that do.
 fn too_wide(asked: &TooWide, json: bool, now: UnixMillis) -> Outcome {
     let fits = match asked.limit {
         63 => "63 fit a 64-bit ID, since its sign bit stays 0".to_owned(),

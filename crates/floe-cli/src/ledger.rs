@@ -28,9 +28,9 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     let token = token()?;
     let prefix: String = token.as_bytes().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let prefix = format!("floe-check-{prefix}");
-    // What is wrong with the URL, or with the store as a whole, is said before any case.
+    // An error of the URL, or of the whole store, is reported before any case.
     let shown = floe_ledger::open_in(url, &format!("{prefix}-0")).map_err(Failure::new)?.describe();
-    // Whoever has read enough still wants the exit code.
+    // If the reader closes the output, the exit code is still needed.
     let say = |text: &str| match writeln!(std::io::stdout(), "{text}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::output(&error)),
         _ => Ok(()),
@@ -77,7 +77,7 @@ fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<
             .with_names(NAMES)
     };
     let mut failures = Vec::new();
-    // A case fails by a panic, of which only the words are for people.
+    // A case fails by a panic. Only its message is shown.
     let hook = take_hook();
     set_hook(Box::new(|_| {}));
     for case in CASES {

@@ -59,7 +59,7 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let mut config = arguments.ledger.settings_for(Some(&name))?;
     arguments.cache.set(&mut config);
     if arguments.dry_run {
-        // What writes nothing makes no cache.
+        // A dry run must not make a cache.
         config.cache = None;
     }
     let configured = place::configured(&config, &name)?.map(|settings| settings.definition);
@@ -71,7 +71,7 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
             .map_err(|failure| failure.hint(begin(&name, &arguments.to, NO_LEDGER)))?;
     }
     if place::is_new(&config) {
-        // What cannot be raised makes no ledger.
+        // Checked first, so that a failing raise makes no ledger.
         let definition = arguments.shape.settle(&name, None, configured.clone())?;
         let position = position(&name, &definition, &arguments.to)?;
         if arguments.dry_run {
@@ -102,7 +102,7 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
         return Err(bound_otherwise(&name, &stored, &definition));
     }
     let position = position(&name, &definition, &arguments.to)?;
-    // What is raised in one realm, or ledger, is raised in no other.
+    // A raise in one realm or ledger has no effect in another.
     let place = format!("realm {} of {}", config.realm, ledger.describe());
     let key = Key::name(&name);
     let mark = if new { 0 } else { mark_of(&*ledger, &key)? };

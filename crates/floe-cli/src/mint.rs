@@ -19,7 +19,7 @@ use crate::remote::{Remote, path_segment};
 /// answer comes soon and that little is lost where the reader has had enough.
 const BATCH: u64 = 10_000;
 
-/// From so many on, the progress is worth showing.
+/// From this many on, the progress is shown.
 const LONG: u64 = 200_000;
 
 /// How long one batch may wait, and how long a busy server is asked again.
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
         Some(server) => from_server(&Remote::at(server)?, &name, arguments, &mut out),
         None => from_ledger(&name, arguments, &mut out),
     };
-    // What was minted is printed also where the rest failed: it is the caller's, and nobody mints it again.
+    // Minted IDs are printed even if the rest failed: they belong to the caller, and are never minted again.
     let flushed = out.finish();
     minted.and(flushed)
 }
@@ -113,7 +113,7 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     written
 }
 
-/// What `work` comes to. Where it takes long, people are told why, once.
+/// The result of `work`. If it takes long, a note says why, once.
 fn said_after_a_while<T>(
     told: &AtomicBool,
     work: impl FnOnce() -> T,

@@ -134,7 +134,7 @@ fn horizon(text: &str) -> Option<String> {
     }
 }
 
-/// The word for the kind; the first of the text, where a later version has written it.
+/// The word for the kind; the first word of the text, if a later version has written it.
 fn kind(text: &str) -> String {
     let known = text.parse::<Definition>().map(|definition| definition.kind_name().to_owned());
     known.unwrap_or_else(|_| text.split(' ').next().unwrap_or_default().to_owned())

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 pub(crate) struct Remote {
     agent: ureq::Agent,
     base: String,
-    /// What says who calls, where the server asks.
+    /// The header that authenticates the caller, if the server needs it.
     authorization: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl Remote {
         }
     }
 
-    /// What an answer that is an error says.
+    /// The message of an error answer.
     pub(crate) fn said(&self, answer: &Answer) -> String {
         match detail(answer) {
             Some(detail) => format!("{} says: {detail}", self.base),

@@ -80,8 +80,8 @@ fn serve(config: Config) -> Outcome {
     })
 }
 
-/// All that is wrong with a file that cannot be read. Where a flag overrides the file, what is wrong with the two together is
-/// not known before the file can be read.
+/// All that is wrong with a file that cannot be read. If a flag overrides the file, errors of the two together are
+/// only known once the file can be read.
 fn all_wrong(arguments: &arguments::Serve) -> Option<Failure> {
     let arguments::Serve { ledger, cache, listen, mysql, worker, window, insecure, .. } = arguments;
     let place = ledger.data_dir.is_some() || ledger.url.is_some() || ledger.realm.is_some();

@@ -87,7 +87,7 @@ impl Shape {
         .hint("leave the flags out, or take another name: a definition never changes"))
     }
 
-    /// Refuses a name that is kept for a kind, unless somebody says what else it is.
+    /// Refuses a name that is reserved for a kind, unless another kind is given.
     pub(crate) fn check_reserved(&self, name: &Name) -> Outcome {
         if self.is_empty() && reserved_name(name.as_str()) {
             return Err(Failure::new(format_args!(
