@@ -852,7 +852,9 @@ impl<'a, M: Model> World<'a, M> {
                 over(self, lasts);
             }
             What::Invalidate { node } => {
-                self.tell(Some(node), || Happened::Fault("it is told to drop the ranges that it holds".to_owned()));
+                self.tell(Some(node), || {
+                    Happened::Fault("it is told to drop the ranges that it holds".to_owned())
+                });
                 self.burst(now, node, 20);
                 self.schedule(now + 4_000, Event::Invalidate { node });
             }
