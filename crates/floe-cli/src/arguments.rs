@@ -22,9 +22,9 @@ Exit codes: 0 success, 1 an error (its cause and the way out are on stderr), 2 w
 
 Try:
   floe serve                       a server on http://127.0.0.1:7600, its ledger in ./floe-data
-  floe mint orders -n 3            three IDs, beside that server or without it
+  floe mint orders -n 3            three IDs, with or without that server
   floe inspect ID                  what it is: UUID, ULID, ObjectId, KSUID, TypeID, snowflake
-  floe layout                      the layouts that snowflakes have, and how long they last";
+  floe layout                      the layouts of snowflakes, and how long they last";
 
 const INSPECT_HELP: &str = "\
 Try:
@@ -44,21 +44,21 @@ Try:
 const LAYOUT_HELP: &str = "\
 Try:
   floe layout                                        the presets, side by side
-  floe layout twitter epoch=2026-01-01T00:00:00Z     a preset from another day on
+  floe layout twitter epoch=2026-01-01T00:00:00Z     a preset with another epoch
   floe layout 'time:41 shard:13 sequence:9 epoch=2026-01-01T00:00:00Z'
-  floe layout 'time:37 server:20 sequence:16'        73 bits: why not, and what instead";
+  floe layout 'time:37 server:20 sequence:16'        73 bits: what is wrong, and what fits";
 
 const SIM_HELP: &str = "\
 Try:
   floe sim                                        floe, 1,000 new seeds
-  floe sim --seed 42 --trace                      all that happens in one of them
+  floe sim --seed 42 --trace                      everything that happens in one history
   floe sim --model twitter --faults rollback,crash --svg twitter.svg
                                                   what another algorithm does, with a picture
   floe sim --table                                all algorithms, side by side
   floe sim --explain leaf-snowflake crash+rollback
-                                                  one of that table's cells, with its shortest story
+                                                  one cell of that table, with its shortest story
   floe sim --fleet 1000 --kills-per-minute 20 --outage 20s
-                                                  what a thousand nodes ask of one ledger";
+                                                  the load of a thousand nodes on one ledger";
 
 /// Unique IDs across machines: reserve a range durably, then mint inside it.
 #[derive(Parser, Debug)]
@@ -73,14 +73,14 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the server until SIGTERM or SIGINT, then drain and give the unused ranges back
     Serve(Box<Serve>),
-    /// Print new IDs, one a line
+    /// Print new IDs, one per line
     Mint(Box<Mint>),
     /// Say what an ID is, and take it apart
     ///
-    /// Without --layout and --name it is read by what it looks like: a UUID of any version, a ULID, a TypeID, an ObjectId, a
-    /// KSUID, a NanoID, a dated number, or a snowflake by the presets that give it a date that can be, the likeliest first.
-    /// With - each line of stdin is an ID, and has a line of its best reading: ID, kind, time, fields, with tabs between
-    /// them.
+    /// Without --layout and --name, floe guesses the kind from the text: a UUID of any version, a ULID, a TypeID, an
+    /// ObjectId, a KSUID, a NanoID, a dated number, or a snowflake. It reads a snowflake by each preset that gives a
+    /// plausible date, and shows the likeliest first. With -, each line of stdin is an ID. Each gets one line with
+    /// its best reading: ID, kind, time and fields, separated by tabs.
     #[command(after_long_help = INSPECT_HELP)]
     Inspect(Box<Inspect>),
     /// Write a number in a form, read one back, or list the forms
@@ -91,20 +91,20 @@ pub(crate) enum Command {
     },
     /// Draw a layout, and say what it holds, how long it lasts, and what is wrong with it
     ///
-    /// Without a layout it lists the presets. Of one that has too many bits it says what is nearest, and what each of
-    /// those gives up; the exit code is 1 then.
+    /// Without a layout, it lists the presets. If a layout has too many bits, it lists the nearest layouts that fit
+    /// and what each of them gives up; the exit code is then 1.
     #[command(after_long_help = LAYOUT_HELP)]
     Layout(Box<Layouts>),
     /// List the names that the ledger knows, with their definitions; or retire one
     Names(Names),
     /// List the worker slots, with their marks and owners
     ///
-    /// LIVE says `live` while the owner's window is open, `idle` where it has passed and the owner's process runs on
-    /// this machine (it opens the next window when it is asked for an ID), and else `no`.
+    /// LIVE is `live` while the owner's window is open. It is `idle` if the window has passed and the owner's process
+    /// still runs on this machine: it opens its next window when it is asked for an ID. Otherwise it is `no`.
     Slots(Slots),
     /// Print the random id of the realm, which a configuration can pin
     ///
-    /// With `ledger = { url = "…", realm_id = "ID" }` a server refuses a store that was emptied, or that is another one.
+    /// With `ledger = { url = "…", realm_id = "ID" }` a server refuses a store that was emptied, and any other store.
     Realm(Realm),
     /// Show the marks of names, or move one up
     Marks {
@@ -121,14 +121,14 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Token,
     },
-    /// Print the default configuration, write a file to begin with, or check one
+    /// Print the default configuration, write a starter file, or check a file
     Config(Config),
     /// Run a simulated fleet through faults, and say whether an ID is ever handed out twice
     ///
-    /// Each seed is one history of a fleet on a virtual clock: which faults, when, how long, on which machines. The
-    /// minting is floe's own code, or a model of a published algorithm in its place. A seed replays to the last event on
-    /// every machine. Exit code 1 says that an ID was handed out twice, or another promise of the model's was broken;
-    /// with `--model all`, `--table` and `--explain` it says so of floe alone.
+    /// Each seed is one history of a fleet on a virtual clock: which faults happen, when, how long and on which
+    /// machines. The nodes run floe's own code, or a model of a published algorithm. A seed gives the same history,
+    /// event by event, on every machine. Exit code 1 means that an ID was handed out twice, or that the model broke
+    /// another of its promises. With `--model all`, `--table` and `--explain`, only floe's failures count.
     #[command(after_long_help = SIM_HELP)]
     Sim(Box<Sim>),
     /// Print the completions for a shell
@@ -138,7 +138,7 @@ pub(crate) enum Command {
     },
     /// Print the man page, or write all of them to a directory
     Man {
-        /// Write floe.1, floe-serve.1, … there
+        /// The directory to write floe.1, floe-serve.1, … to
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
@@ -146,14 +146,14 @@ pub(crate) enum Command {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Token {
-    /// Print a new secret, this once, and the lines that a server's configuration needs for it
+    /// Print a new secret, and the lines that a server's configuration needs for it
     ///
-    /// The secret is the first line; it is kept nowhere. What follows is TOML for the server, which holds a hash alone.
+    /// The first line is the secret. floe stores it nowhere, so it is shown only this once. The rest is TOML for the server's configuration, which holds only a hash of the secret.
     New {
-        /// The names that its bearer may mint, with commas between them: orders,user-*, or * for every name
+        /// The names that its bearer may mint, separated by commas, such as orders,user-*; * is every name
         #[arg(long, value_name = "NAMES")]
         names: String,
-        /// What logs and metrics are to call its bearer
+        /// The bearer's name in logs and metrics
         #[arg(long, value_name = "NAME", default_value = "client")]
         name: String,
     },
@@ -166,28 +166,28 @@ pub(crate) struct Serve {
     pub(crate) ledger: Ledger,
     #[command(flatten)]
     pub(crate) cache: Cache,
-    /// Listen here instead of on 127.0.0.1:7600; may be given several times, port 0 takes a free one, unix:PATH is a socket
+    /// The address to listen on instead of 127.0.0.1:7600; port 0 takes a free port, unix:PATH is a unix socket. May be given several times
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Vec<String>,
-    /// Listen here for clients of MySQL instead of on 127.0.0.1:7606; may be given several times, off listens nowhere
+    /// The address to listen on for MySQL clients instead of 127.0.0.1:7606; off listens nowhere. May be given several times
     #[arg(long, value_name = "ADDR")]
     pub(crate) mysql: Vec<String>,
     /// Which worker ids to take: auto, a number, a range such as 512..1023, or datacenter=3
     #[arg(long, value_name = "WORKER", allow_negative_numbers = true)]
     pub(crate) worker: Option<String>,
-    /// How much time to reserve at once, such as 3s or 1h: as long it mints on without its ledger
+    /// Time reserved per ledger write, such as 3s or 1h; the node mints about this long if the ledger is gone
     #[arg(long, value_name = "DURATION")]
     pub(crate) window: Option<String>,
-    /// Make no ledger and no realm: one that is missing is an error, as where a volume was not mounted
+    /// Make no new ledger or realm; if one is missing, for example because a volume was not mounted, exit with an error
     #[arg(long)]
     pub(crate) existing: bool,
-    /// How long to wait for a ledger that does not answer at the start: a duration, 0 to end at once, or forever [default: forever]
+    /// How long to wait at the start for a ledger that does not answer: a duration, 0 to exit at once, or forever [default: forever]
     #[arg(long, value_name = "DURATION")]
     pub(crate) wait_for_ledger: Option<String>,
-    /// Listen on addresses that are not loopback although nobody has to show a token
+    /// Listen on addresses that other machines can reach, although no token is configured; every client can then mint
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Mint whatever the ledger's clock shows, also where this machine's is more than ten seconds off it
+    /// Mint even if this machine's clock is more than ten seconds off the ledger's clock
     #[arg(long)]
     pub(crate) ignore_ledger_clock: bool,
     /// How log lines are written to stderr
@@ -199,7 +199,7 @@ pub(crate) struct Serve {
 pub(crate) enum LogFormat {
     /// For people
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -221,11 +221,11 @@ pub(crate) struct Ledger {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// What stands before the ledger
+/// A cache in front of the ledger
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Where the ledger is")]
 pub(crate) struct Cache {
-    /// A directory of this machine to serve from while a shared ledger is gone
+    /// A directory on this machine for a cache; with it, the node can restart while a shared ledger is gone
     #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
     pub(crate) cache: Option<PathBuf>,
 }
@@ -235,7 +235,7 @@ pub(crate) struct Cache {
 pub(crate) struct Place {
     #[command(flatten)]
     pub(crate) ledger: Ledger,
-    /// Ask this server instead, such as http://127.0.0.1:7600; its token, if it wants one, is in FLOE_TOKEN
+    /// Ask this server instead, such as http://127.0.0.1:7600; if it needs a token, put it into FLOE_TOKEN
     #[arg(help_heading = "Where the ledger is")]
     #[arg(long, value_name = "URL", conflicts_with_all = ["data_dir", "url", "realm", "config"])]
     pub(crate) server: Option<String>,
@@ -243,7 +243,7 @@ pub(crate) struct Place {
 
 #[derive(Args, Debug)]
 pub(crate) struct Mint {
-    /// The name to mint under; it comes into being here where it is new
+    /// The name to mint under; a new name is made
     pub(crate) name: String,
     /// How many, from 1 to 1000000000
     #[arg(short = 'n', long = "count", value_name = "N", default_value = "1", value_parser = count)]
@@ -252,7 +252,7 @@ pub(crate) struct Mint {
     /// Which worker ids to take: auto, a number, a range such as 512..1023, or datacenter=3
     #[arg(long, value_name = "WORKER", allow_negative_numbers = true, conflicts_with = "server")]
     pub(crate) worker: Option<String>,
-    /// Mint whatever the ledger's clock shows, also where this machine's is more than ten seconds off it
+    /// Mint even if this machine's clock is more than ten seconds off the ledger's clock
     #[arg(long, conflicts_with = "server")]
     pub(crate) ignore_ledger_clock: bool,
     #[command(flatten)]
@@ -263,7 +263,7 @@ pub(crate) struct Mint {
     pub(crate) cache: Cache,
 }
 
-/// What a new name is; a name that exists keeps what it is, and a flag that says otherwise is an error
+/// What a new name is; a name that exists never changes, and a flag that contradicts it is an error
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What a new name is")]
 pub(crate) struct Shape {
@@ -271,7 +271,7 @@ pub(crate) struct Shape {
     pub(crate) kind: Option<Kind>,
     #[command(flatten)]
     pub(crate) given: KindFlags,
-    /// How IDs are written: "base62 width=11", "typeid type=user", … (floe form list; a sealed one has its key in FLOE_FORM_KEY) [default: as the kind does]
+    /// How IDs are written: "base62 width=11", "typeid type=user", … (floe form list shows them; the key of a sealed form is in FLOE_FORM_KEY) [default: the kind's own]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<String>,
 }
@@ -330,7 +330,7 @@ impl FromArgMatches for KindFlags {
 
 #[derive(Args, Debug)]
 pub(crate) struct Inspect {
-    /// The ID, as it was pasted; - reads one from each line of stdin
+    /// The ID; - reads one from each line of stdin
     #[arg(allow_hyphen_values = true)]
     pub(crate) id: String,
     /// Read it by this layout: a preset such as twitter or "sonyflake epoch=2020-01-01T00:00:00Z", or "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z"
@@ -351,7 +351,7 @@ pub(crate) struct Inspect {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Form {
-    /// Write numbers in a form, one a line
+    /// Write numbers in a form, one per line
     ///
     /// A number is written in decimal digits; for a TypeID it may also be a UUID.
     Encode {
@@ -361,7 +361,7 @@ pub(crate) enum Form {
         #[arg(value_name = "NUMBER", required = true, allow_negative_numbers = true)]
         values: Vec<String>,
     },
-    /// Read numbers out of texts of a form, one a line
+    /// Read numbers out of texts of a form, one per line
     Decode {
         #[command(flatten)]
         form: Formed,
@@ -379,12 +379,13 @@ pub(crate) struct Formed {
     pub(crate) form: String,
     /// A setting of the form, such as width=11, upper, salt=pepper; may be given several times
     ///
-    /// What the form's own text says by words, so too bits=, prefix=, pad=, min=, alphabet=, blocklist=, type=, keyid=. A
-    /// value may have spaces and commas. key= takes the id of a key, or the key itself, 32 hexadecimal digits; but
-    /// arguments are seen by everybody on the machine: write the key to a file, or to the environment.
+    /// Each setting of the form's text can be given here, also bits=, prefix=, pad=, min=, alphabet=, blocklist=,
+    /// type= and keyid=. A value may have spaces and commas. key= takes the id of a key, or the key itself: 32
+    /// hexadecimal digits. Everybody on the machine can see arguments, so better put a key into a file or the
+    /// environment.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The keys of a sealed form: 32 hexadecimal digits, or one ID:DIGITS a line; FLOE_FORM_KEY has the same
+    /// A file with the keys of a sealed form: 32 hexadecimal digits, or one ID:DIGITS per line; FLOE_FORM_KEY takes the same text
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
 }
@@ -415,8 +416,9 @@ pub(crate) struct Names {
 pub(crate) enum NamesCommand {
     /// Close a name for ever; its definition and its mark stay in the ledger, so that nothing under it can repeat
     ///
-    /// Every floe of this version refuses to mint under it from then on, also one whose file lists it. Servers that run
-    /// learn of it within ten seconds, and other programs when they open the name again. Nothing takes it back.
+    /// From then on, every floe of this version refuses to mint under it, even if its configuration lists the name.
+    /// Running servers notice within ten seconds, and other programs when they open the name again. This cannot be
+    /// undone.
     Retire {
         /// The name
         name: String,
@@ -445,13 +447,13 @@ pub(crate) struct Slots {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum LedgerCommand {
-    /// Run the conformance suite against a ledger, in realms of its own, and say how long a reservation takes
+    /// Run the conformance suite against a ledger, in realms of its own, and measure how long a reservation takes
     ///
-    /// Each case opens the ledger anew, as other processes would, and holds one rule of the contract against it: that
-    /// ranges are disjoint when many reserve at once, that a refusal writes nothing, that a list is exact, …. The realms
-    /// are called `floe-check-…`. No floe uses them, and they stay in the store: delete them when you have seen the result.
-    /// It takes some seconds on a database, and minutes in a bucket. Faults are not part of it: pull the plug yourself.
-    /// Exit code 1 says that a rule was broken.
+    /// Each case opens the ledger again, as another process would, and checks one rule of the contract: ranges are
+    /// disjoint when many reserve at once, a refusal writes nothing, a list is exact, and so on. The realms are
+    /// called `floe-check-…`. No floe uses them, and they stay in the store: delete them when you have seen the
+    /// result. The suite takes some seconds on a database, and minutes on a bucket. It tests no faults such as a loss
+    /// of power. Exit code 1 means that a rule was broken.
     Check {
         /// The ledger as a URL, as in `floe serve --ledger URL`
         url: String,
@@ -465,11 +467,11 @@ pub(crate) enum LedgerCommand {
 pub(crate) enum Marks {
     /// Show the next ID of every name that has a mark
     ///
-    /// NEXT is the first ID above all that is reserved, as it would be printed; a node that runs may still mint below
-    /// it, from what it holds. MARK is what the ledger keeps, in positions: those below it are reserved.
-    /// A segment's position n is the number offset + increment * n, a counter's is n + 1, and a dated name's is the day
-    /// (or the month, or the year) since 1970 times 2^40, plus its number less 1. `floe marks raise` takes an ID, and no
-    /// position.
+    /// NEXT is the first ID above all reserved ones, as it would be printed. A running node may still mint lower IDs
+    /// from the range that it holds. MARK is what the ledger stores. It counts positions: all positions below it are
+    /// reserved. A segment's position n is the number offset + increment * n; a counter's is n + 1. A dated name's
+    /// position is the day (or the month, or the year) since 1970 times 2^40, plus its number minus 1. `floe marks
+    /// raise` takes an ID, not a position.
     List {
         /// Print JSON
         #[arg(long)]
@@ -479,15 +481,15 @@ pub(crate) enum Marks {
     },
     /// Move a name's mark up, so that its next ID is at least N; a mark never goes down
     ///
-    /// Use it when a name replaces a system that has handed out IDs already: raise it above the largest of them
-    /// before the first client asks floe. A running server first uses up what it has reserved below N: stop it first.
-    /// A snowflake needs no raise: its IDs are ordered by time.
+    /// Use it when a name replaces a system that has already handed out IDs: raise the name above the largest of them
+    /// before the first client asks floe. Stop running servers first, because they use up the numbers that they have
+    /// reserved below N. A snowflake needs no raise: its IDs are ordered by time.
     Raise(Box<Raise>),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Raise {
-    /// The name; one that does not exist yet comes into being here if --kind says what it is
+    /// The name; with --kind, one that does not exist yet is made
     pub(crate) name: String,
     /// The next ID will be at least this; for a dated name, an ID as it is printed
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
@@ -509,28 +511,28 @@ pub(crate) struct Config {
     /// Print every setting with its default
     #[arg(long)]
     pub(crate) defaults: bool,
-    /// Check this file, and say what is wrong with it; also against the ledger, where that can be reached
+    /// Check this file, and say what is wrong with it; if the ledger can be reached, compare the names with it
     #[arg(long, value_name = "FILE")]
     pub(crate) check: Option<PathBuf>,
-    /// Write a short file to begin with, to FILE or to floe.toml; one that is there stays as it is
+    /// Write a short starter file to FILE, or to floe.toml; an existing file is not overwritten
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "floe.toml")]
     pub(crate) new: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Sim {
-    /// How many seeds [default: 1000; 100 for a table or a cell of it; 1 where --seed is given]
+    /// How many seeds [default: 1000; 100 for a table or a cell of it; 1 with --seed]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
-    /// The first of them [default: a new one, which is printed; 1 for a table, a cell and a fleet]
+    /// The first seed [default: a random one, which is printed; 1 for a table, a cell and a fleet]
     #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
-    /// What mints [default: floe; all for a table]
+    /// The algorithm that mints [default: floe; all for a table]
     #[arg(long, value_name = "MODEL", value_parser = models())]
     pub(crate) model: Option<String>,
     /// What goes wrong: a mix, or classes separated by commas
     ///
-    /// Of a mix each seed picks its own classes. Of classes that are named each seed has all.
+    /// With a mix, each seed picks its own classes. With named classes, each seed has all of them.
     #[arg(long, value_name = "FAULTS", default_value = "contract", value_delimiter = ',', value_parser = faults())]
     pub(crate) faults: Vec<String>,
     /// How many nodes the fleet has, from 1 to 64
@@ -547,10 +549,10 @@ pub(crate) struct Sim {
     /// Print all that happens in the history of --seed
     #[arg(long, requires = "seed", conflicts_with_all = ["seeds", "table"])]
     pub(crate) trace: bool,
-    /// Draw the smallest history that fails in the same way, or else the history of --seed
+    /// Draw the smallest history that fails in the same way; if nothing fails, draw the history of --seed
     #[arg(long, value_name = "FILE", conflicts_with = "table")]
     pub(crate) svg: Option<PathBuf>,
-    /// Compare all models under one mix of faults after the other, as Markdown; with --model that row alone
+    /// Compare all models under several mixes of faults, as Markdown; with --model, print only that row
     #[arg(long, conflicts_with = "faults")]
     pub(crate) table: bool,
     /// Explain one cell of that table: the rule, its figures, and the shortest story of an ID that is handed out twice
@@ -563,36 +565,36 @@ pub(crate) struct Sim {
     pub(crate) fleet: Fleet,
 }
 
-/// What a large fleet asks of one ledger
+/// The load of a large fleet on one ledger
 ///
-/// The nodes start at once, keep their windows, and are restarted as often as is said; a stretch of at least four
-/// windows and a minute is measured; then the ledger is gone for a while, and returns.
+/// All nodes start at once and renew their windows. They are restarted as often as the flags say. At least four
+/// windows and a minute are measured. Then the ledger is gone for a while, and returns.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "What a large fleet asks of its ledger")]
+#[command(next_help_heading = "The load of a large fleet on its ledger")]
 pub(crate) struct Fleet {
-    /// Run so many nodes of floe and print what they ask of one ledger, in place of histories
+    /// Run this many nodes of floe and print the load on their ledger, instead of histories
     #[arg(long = "fleet", id = "fleet", value_name = "NODES", value_parser = fleet_nodes, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["seeds", "model", "faults", "nodes", "seconds", "jobs", "trace", "svg", "table", "explain"])]
     pub(crate) size: Option<usize>,
     /// How long a window is, from 1s to 1h [default: 30s]
     #[arg(long, value_name = "DURATION", requires = "fleet", value_parser = duration)]
     pub(crate) window: Option<Duration>,
-    /// The layout of their name, narrow [default: twitter, or one with two slots for each node]
+    /// The layout of their name, at most 63 bits [default: twitter, or one with two slots for each node]
     #[arg(long, value_name = "LAYOUT", requires = "fleet", value_parser = layout)]
     pub(crate) layout: Option<Layout>,
-    /// How often a process is killed, and back a second later [default: 0]
+    /// How many processes are killed per minute; each starts again a second later [default: 0]
     #[arg(long, value_name = "N", requires = "fleet", value_parser = whole, allow_negative_numbers = true)]
     pub(crate) kills_per_minute: Option<u64>,
-    /// How often a process is stopped in order, and back a second later [default: 0]
+    /// How many processes are shut down per minute; each starts again a second later [default: 0]
     #[arg(long, value_name = "N", requires = "fleet", value_parser = whole, allow_negative_numbers = true)]
     pub(crate) stops_per_minute: Option<u64>,
     /// How long the ledger is gone, up to 4h [default: 0s]
     #[arg(long, value_name = "DURATION", requires = "fleet", value_parser = duration)]
     pub(crate) outage: Option<Duration>,
-    /// How many numbers each node takes from one segment in a second [default: 0]
+    /// How many numbers per second each node takes from one segment [default: 0]
     #[arg(long, value_name = "N", requires = "fleet", value_parser = whole, allow_negative_numbers = true)]
     pub(crate) segment: Option<u64>,
-    /// How many calls the ledger serves in a second, one after the other [default: any number]
+    /// How many calls per second the ledger serves, one after the other [default: no limit]
     #[arg(long, value_name = "N", requires = "fleet", value_parser = whole, allow_negative_numbers = true)]
     pub(crate) ledger_rate: Option<u64>,
     /// Print JSON
@@ -605,7 +607,7 @@ pub(crate) const MIXES: [(&str, &str); 3] = [
     ("contract", "a mix of all that floe's contract covers: skew to snapshot"),
     (
         "all",
-        "a mix of everything; the ledger forgets in it, and floe repeats what its documentation predicts",
+        "a mix of everything; the ledger loses writes, and floe repeats IDs as its documentation predicts",
     ),
     ("none", "nothing"),
 ];
@@ -682,12 +684,12 @@ fn count(text: &str) -> Result<u64, String> {
 fn layout(text: &str) -> Result<Layout, String> {
     text.parse::<Layout>().map_err(|error| match error {
         LayoutError::UnknownPreset { .. } | LayoutError::Unsaid { .. } => {
-            format!("{error}; in full, a layout is written as `{LAYOUT_EXAMPLE}`")
+            format!("{error}; a full layout is written as `{LAYOUT_EXAMPLE}`")
         }
         _ => error.to_string(),
     })
 }
 
 fn whole(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("write a whole number of at most {MAX_MARK}, in digits alone"))
+    text.parse().map_err(|_| format!("write a whole number of at most {MAX_MARK}, in digits only"))
 }

@@ -26,15 +26,14 @@ fn check(file: &Path) -> Outcome {
     let config = Config::load_checked(file)?;
     against_ledger(&config, file)?;
     let names = match config.names.len() {
-        0 => "no name yet, without which `floe serve` does not start".to_owned(),
+        0 => "no name yet (`floe serve` needs at least one)".to_owned(),
         1 => "1 name".to_owned(),
         count => format!("{count} names"),
     };
     print(&format!("{} is valid: realm {}, {names}\n", file.display(), config.realm))
 }
 
-/// Compares what the file says of names with what the ledger has, where it can be asked: a name that differs is refused by
-/// every call.
+/// Compares the file's names with the ledger's, if the ledger can be reached. Every call refuses a name that differs.
 fn against_ledger(config: &Config, file: &Path) -> Outcome {
     if place::is_new(config) || config.names.is_empty() {
         return Ok(());
@@ -58,14 +57,14 @@ fn against_ledger(config: &Config, file: &Path) -> Outcome {
     for (key, mark) in marks {
         let Some(name) = key.strip_prefix(Key::NAMES) else { continue };
         let Some(settings) = rules(name) else { continue };
-        // What a server warns of when it starts.
+        // A server warns about this when it starts.
         if let Some(first) = settings.first
             && let Some(position) = settings.definition.position_of(first)
             && (1..position).contains(&mark)
             && let Some(next) = settings.definition.number_at(mark)
         {
             anstream::eprintln!(
-                "note: {name} has begun below its first number {first}, and goes on at {next}: stop every server and run floe marks raise {name} --to {first}"
+                "note: {name} began below its first number {first} and continues at {next}: stop every server, then run floe marks raise {name} --to {first}"
             );
         }
     }
@@ -84,20 +83,19 @@ fn against_ledger(config: &Config, file: &Path) -> Outcome {
         return Ok(());
     }
     Err(Failure::new(differs.join("\n       "))
-        .hint("configure what the ledger has, or take a new name: what a name is never changes"))
+        .hint("configure the definition in the ledger, or take a new name: a definition never changes"))
 }
 
 /// Writes a file to begin with, and never over one that is there.
 fn begin(file: &Path) -> Outcome {
     let shown = file.display();
-    let mut made =
-        OpenOptions::new().write(true).create_new(true).open(file).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => {
-                Failure::new(format_args!("{shown} is there already, and stays as it is"))
-                    .hint("name another file, or remove that one first")
-            }
-            _ => Failure::new(format_args!("{shown} cannot be written: {error}")),
-        })?;
+    let mut made = OpenOptions::new().write(true).create_new(true).open(file).map_err(|error| match error
+        .kind()
+    {
+        ErrorKind::AlreadyExists => Failure::new(format_args!("{shown} exists already and was not changed"))
+            .hint("name another file, or remove this one first"),
+        _ => Failure::new(format_args!("{shown} cannot be written: {error}")),
+    })?;
     made.write_all(Config::starter_text().as_bytes())
         .map_err(|error| Failure::new(format_args!("{shown} cannot be written: {error}")))?;
     print(&format!("wrote {shown}: read it, change it, check it with floe config --check {shown}\n"))

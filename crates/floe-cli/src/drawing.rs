@@ -16,7 +16,7 @@ pub(crate) struct Cell {
     pub(crate) bits: u32,
     /// Where it begins, counted from the lowest bit, 0.
     pub(crate) shift: u32,
-    /// What it holds; `None` in a layout, which holds nothing yet.
+    /// Its value; `None` in a layout, which has no values.
     pub(crate) value: Option<u128>,
 }
 
@@ -49,7 +49,7 @@ impl From<&Field> for Cell {
     }
 }
 
-/// A box for each cell, high to low, with the number of its first and last bit above; in several rows where one would
+/// A box for each cell, high to low, with the numbers of its first and last bit above; in several rows if one would
 /// be too wide.
 pub(crate) fn draw(cells: &[Cell]) -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What a user reads when something did not work: the cause, and what to do next.
+//! What a user reads when a command fails: the cause, and what to do next.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ pub(crate) struct Failure {
 /// The exit codes, as the man page lists them (0 is success).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Exit {
-    /// 0: whoever read the output has had enough.
+    /// 0: the reader of the output has closed it.
     Quiet,
     /// 1: it did not work.
     Error,
@@ -37,7 +37,7 @@ impl Failure {
         Self { exit: Exit::Usage, ..Self::new(cause) }
     }
 
-    /// The same with what to do next, where the cause does not say it.
+    /// The same with what to do next, if the cause does not say it.
     pub(crate) fn hint(self, hint: impl fmt::Display) -> Self {
         Self { hint: Some(hint.to_string()), ..self }
     }

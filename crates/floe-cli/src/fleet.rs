@@ -37,8 +37,8 @@ fn plan(nodes: usize, seed: u64, arguments: &arguments::Fleet) -> Result<Plan, f
 fn as_table(plan: &Plan, figures: &Figures) -> String {
     let mut table = Table::new(&["", "MEAN", "MOST", "P99"]);
     let rates = [
-        ("ledger writes in a second", &figures.writes),
-        ("ledger calls in a second", &figures.calls),
+        ("ledger writes per second", &figures.writes),
+        ("ledger calls per second", &figures.calls),
         ("slots with a mark ahead", &figures.slots),
         ("slots with a recent mark", &figures.recent),
     ];
@@ -64,14 +64,14 @@ fn as_table(plan: &Plan, figures: &Figures) -> String {
         table.render(),
     );
     text += &format!(
-        "All started at once: {}, with at most {} writes in a second.\n",
+        "All started at once: {}, with at most {} writes per second.\n",
         all_mint(figures.start),
         grouped(figures.writes_at_start)
     );
     if let Some(outage) = &figures.outage {
         text += &format!(
-            "The ledger was gone for {}, with at most {} calls in a second; {} nodes had run dry when it returned.\n\
-             Then {}, with at most {} writes in a second; {} nodes took another slot.\n",
+            "The ledger was gone for {}, with at most {} calls per second; {} nodes had nothing left when it returned.\n\
+             Then {}, with at most {} writes per second; {} nodes took another slot.\n",
             show_duration(Duration::from_millis(plan.outage_ms)),
             grouped(outage.calls),
             grouped(outage.dry),
@@ -80,7 +80,7 @@ fn as_table(plan: &Plan, figures: &Figures) -> String {
             grouped(outage.moved),
         );
     }
-    text += &format!("Mints refused for want of a slot: {}\n", grouped(figures.slots_out));
+    text += &format!("Mints refused because no slot was free: {}\n", grouped(figures.slots_out));
     text
 }
 

@@ -57,7 +57,7 @@ fn made(arguments: &Formed) -> Outcome<Form> {
                 words.insert(if front { 1 } else { words.len() }, word);
             }
             None if setting.is_empty() || setting.contains(char::is_whitespace) => {
-                return Err(Failure::usage(format_args!("--set {setting:?} is no setting"))
+                return Err(Failure::usage(format_args!("--set {setting:?} is not a setting"))
                     .hint("give one setting: --set width=11, --set upper"));
             }
             None => words.push(setting.clone()),
@@ -69,7 +69,7 @@ fn made(arguments: &Formed) -> Outcome<Form> {
     if !sealed {
         if !given.0.is_empty() {
             return Err(Failure::usage(format_args!("the form {:?} has no key", arguments.form))
-                .hint("leave the key out, or seal: sealed key=1 base62"));
+                .hint("leave the key out, or take a sealed form: sealed key=1 base62"));
         }
         return words.join(" ").parse().map_err(|error| unmade(&error));
     }
@@ -79,13 +79,13 @@ fn made(arguments: &Formed) -> Outcome<Form> {
     sealed_with(words, given)
 }
 
-/// A definition that seals, with the key that the environment has, where it came without one.
+/// A sealed definition. If it has no key, it gets the one in the environment.
 pub(crate) fn with_key(definition: Definition) -> Outcome<Definition> {
     let Some(form) = definition.form().filter(|form| !form.can_encode()) else { return Ok(definition) };
     let given = KeyTexts::of_environment()?;
     if given.0.is_empty() {
-        return Err(Failure::new(format_args!("the form \"{form}\" seals, and there is no key to seal with")).hint(
-            format_args!("put 32 hexadecimal digits into {KEY_VARIABLE}, or name the configuration that has the key with --config"),
+        return Err(Failure::new(format_args!("the form \"{form}\" is sealed, and no key was given")).hint(
+            format_args!("put 32 hexadecimal digits into {KEY_VARIABLE}, or give the configuration that has the key (--config FILE)"),
         ));
     }
     let words = form.to_string().split(' ').map(str::to_owned).collect();
@@ -98,7 +98,7 @@ fn sealed_with(mut words: Vec<String>, given: KeyTexts) -> Outcome<Form> {
     let named = words.iter().find_map(|word| word.strip_prefix("key=")).map(str::to_owned);
     let id = match named {
         Some(id) => id.parse().ok(),
-        // Whoever has a single key need not number it.
+        // A single key needs no id.
         None => {
             let id = given.0.first().and_then(|(id, _)| *id).unwrap_or(1);
             words.insert(1, format!("key={id}"));
@@ -142,11 +142,11 @@ impl KeyTexts {
                     Ok(id) => (Some(id), key),
                     Err(_) if id.len() > 5 => {
                         return refuse(format!(
-                            "what stands before the colon has {} characters, and an id five at most",
+                            "the text before the colon has {} characters, and an id has at most five",
                             id.len()
                         ));
                     }
-                    Err(_) => return refuse(format!("{id:?} is no id of a key")),
+                    Err(_) => return refuse(format!("{id:?} is not the id of a key")),
                 },
             };
             match key.parse() {
@@ -168,7 +168,7 @@ impl KeyTexts {
 fn read_keys(file: &Path) -> Outcome<String> {
     std::fs::read_to_string(file).map_err(|error| {
         Failure::new(format_args!("cannot read the key from {}: {error}", file.display()))
-            .hint("name a text file of 32 hexadecimal digits, or of one ID:DIGITS a line")
+            .hint("name a text file with 32 hexadecimal digits, or with one ID:DIGITS per line")
     })
 }
 
@@ -215,7 +215,7 @@ fn each(values: &[String], mut convert: impl FnMut(&str) -> Outcome<String>) -> 
             let value = line.trim_end_matches(['\n', '\r']);
             if value.len() > LONGEST_LINE {
                 return Err(Failure::new(format_args!(
-                    "a line of over {LONGEST_LINE} bytes is no value of a form"
+                    "a line of over {LONGEST_LINE} bytes is not a value of a form"
                 )));
             }
             if !value.is_empty() {
@@ -227,13 +227,13 @@ fn each(values: &[String], mut convert: impl FnMut(&str) -> Outcome<String>) -> 
 }
 
 fn refused(value: &str, error: &FormError) -> Failure {
-    // What is that long is not what somebody typed, and would hide the reason.
+    // A text of that length was not typed, and would hide the reason.
     let shown =
         if value.len() > 100 { format!("a text of {} bytes", value.len()) } else { format!("{value:?}") };
     let failure = Failure::new(format_args!("{shown}: {error}"));
     match error {
         FormError::DoesNotFit { .. } | FormError::TooLarge { .. } => {
-            failure.hint("--set bits=64 makes the form one for larger numbers, if they were written so")
+            failure.hint("if the text was written for larger numbers, say so with --set bits=64")
         }
         FormError::UnknownKey(id) => {
             failure.hint(format_args!("add {id}:DIGITS to --key-file or {KEY_VARIABLE}"))
@@ -246,7 +246,7 @@ fn unmade(error: &FormDefinitionError) -> Failure {
     let failure = Failure::usage(error);
     match error {
         FormDefinitionError::MissingKey(id) => failure.hint(format_args!(
-            "put {id}:DIGITS, or 32 hexadecimal digits alone, into {KEY_VARIABLE} or a file (--key-file FILE)"
+            "put {id}:DIGITS, or only 32 hexadecimal digits, into {KEY_VARIABLE} or a file (--key-file FILE)"
         )),
         _ => failure.hint("floe form list shows each form with its settings"),
     }
@@ -286,9 +286,9 @@ fn list() -> Outcome<String> {
         table.row([text.to_owned(), example.to_owned(), what.to_owned()]);
     }
     Ok(format!(
-        "{}\nThe examples write {EXAMPLE}, the TypeID {}, and the seal has the key 000102030405060708090a0b0c0d0e0f.\n\
-         Digits take width=N (so many and no other) or pad=N (so many or more); all forms take bits=N where numbers have more\n\
-         than {} bits. floe form encode FORM NUMBER writes one, --set adds a setting.\n",
+        "{}\nThe examples write {EXAMPLE}, the TypeID {}, and the sealed form has the key 000102030405060708090a0b0c0d0e0f.\n\
+         Forms of digits take width=N (exactly N digits) or pad=N (at least N digits). All forms take bits=N for numbers of more\n\
+         than {} bits. floe form encode FORM NUMBER writes a number; --set adds a setting.\n",
         table.render(),
         Uuid::from_u128(EXAMPLE_UUID),
         Form::BITS
@@ -342,11 +342,11 @@ mod tests {
             ("base62", "key=000102030405060708090a0b0c0d0e0f", "has no key"),
             ("sealed", "key=000102030405060708090a0b0c0d0e0f", "say in which form"),
             ("sealed base62", "key=0001020304050607", "a key is 32 hexadecimal digits"),
-            ("sealed base62", "key=x:000102030405060708090a0b0c0d0e0f", "\"x\" is no id of a key"),
+            ("sealed base62", "key=x:000102030405060708090a0b0c0d0e0f", "\"x\" is not the id of a key"),
             ("sealed key=2 base62", "key=1:000102030405060708090a0b0c0d0e0f", "the key 2 is missing"),
             ("", "upper", "unknown form"),
-            ("hex", "", "is no setting"),
-            ("hex", "upper lower", "is no setting"),
+            ("hex", "", "is not a setting"),
+            ("hex", "upper lower", "is not a setting"),
         ] {
             let cause = match formed(form, &[set]) {
                 Ok(made) => panic!("{form} {set} was made: {made}"),

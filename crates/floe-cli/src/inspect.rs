@@ -25,8 +25,10 @@ pub(crate) fn run(arguments: &arguments::Inspect) -> Outcome {
     let reader = Reader::new(arguments)?;
     if arguments.id == STDIN {
         if arguments.explain {
-            return Err(Failure::usage("--explain takes more than the one line that an ID of stdin has")
-                .hint("leave it out, or give the ID itself"));
+            return Err(Failure::usage(
+                "--explain needs more than the one line that is printed for each ID of stdin",
+            )
+            .hint("leave it out, or give the ID itself"));
         }
         return each_line(&reader, arguments.json, &mut std::io::stdin().lock());
     }
@@ -62,15 +64,16 @@ impl Reader {
         })
     }
 
-    /// What `text` says, at least one reading and the best first.
+    /// The readings of `text`: at least one, the best first.
     fn read(&self, text: &str) -> Outcome<Vec<Reading>> {
         Ok(match self {
             Self::Guess => by_its_looks(text)?,
             Self::Layout(layout) => {
                 let id = number(text).map_err(|failure| match text.parse::<i64>() {
                     Ok(_) => failure,
-                    Err(_) => failure
-                        .hint("a layout reads numbers; without --layout floe says what else the text is"),
+                    Err(_) => failure.hint(
+                        "a layout reads numbers only; without --layout, floe says what the text may be",
+                    ),
                 })?;
                 vec![Reading::by_layout(id, layout).map_err(Failure::new)?.judged(now())]
             }
@@ -93,7 +96,7 @@ impl Named {
         let Some(stored) = found else {
             let where_to_look = if server.is_some() { "the server" } else { "the ledger" };
             return Err(Failure::new(format_args!("{where_to_look} has no name {name}"))
-                .hint("`floe names` lists those that there are; --layout reads an ID without any"));
+                .hint("`floe names` lists all names; --layout reads an ID without a name"));
         };
         // The configuration has the keys of a sealed form.
         let configured = match place.ledger.config {
@@ -134,7 +137,7 @@ impl Named {
                 number.ok_or_else(|| server.foreign("no number"))
             }
             (Err(error @ FormError::UnknownKey(_)), None) => Err(Failure::new(format_args!("{text} is sealed: {error}"))
-                .hint("name the configuration that has the key with --config, or a server that has it with --server")),
+                .hint("give the configuration that has the key (--config FILE), or a server that has it (--server URL)")),
             (Err(error), _) => {
                 Err(Failure::usage(format_args!("{text:?} is not an ID in the form \"{form}\": {error}")))
             }
@@ -147,28 +150,28 @@ fn by_its_looks(text: &str) -> Outcome<Vec<Reading>> {
     recognize(text, now()).map_err(not_recognized)
 }
 
-/// What an ID of each kind looks like, for whoever has none.
+/// What an ID of each kind looks like.
 const TRIED: &str = "UUID (36 characters with hyphens, or 32 hexadecimal digits), ULID (26 of base32), \
                      TypeID (type_ and 26), ObjectId (24 hexadecimal digits), KSUID (27 of base62), NanoID (21), xid and push ID (20), CUID (25), \
                      snowflake (decimal digits, or up to 16 of hex, base32, base36, base58 or base62)";
 
 fn not_recognized(error: InspectError) -> Failure {
-    let otherwise = "--name NAME reads what a name's own form wrote, and so does floe form decode";
+    let otherwise = "if a name's own form wrote it, read it with --name NAME or floe form decode";
     match &error {
         InspectError::Empty => Failure::usage(error).hint("give the ID as it was written"),
         InspectError::Length => {
-            Failure::usage(error).hint("give one ID; of many, one a line, floe inspect - reads each")
+            Failure::usage(error).hint("give one ID; floe inspect - reads many, one per line")
         }
         InspectError::Character { character, .. } if character.is_ascii() => {
-            Failure::usage(error).hint("give one ID, without what stands around it")
+            Failure::usage(error).hint("give one ID, without any text around it")
         }
         InspectError::Character { .. } => Failure::usage(error)
-            .hint("if it looks like a letter, a digit or a hyphen, it is another character: write that one"),
+            .hint("it only looks like a letter, a digit or a hyphen of ASCII: type that one instead"),
         InspectError::Undated { .. } => Failure::new(error).hint(format_args!(
             "say how to read it: --layout \"{LAYOUT_EXAMPLE}\", or --name with --server or --data-dir"
         )),
         InspectError::Unknown { rule: Some(_), .. } => {
-            Failure::usage(error).hint(format_args!("none of the other kinds reads it either; {otherwise}"))
+            Failure::usage(error).hint(format_args!("it is not an ID of any other kind either; {otherwise}"))
         }
         InspectError::Unknown { rule: None, .. } => {
             Failure::usage(error).hint(format_args!("tried: {TRIED}; {otherwise}"))
@@ -190,7 +193,7 @@ pub(crate) fn number(text: &str) -> Outcome<WideId> {
     if text.len() > LONGEST {
         // The error would repeat it all.
         return Err(Failure::usage(format_args!(
-            "a text of over {LONGEST} bytes is no ID: a number of 128 bits has at most 39 digits"
+            "a text of over {LONGEST} bytes is not an ID: a number of 128 bits has at most 39 digits"
         )));
     }
     Ok(floe::inspect::number(text)?)
@@ -202,7 +205,7 @@ fn unformed_reading(text: &str, definition: &Definition) -> Outcome<Reading> {
     }
     if let Definition::Registered(registered) = definition {
         return Err(Failure::new(format_args!(
-            "what is in an ID of the kind {} is known to the program that registered it",
+            "only the program that registered the kind {} can read its IDs",
             registered.type_name()
         )));
     }
@@ -225,7 +228,7 @@ fn shown(found: &[Reading], explain: bool) -> String {
     if others.is_empty() {
         return text;
     }
-    text.push_str("\nIt does not say what it is, and may also be, the likelier first:\n\n");
+    text.push_str("\nAn ID does not say what it is. This one may also be, the likeliest first:\n\n");
     let mut table = Table::new(&["KIND", "TIME", "FIELDS"]);
     for other in others.iter().take(MOST_OTHERS) {
         table.row(line(other));
@@ -258,7 +261,7 @@ fn each_line(reader: &Reader, as_json: bool, input: &mut impl BufRead) -> Outcom
             (Err(failure), true) => {
                 writeln!(out, "{}", serde_json::json!({ "id": id, "error": failure.cause() }))
             }
-            // What is no ID may hold anything, and a terminal obeys some of it.
+            // Any other text may contain control characters, which a terminal would obey.
             (Err(failure), false) => writeln!(out, "{}\tno ID\t\t{}", id.escape_debug(), failure.cause()),
         };
         written.map_err(|error| Failure::output(&error))?;
@@ -267,15 +270,15 @@ fn each_line(reader: &Reader, as_json: bool, input: &mut impl BufRead) -> Outcom
     match (count, unread) {
         (0, _) => {
             Err(Failure::usage("stdin has no ID")
-                .hint("write one a line: printf '%s\\n' ID | floe inspect -"))
+                .hint("write one per line: printf '%s\\n' ID | floe inspect -"))
         }
         (_, 0) => Ok(()),
-        _ => Err(Failure::new(format_args!("{unread} of {count} lines are no IDs"))
-            .hint("their lines say why; floe inspect ID says more about one")),
+        _ => Err(Failure::new(format_args!("{unread} of {count} lines are not IDs"))
+            .hint("each of their lines says why; floe inspect ID says more about one ID")),
     }
 }
 
-/// The next line, of which no more is kept than shows that it is too long.
+/// The next line. Of a line that is too long, only as much is kept as shows that.
 pub(crate) fn next_line(input: &mut impl BufRead, longest: usize) -> Outcome<Option<String>> {
     let unreadable = |error: std::io::Error| Failure::new(format_args!("cannot read stdin: {error}"));
     let mut line = Vec::new();
@@ -297,7 +300,7 @@ pub(crate) fn next_line(input: &mut impl BufRead, longest: usize) -> Outcome<Opt
             break;
         }
     }
-    // What is not UTF-8 becomes a character that no ID has.
+    // Bytes that are not UTF-8 become a character that no ID has.
     Ok((length > 0).then(|| String::from_utf8_lossy(&line).into_owned()))
 }
 

@@ -1,4 +1,4 @@
-//! `floe layout`: what a layout holds, how long it lasts, and what to take where it cannot be.
+//! `floe layout`: what a layout holds, how long it lasts, and what to take instead if it does not fit.
 
 use floe::layout::{FieldKind, PRESETS, Preset, Proposal, TooWide, Width};
 use floe::{Layout, LayoutError, UnixMillis};
@@ -102,7 +102,7 @@ fn presets() -> String {
             if is_exact(layout) { "exact" } else { "as text" }.to_owned(),
         ]);
     }
-    format!("{}\nfloe layout PRESET draws one, and says where its numbers were read.\n", table.render())
+    format!("{}\nfloe layout PRESET draws one, and names the source of its numbers.\n", table.render())
 }
 
 fn shown(layout: &Layout, preset: Option<&Preset>, note: Option<String>, now: UnixMillis) -> String {
@@ -155,16 +155,18 @@ fn aligned(lines: &[(&str, String)]) -> String {
 fn bits(layout: &Layout) -> String {
     let total = layout.total_bits();
     match layout.width() {
-        Width::Narrow => format!("{total}, of 63 that are never negative as a 64-bit number"),
-        Width::Wide => format!("{total}, of 128: no 64-bit number holds it, a text or a UUID's column does"),
+        Width::Narrow => format!("{total} of 63, so that it is never negative as a 64-bit number"),
+        Width::Wide => format!(
+            "{total} of 128: store it as text or in a UUID column, since a 64-bit number cannot hold it"
+        ),
     }
 }
 
 fn lasts(layout: &Layout, now: UnixMillis) -> String {
     let (horizon, epoch) = (layout.horizon(), layout.epoch());
     let end = match horizon.since(now) {
-        left if left <= 0 => "it is over, and nothing more is minted".to_owned(),
-        _ if epoch > now => format!("it begins {epoch}, and nothing is minted before"),
+        left if left <= 0 => "its time bits have run out, and nothing is minted".to_owned(),
+        _ if epoch > now => format!("nothing is minted before its epoch, {epoch}"),
         left => format!("{:.1} years from now", years(left)),
     };
     format!("{}, to {horizon} ({end})", layout.lifetime())
@@ -193,7 +195,7 @@ fn javascript(layout: &Layout, now: UnixMillis) -> String {
     }
     match exact_until(layout) {
         Some(until) if until > now => {
-            format!("exact until {until}, and above 2^53 from then on: send IDs as text")
+            format!("exact until {until}, then above 2^53: send IDs as text")
         }
         _ => "not exact: IDs are above 2^53, and JSON.parse changes their last digits: send them as text"
             .to_owned(),
@@ -222,7 +224,7 @@ fn last(layout: &Layout) -> String {
     format!("{} (worker {}, sequence {})", last_id(layout), layout.workers() - 1, layout.per_tick() - 1)
 }
 
-/// How many IDs so many workers mint in a second; in a tick, where that is longer and they are fewer.
+/// How many IDs this many workers mint per second; per tick, if a tick is longer and they are fewer.
 fn per_second(layout: &Layout, workers: u64) -> String {
     let per_tick = u128::from(layout.per_tick()) * u128::from(workers);
     match per_tick * 1_000 / u128::from(layout.tick_millis()) {
@@ -290,10 +292,10 @@ fn facts(layout: &Layout, now: UnixMillis) -> Value {
     })
 }
 
-/// What was asked for, why it cannot be, and what can, as a table.
+/// The requested layout, why it does not fit, and a table of layouts that do.
 fn too_wide(asked: &TooWide, json: bool, now: UnixMillis) -> Outcome {
     let fits = match asked.limit {
-        63 => "63 fit a 64-bit ID, whose sign bit stays 0".to_owned(),
+        63 => "63 fit a 64-bit ID, since its sign bit stays 0".to_owned(),
         limit => format!("a wide ID has {limit}"),
     };
     let why = format!("the layout `{}` has {} bits, and {fits}; {}", asked.spec, asked.total, asked.lifetime);
@@ -319,8 +321,8 @@ fn too_wide(asked: &TooWide, json: bool, now: UnixMillis) -> Outcome {
     }
     Err(match &asked.wide {
         Some(_) => Failure::new(why)
-            .hint("take one of the above, or write `wide` at its end: at 128 bits it is minted as written"),
-        None => Failure::new(why).hint("take one of the above, or fewer bits"),
+            .hint("take one of the above, or write `wide` at the end to mint it as it is, at 128 bits"),
+        None => Failure::new(why).hint("take one of the above, or use fewer bits"),
     })
 }
 
@@ -346,9 +348,9 @@ fn beside(asked: &TooWide) -> String {
         table.row(row(spec, layout, gives_up));
     }
     if let Some(wide) = &asked.wide {
-        table.row(row(format!("{} wide", asked.spec), wide, "that it is a 64-bit number"));
+        table.row(row(format!("{} wide", asked.spec), wide, "128 bits in place of 64"));
     }
-    format!("{}\nThe nearest that can be:\n\n{}\n", draw(&cells), table.render())
+    format!("{}\nThe nearest that fit:\n\n{}\n", draw(&cells), table.render())
 }
 
 fn row(spec: String, layout: &Layout, gives_up: &str) -> [String; 5] {

@@ -21,21 +21,23 @@ const TIMED: usize = 200;
 
 pub(crate) fn check(url: &str, json: bool) -> Outcome {
     if url == "memory:" {
-        return Err(Failure::usage("memory: is shared by nobody and forgets all: there is nothing to check"));
+        return Err(Failure::usage(
+            "memory: belongs to one process and keeps nothing: there is nothing to check",
+        ));
     }
     let token = Token::random().map_err(Failure::new)?;
     let prefix: String = token.as_bytes().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let prefix = format!("floe-check-{prefix}");
-    // What is wrong with the URL, or with the store as a whole, is said before any case.
+    // An error of the URL, or of the whole store, is reported before any case.
     let shown = floe_ledger::open_in(url, &format!("{prefix}-0")).map_err(Failure::new)?.describe();
-    // Whoever has read enough still wants the exit code.
+    // If the reader closes the output, the exit code is still needed.
     let say = |text: &str| match writeln!(std::io::stdout(), "{text}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::output(&error)),
         _ => Ok(()),
     };
     let quiet = |_: &str| Ok(());
     let say: &dyn Fn(&str) -> Outcome = if json { &quiet } else { &say };
-    say(&format!("{shown}, in realms {prefix}-…, which stay there"))?;
+    say(&format!("{shown}, in realms {prefix}-…, which stay in the store"))?;
     let failures = cases(url, &prefix, say)?;
     let times = times(url, &prefix)?;
     let [half, most, slowest] = [TIMED / 2, TIMED * 99 / 100, TIMED - 1]
@@ -57,10 +59,11 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     }
     match failures.len() {
         0 => say(&format!("{} cases, all held", CASES.len())),
-        broken => {
-            Err(Failure::new(format_args!("{broken} of {} cases failed: {shown} is no ledger", CASES.len()))
-                .hint("use another store, or look at its settings (docs/ledgers.md says which ones matter)"))
-        }
+        broken => Err(Failure::new(format_args!(
+            "{broken} of {} cases failed: {shown} cannot be a ledger",
+            CASES.len()
+        ))
+        .hint("use another store, or look at its settings (docs/ledgers.md says which ones matter)")),
     }
 }
 
@@ -74,7 +77,7 @@ fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<
             .with_names(NAMES)
     };
     let mut failures = Vec::new();
-    // A case fails by a panic, of which only the words are for people.
+    // A case fails by a panic. Only its message is shown.
     let hook = take_hook();
     set_hook(Box::new(|_| {}));
     for case in CASES {
@@ -84,7 +87,7 @@ fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<
             Err(panic) => {
                 let words = match panic.downcast::<String>() {
                     Ok(words) => *words,
-                    Err(_) => "it stopped without a word".to_owned(),
+                    Err(_) => "it panicked without a message".to_owned(),
                 };
                 let line = format!("FAILED  {}: {words}", case.name);
                 failures.push((case.name, words));

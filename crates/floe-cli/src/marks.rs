@@ -59,7 +59,7 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
     let mut config = arguments.ledger.settings_for(Some(&name))?;
     arguments.cache.set(&mut config);
     if arguments.dry_run {
-        // What writes nothing makes no cache.
+        // A dry run must not make a cache.
         config.cache = None;
     }
     let configured = place::configured(&config, &name)?.map(|settings| settings.definition);
@@ -71,7 +71,7 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
             .map_err(|failure| failure.hint(begin(&name, &arguments.to, NO_LEDGER)))?;
     }
     if place::is_new(&config) {
-        // What cannot be raised makes no ledger.
+        // Checked first, so that a failing raise makes no ledger.
         let definition = arguments.shape.settle(&name, None, configured.clone())?;
         let position = position(&name, &definition, &arguments.to)?;
         if arguments.dry_run {
@@ -102,7 +102,7 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
         return Err(bound_otherwise(&name, &stored, &definition));
     }
     let position = position(&name, &definition, &arguments.to)?;
-    // What is raised in one realm, or ledger, is raised in no other.
+    // A raise in one realm or ledger has no effect in another.
     let place = format!("realm {} of {}", config.realm, ledger.describe());
     let key = Key::name(&name);
     let mark = if new { 0 } else { mark_of(&*ledger, &key)? };
@@ -159,10 +159,10 @@ fn bound_otherwise(name: &Name, stored: &str, asked: &Definition) -> Failure {
     Failure::new(format_args!(
         "the name {name} is bound to another definition:\n  the ledger has it as  {stored}\n  asked for             {asked}"
     ))
-    .hint("configure the one in the ledger, or take another name: what a name is never changes")
+    .hint("configure the definition in the ledger, or take another name: a definition never changes")
 }
 
-const NO_LEDGER: &str = "name the ledger with --data-dir or --ledger; or, where it is to begin here, ";
+const NO_LEDGER: &str = "name the ledger with --data-dir or --ledger; to make a new one here, ";
 
 /// How a name that is not there yet begins at `to`.
 fn begin(name: &Name, to: &str, before: &str) -> String {
@@ -172,7 +172,7 @@ fn begin(name: &Name, to: &str, before: &str) -> String {
         false => ("50000000", " (or --kind dated with an ID as it is printed)"),
     };
     format!(
-        "{before}say what it is, and it comes into being with its first ID: floe marks raise {name} --kind segment --to \
+        "{before}say what the name is, and it is made with its first ID: floe marks raise {name} --kind segment --to \
          {begins}, or --kind counter{dated}"
     )
 }
@@ -184,8 +184,8 @@ fn note_running(running: &[String], name: &Name, definition: &Definition, before
         return;
     }
     anstream::eprintln!(
-        "note: nodes that are running keep minting {name} from the ranges they already hold, below the new mark, until \
-         those are used up: stop them before a raise, or restart them now"
+        "note: running nodes keep minting {name} from the ranges that they already hold, below the new mark, until \
+         these are used up: stop them before a raise, or restart them now"
     );
     for owner in running {
         anstream::eprintln!("note: running on this ledger: {owner}");
@@ -204,7 +204,7 @@ fn too_low(name: &Name, definition: &Definition, mark: u64, to: &str) -> Failure
         false => format!("its next ID is {next}"),
     };
     Failure::new(format_args!("the mark of {name} is already above {to}: {next}"))
-        .hint("a mark never goes down, for IDs below it may have been handed out; name a larger number")
+        .hint("a mark never goes down, because IDs below it may have been handed out: name a larger number")
 }
 
 fn mark_of(ledger: &dyn Ledger, key: &Key) -> Outcome<u64> {
@@ -264,9 +264,9 @@ fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
                 "{name} is a snowflake name: its IDs are ordered by time, and need no raise"
             ))
             .hint(
-                "with the layout and epoch of the system that it replaces, its IDs are above the earlier ones by themselves; \
-                 where that system mints on, give floe's nodes other worker ids. To go on from a plain number, take a new \
-                 name with --kind segment",
+                "give it the layout and epoch of the system that it replaces, and its IDs are above the earlier ones; \
+                 if that system keeps minting, give floe's nodes other worker ids. To continue from a plain number, \
+                 take a new name with --kind segment",
             ));
         }
         Definition::Dated(shape) => {
@@ -292,8 +292,8 @@ fn position(name: &Name, definition: &Definition, to: &str) -> Outcome<u64> {
 fn id(text: &str) -> Outcome<u64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Failure::usage(format_args!("--to must be a number, and {text:?} is none"))
-            .hint("write the least ID that may come next, in digits alone: --to 50000000"));
+        return Err(Failure::usage(format_args!("--to must be a number, and {text:?} is not one"))
+            .hint("write the smallest ID that may come next, in digits only: --to 50000000"));
     }
     Ok(floe::Id::try_from(number(text)?)?.get())
 }

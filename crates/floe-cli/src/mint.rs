@@ -19,7 +19,7 @@ use crate::remote::{Remote, path_segment};
 /// answer comes soon and that little is lost where the reader has had enough.
 const BATCH: u64 = 10_000;
 
-/// From so many on, the progress is worth showing.
+/// From this many on, the progress is shown.
 const LONG: u64 = 200_000;
 
 /// How long one batch may wait, and how long a busy server is asked again.
@@ -35,14 +35,14 @@ pub(crate) fn run(arguments: &arguments::Mint) -> Outcome {
     let mut out = Output::new(arguments.count);
     if arguments.place.server.is_some() && arguments.cache.cache.is_some() {
         return Err(Failure::usage(
-            "--cache stands before a ledger, and --server asks a server: give one of them",
+            "--cache is for a ledger, and --server asks a server: give only one of them",
         ));
     }
     let minted = match &arguments.place.server {
         Some(server) => from_server(&Remote::at(server)?, &name, arguments, &mut out),
         None => from_ledger(&name, arguments, &mut out),
     };
-    // What was minted is printed also where the rest failed: it is the caller's, and nobody mints it again.
+    // Minted IDs are printed even if the rest failed: they belong to the caller, and are never minted again.
     let flushed = out.finish();
     minted.and(flushed)
 }
@@ -88,12 +88,12 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
         && let Some(next) = definition.number_at(mark).filter(|next| *next < begins_at)
     {
         anstream::eprintln!(
-            "note: {name} has begun below its first number {begins_at}, and goes on at {next}: stop every server and run floe marks raise {name} --to {begins_at}"
+            "note: {name} began below its first number {begins_at} and continues at {next}: stop every server, then run floe marks raise {name} --to {begins_at}"
         );
     }
     // In a ledger that holds names already, a new one may be a slip of the pen, and it stays.
     if new && !first {
-        anstream::eprintln!("note: {name} is a new name, and is for ever: {definition}");
+        anstream::eprintln!("note: {name} is a new name, and its definition is for ever: {definition}");
     }
     let mut written = Ok(());
     let told = AtomicBool::new(false);
@@ -113,7 +113,7 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     written
 }
 
-/// What `work` comes to. Where it takes long, people are told why, once.
+/// The result of `work`. If it takes long, a note says why, once.
 fn said_after_a_while<T>(
     told: &AtomicBool,
     work: impl FnOnce() -> T,
@@ -194,7 +194,7 @@ fn agree(server: &Remote, name: &Name, arguments: &arguments::Mint) -> Outcome {
     let asked = arguments.shape.settle(name, known.clone(), None)?;
     if known.is_none() && asked != arguments::Shape::default().definition()? {
         return Err(Failure::new(format_args!(
-            "the server has no name {name} yet, and on first use over HTTP a name becomes `{}`",
+            "the server has no name {name} yet, and a first use over HTTP would make it `{}`",
             arguments::Shape::default().definition()?
         ))
         .hint(format_args!(

@@ -50,15 +50,15 @@ fn retire(name: &str, arguments: &arguments::Ledger) -> Outcome {
     let ledger = arguments.existing()?;
     let Some(definition) = of_ledger(&*ledger, &name)? else {
         return Err(Failure::new(format_args!("there is no name {name} in {}", ledger.describe()))
-            .hint("floe names lists those that there are, each with its realm's --realm"));
+            .hint("floe names lists the names of a realm; --realm chooses another realm"));
     };
     if let Some(since) = ledger::retired(&*ledger, &name)? {
-        return print(&format!("{name} was retired at {since} already: nothing is changed\n"));
+        return print(&format!("{name} was already retired at {since}: nothing is changed\n"));
     }
     ledger::retire(&*ledger, &name, place::now()).map_err(|error| match error {
         ledger::EndError::Name(_) => {
-            Failure::new(format_args!("{name} is too long to be retired: a name of 127 bytes can be"))
-                .hint("take its clients' right to it: list it in no configuration, and in no token's names")
+            Failure::new(format_args!("{name} is too long to be retired: a name can have at most 127 bytes for that"))
+                .hint("take it away from its clients instead: remove it from every configuration, and from the names of every token")
         }
         error => Failure::new(error),
     })?;
@@ -68,7 +68,7 @@ fn retire(name: &str, arguments: &arguments::Ledger) -> Outcome {
         ledger.describe()
     ))?;
     anstream::eprintln!(
-        "note: servers that run refuse it within ten seconds, and other programs when they open it again"
+        "note: running servers refuse it within ten seconds, and other programs when they open it again"
     );
     Ok(())
 }
@@ -134,7 +134,7 @@ fn horizon(text: &str) -> Option<String> {
     }
 }
 
-/// The word for the kind; the first of the text, where a later version has written it.
+/// The word for the kind; the first word of the text, if a later version has written it.
 fn kind(text: &str) -> String {
     let known = text.parse::<Definition>().map(|definition| definition.kind_name().to_owned());
     known.unwrap_or_else(|_| text.split(' ').next().unwrap_or_default().to_owned())

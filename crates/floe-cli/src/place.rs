@@ -68,13 +68,13 @@ pub(crate) fn existing(config: &Config) -> Outcome<Open> {
         ));
     }
     match config.cache {
-        // What is behind a cache is there, or the cache is new and says so.
+        // The ledger behind a cache exists, or the cache is new and says so.
         Some(_) => open(config),
         None => config.open_existing_ledger().map_err(Failure::new),
     }
 }
 
-/// Applies one flag, whose mistakes are wrong usage.
+/// Applies one flag. Its errors are wrong usage.
 pub(crate) fn set(config: &mut Config, setting: &str, value: Option<&str>) -> Outcome {
     match value {
         None => Ok(()),
@@ -100,7 +100,7 @@ pub(crate) fn set(config: &mut Config, setting: &str, value: Option<&str>) -> Ou
     }
 }
 
-/// The embedded ledger's file, where the ledger is one.
+/// The embedded ledger's file, if the ledger is embedded.
 fn embedded_file(config: &Config) -> Option<PathBuf> {
     match &config.ledger {
         None => Some(config.data_dir.join(floe_ledger::sqlite::DATABASE)),
@@ -118,7 +118,7 @@ pub(crate) fn is_new(config: &Config) -> bool {
     config.cache.is_none() && embedded_file(config).is_some_and(|file| floe_ledger::sqlite::is_new(&file))
 }
 
-/// The ledger, made where it is not there yet; a new one is announced, for it is a new space of IDs.
+/// The ledger, made if it does not exist. A new one is announced, because it is a new space of IDs.
 pub(crate) fn open_or_make(config: &Config) -> Outcome<Open> {
     let new = is_new(config);
     let ledger = open(config)?;

@@ -25,7 +25,7 @@ pub(crate) fn line(reading: &Reading) -> [String; 3] {
     let unsaid =
         |label: &str| matches!(label, "time" | "layout" | "worker id" | "preset" | "written in" | "made of");
     let says = reading.facts.iter().filter(|(label, _)| !unsaid(label));
-    // What stands in parentheses explains, and a line has no room for that.
+    // Text in parentheses explains, and a line has no room for that.
     let bare = |value: &str| value.split(" (").next().unwrap_or_default().to_owned();
     let says: Vec<String> = says.map(|(label, value)| format!("{label}={}", bare(value))).collect();
     [reading.title.clone(), time, says.join(" ")]

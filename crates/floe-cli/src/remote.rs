@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 pub(crate) struct Remote {
     agent: ureq::Agent,
     base: String,
-    /// What says who calls, where the server asks.
+    /// The header that authenticates the caller, if the server needs it.
     authorization: Option<String>,
 }
 
@@ -36,13 +36,12 @@ impl Remote {
     pub(crate) fn at(url: &str) -> Outcome<Self> {
         let base = url.trim_end_matches('/');
         let refuse = |why: &str| {
-            Failure::usage(format_args!("--server {url:?} {why}")).hint(
-                "write the server's address as it prints it at its start, such as http://127.0.0.1:7600",
-            )
+            Failure::usage(format_args!("--server {url:?} {why}"))
+                .hint("write the address that the server prints at its start, such as http://127.0.0.1:7600")
         };
         match base.split_once("://") {
             Some(("http" | "https", host)) if !host.is_empty() => {}
-            _ => return Err(refuse("is not an address of a server")),
+            _ => return Err(refuse("is not the address of a server")),
         }
         let authorization = match std::env::var(TOKEN) {
             Ok(token) if token.is_empty() => None,
@@ -51,7 +50,7 @@ impl Remote {
             // What it holds is not shown.
             Ok(_) | Err(_) => {
                 return Err(Failure::usage(format_args!("{TOKEN} holds no token"))
-                    .hint("a token is the first line that `floe token new` prints, and nothing around it"));
+                    .hint("a token is the first line that `floe token new` prints: copy only that line"));
             }
         };
         // The certificates that the system trusts, or those in the file that SSL_CERT_FILE names.
@@ -71,7 +70,7 @@ impl Remote {
     pub(crate) fn get(&self, path: &str, accept: &str) -> Outcome<Answer> {
         let unreachable = |error: ureq::Error| {
             Failure::new(format_args!("no answer from {}: {error}", self.base)).hint(match self.base.starts_with("https") {
-                true => "check that `floe serve` runs there with tls, and that the system, or the file that SSL_CERT_FILE names, trusts its certificate",
+                true => "check that `floe serve` runs there with tls, and that its certificate is trusted by this system, or by the file in SSL_CERT_FILE",
                 false => "check that `floe serve` runs there and that the address and port are right",
             })
         };
@@ -121,8 +120,8 @@ impl Remote {
     pub(crate) fn refused(&self, answer: &Answer) -> Failure {
         if answer.status == 401 {
             let why = match self.authorization {
-                None => "wants to know who calls",
-                Some(_) => "knows no such token",
+                None => "asks for a token",
+                Some(_) => "does not know this token",
             };
             return Failure::new(format_args!("{} {why}", self.base))
                 .hint(format_args!("put a token of that server into the variable {TOKEN}"));
@@ -134,7 +133,7 @@ impl Remote {
         }
     }
 
-    /// What an answer that is an error says.
+    /// The message of an error answer.
     pub(crate) fn said(&self, answer: &Answer) -> String {
         match detail(answer) {
             Some(detail) => format!("{} says: {detail}", self.base),
@@ -144,8 +143,8 @@ impl Remote {
 
     /// The failure for an answer that floe's own server would not give.
     pub(crate) fn foreign(&self, why: impl std::fmt::Display) -> Failure {
-        Failure::new(format_args!("{} does not answer as a floe server does: {why}", self.base))
-            .hint("check the address, and that server and command are of one version")
+        Failure::new(format_args!("{} does not answer like a floe server: {why}", self.base))
+            .hint("check the address, and that the server and this command have the same version")
     }
 }
 

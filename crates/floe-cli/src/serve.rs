@@ -66,7 +66,7 @@ fn settings(arguments: &arguments::Serve) -> Result<Config, Failure> {
 fn serve(config: Config) -> Outcome {
     if config.create && config.realm_id.is_none() && is_new(&config) {
         // A volume that was not mounted looks like a first start, and is the end of uniqueness.
-        let note = "there is no ledger here yet: a new one is made, in which every name begins anew";
+        let note = "there is no ledger here yet: a new one is made, and every name begins at its first ID";
         match config.log.format {
             floe_server::LogFormat::Text => anstream::eprintln!("note: {note}"),
             floe_server::LogFormat::Json => {
@@ -80,8 +80,8 @@ fn serve(config: Config) -> Outcome {
     })
 }
 
-/// All that is wrong with a file that cannot be read. Where a flag overrides the file, what is wrong with the two together is
-/// not known before the file can be read.
+/// All that is wrong with a file that cannot be read. If a flag overrides the file, errors of the two together are
+/// only known once the file can be read.
 fn all_wrong(arguments: &arguments::Serve) -> Option<Failure> {
     let arguments::Serve { ledger, cache, listen, mysql, worker, window, insecure, .. } = arguments;
     let place = ledger.data_dir.is_some() || ledger.url.is_some() || ledger.realm.is_some();

@@ -84,16 +84,16 @@ impl Shape {
             "asked for",
             width = whose.len()
         ))
-        .hint("leave the flags out, or take another name: what a name is never changes"))
+        .hint("leave the flags out, or take another name: a definition never changes"))
     }
 
-    /// Refuses a name that is kept for a kind, unless somebody says what else it is.
+    /// Refuses a name that is reserved for a kind, unless another kind is given.
     pub(crate) fn check_reserved(&self, name: &Name) -> Outcome {
         if self.is_empty() && reserved_name(name.as_str()) {
             return Err(Failure::new(format_args!(
-                "the name {name} is reserved for the kind of that name, which this version does not mint yet"
+                "the name {name} is reserved for a kind that this version of floe does not mint yet"
             ))
-            .hint("take another name, or say with --kind what it is to be instead, for ever"));
+            .hint("take another name, or choose its kind for ever with --kind"));
         }
         Ok(())
     }

@@ -58,8 +58,8 @@ fn quotable(value: PossibleValue) -> PossibleValue {
     }
 }
 
-/// What clap_complete leaves out for fish: which values an argument without a flag can have, and that the others are no
-/// files.
+/// The parts that clap_complete leaves out for fish: the values of positional arguments, and that other positional
+/// arguments are not files.
 fn fish_positionals(command: &Command) -> String {
     let mut lines = String::new();
     for subcommand in command.get_subcommands() {

@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
     }
 }
 
-/// What was asked for, with what was left open filled in.
+/// The requested run, with its defaults filled in.
 fn plan(arguments: &arguments::Sim, cell: Option<&Cell>) -> Outcome<Plan> {
     let table = arguments.table || cell.is_some();
     let (classes, every) = match cell {
@@ -83,7 +83,7 @@ fn plan(arguments: &arguments::Sim, cell: Option<&Cell>) -> Outcome<Plan> {
     let first = arguments.seed.unwrap_or_else(|| if table { 1 } else { new_seed() });
     if first.checked_add(seeds - 1).is_none() {
         return Err(Failure::usage(format_args!(
-            "{seeds} seeds from {first} go beyond the largest, {}",
+            "{seeds} seeds from {first} go beyond the largest seed, {}",
             u64::MAX
         ))
         .hint("take a smaller --seed, or fewer --seeds"));
@@ -117,7 +117,7 @@ fn classes(words: &[String]) -> Outcome<(Vec<Class>, bool)> {
         None => {
             let mut classes: Vec<Class> =
                 words.iter().map(|word| word.parse()).collect::<Result<_, _>>().map_err(Failure::usage)?;
-            // What a seed means does not hang on the order in which they are named.
+            // A seed means the same in any order of the names.
             classes.sort_unstable();
             classes.dedup();
             Ok((classes, true))
@@ -165,7 +165,9 @@ fn one(entrant: &Entrant, arguments: &arguments::Sim, plan: &Plan, jobs: usize) 
     if plan.seeds > 1 {
         text += &format!("\n{}", firsts(&ran));
     }
-    text += &format!("\nSeed {seed}, which `{replay}` runs again, made as short as it still goes wrong:\n\n");
+    text += &format!(
+        "\nSeed {seed} (`{replay}` runs it again), cut to the shortest history that still goes wrong:\n\n"
+    );
     if let Some(told) = &told {
         text += told.words.trim_end();
         text.push('\n');
@@ -185,7 +187,7 @@ fn one(entrant: &Entrant, arguments: &arguments::Sim, plan: &Plan, jobs: usize) 
     )))
 }
 
-/// The seed whose story is told: of floe the smallest with anything wrong, of others rather one with a duplicate.
+/// The seed to tell the story of: for floe, the smallest with any failure; for other models, preferably one with a duplicate.
 fn shown(entrant: &Entrant, ran: &Ran) -> Option<u64> {
     let twice = ran.first(Wrong::Twice).filter(|_| !entrant.is_floe());
     twice.map(|(seed, _)| *seed).or_else(|| ran.smallest())
@@ -331,8 +333,8 @@ fn broke(replay: &str, seed: u64) -> Failure {
 
 // ---- the terminal and the file ----
 
-/// Does `work` of so many histories, with its progress on stderr where a person waits for it. Tells how many it did in
-/// a second, save of a single one.
+/// Does `work` on this many histories, with its progress on stderr if a person waits for it. Returns how many it did
+/// per second, unless there is only one.
 fn watched<T>(histories: u64, work: impl FnOnce(&ProgressBar) -> T) -> (T, Option<u64>) {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
@@ -349,7 +351,7 @@ fn watched<T>(histories: u64, work: impl FnOnce(&ProgressBar) -> T) -> (T, Optio
     (done, (histories > 1).then_some(rate))
 }
 
-/// What would stop [`write_svg`] is said before the work, as far as it can be known.
+/// Checks before the work whether [`write_svg`] can succeed, as far as that can be known.
 fn check_writable(file: &Path) -> Outcome {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if file.is_dir() {

@@ -18,11 +18,11 @@ struct Slot {
     worker_bits: u32,
     worker: u64,
     mark: UnixMillis,
-    /// Mark minus now, in milliseconds: above 0, somebody's window is open.
+    /// Mark minus now, in milliseconds. Above 0, the owner's window is open.
     ahead_ms: i64,
-    /// Whoever reserved last, where the note can be read.
+    /// The last owner, if its note can be read.
     owner: Option<Owner>,
-    /// Whether the owner's process runs, where that can be told from here.
+    /// Whether the owner's process runs, if this machine can tell.
     process: Option<bool>,
 }
 
@@ -88,7 +88,7 @@ impl Slot {
         Some(Self { worker_bits, worker, mark, ahead_ms: mark.since(now), owner, process })
     }
 
-    /// What a server tells of a slot.
+    /// A server's report of a slot.
     fn told(slot: &Value, now: UnixMillis) -> Option<Self> {
         let mark = UnixMillis::new(slot.get("mark_ms")?.as_i64()?);
         let owner: Option<Owner> = slot.get("owner").and_then(|owner| owner.as_str()?.parse().ok());

@@ -241,17 +241,17 @@ impl Form {
         let wanted = bits + place.bits();
         if inner.bits != wanted {
             return Err(FormDefinitionError::Value(format!(
-                "the form behind the seal is for {} bits, and has to be for {wanted}",
+                "the sealed form's own form is for {} bits, and must be for {wanted}",
                 inner.bits
             )));
         }
         let prefix = match (&inner.notation, place) {
             (Notation::Sealed(_), _) => {
-                return Err(FormDefinitionError::value("what is sealed is not sealed again"));
+                return Err(FormDefinitionError::value("a sealed form cannot be sealed again"));
             }
             (Notation::TypeId, KeyPlace::Prefix) => {
                 return Err(FormDefinitionError::value(
-                    "a TypeID has no room for a key id in front of its symbols: give the key id bits",
+                    "a TypeID has no room for a key id in front of its symbols: give the key id bits instead (keyid=2bits)",
                 ));
             }
             (Notation::TypeId, _) => Prefix::default(),

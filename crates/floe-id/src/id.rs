@@ -86,15 +86,17 @@ impl fmt::Display for IdError {
             Self::Empty => f.write_str("an ID cannot be empty: write it in decimal digits"),
             Self::Character { character, at } => write!(
                 f,
-                "{character:?} at byte {at} is not a decimal digit: an ID is written as digits alone, without sign, space or separator"
+                "{character:?} at byte {at} is not a decimal digit: an ID is written in digits only, without sign, space or separator"
             ),
-            Self::Length(bytes) => write!(f, "{bytes} bytes are no ID: the longest has 39 digits"),
+            Self::Length(bytes) => {
+                write!(f, "a text of {bytes} bytes is not an ID: the longest has 39 digits")
+            }
             Self::LeadingZero(text) => write!(f, "an ID has no leading zeros: write {text}"),
             Self::TooLarge { number, bits, max } => {
                 write!(f, "{number} does not fit an ID of {bits} bits: the largest is {max}")
             }
             Self::Bytes(bytes) => {
-                write!(f, "{bytes} bytes are no ID of 128 bits: it has 16, the highest first")
+                write!(f, "{bytes} bytes are not an ID of 128 bits: it has 16, the highest first")
             }
             Self::Negative(number) => write!(
                 f,

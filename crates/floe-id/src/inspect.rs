@@ -251,7 +251,7 @@ fn of_bare(text: &str, now: UnixMillis) -> Vec<Reading> {
         Ok(id) => {
             let presets = snowflakes::by_presets(id, now).into_iter();
             found.extend(presets.map(|reading| match unix_time(id, now) {
-                Some(time) => reading.note(format!("it is more often a time and no ID: {time}")),
+                Some(time) => reading.note(format!("such a number is more often a time than an ID: {time}")),
                 None => reading,
             }));
             found.extend(number_of_a_uuid(id));
@@ -296,7 +296,7 @@ fn without_hyphens(text: &str) -> Option<Uuid> {
 fn bare_uuid(id: Uuid) -> Vec<Reading> {
     let reading = uuid::uuid(id, "hex");
     if matches!(id.version(), Some(1..=8)) {
-        return vec![reading.note("read without hyphens; a digest or a trace ID reads so once in 8 times")];
+        return vec![reading.note("read without hyphens; one in 8 digests or trace IDs looks like this")];
     }
     let ulid = kinds::ulid(Ulid::from(id))
         .written("hex", &format!("{:032x}", id.get()))
@@ -304,7 +304,7 @@ fn bare_uuid(id: Uuid) -> Vec<Reading> {
         .that_is(Likelihood::Unlikely);
     vec![
         reading
-            .note("32 hexadecimal digits that are no UUID of any version are most often a digest (MD5) or a trace ID")
+            .note("32 hexadecimal digits that are not a UUID of any version are most often a digest (MD5) or a trace ID")
             .that_is(Likelihood::Possible),
         ulid,
     ]
@@ -366,7 +366,7 @@ fn nothing(text: &str, now: UnixMillis) -> InspectError {
         }
         32 => hexadecimal(text).map(|(at, character)| {
             format!(
-                "{character:?} at byte {at} is no hexadecimal digit, of which a UUID without hyphens has 32"
+                "{character:?} at byte {at} is not a hexadecimal digit, and a UUID without hyphens has 32 of them"
             )
         }),
         35..=37 => text.parse::<Uuid>().err().map(|error| error.to_string()),
@@ -384,7 +384,7 @@ fn type_id(text: &str) -> String {
     let symbols = text.rsplit('_').next().unwrap_or_default().len();
     match crate::form::read_type_id(text) {
         Err(error) if symbols == 26 => format!("as a TypeID: {error}"),
-        _ => format!("as a TypeID it has {symbols} symbols behind its last _, and has to have 26"),
+        _ => format!("as a TypeID it has {symbols} symbols behind its last _, and needs 26"),
     }
 }
 
@@ -393,10 +393,10 @@ fn hexadecimal_number(text: &str, now: UnixMillis) -> String {
     let digits = after_0x(text).unwrap_or_default();
     match (hexadecimal(digits), u128::from_str_radix(digits, 16)) {
         (Some((at, character)), _) => {
-            format!("{character:?} at byte {} is no hexadecimal digit", at + text.len() - digits.len())
+            format!("{character:?} at byte {} is not a hexadecimal digit", at + text.len() - digits.len())
         }
         (None, Ok(number)) => no_preset(WideId::from(number), now).to_string(),
-        (None, Err(_)) => format!("{} digits are none, or more than the 32 of 128 bits", digits.len()),
+        (None, Err(_)) => format!("it has {} digits, and a hexadecimal number has 1 to 32", digits.len()),
     }
 }
 

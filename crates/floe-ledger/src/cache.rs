@@ -154,7 +154,7 @@ impl Builder {
         let scheme = url.split(':').next().unwrap_or(url);
         if matches!(scheme, "sqlite" | "memory") {
             return Err(OpenError::Asked(format!(
-                "a ledger of this machine needs no cache, and {scheme}: is one: leave the cache out, or name a shared ledger"
+                "{scheme}: is a ledger of this machine, which needs no cache: leave the cache out, or name a shared ledger"
             )));
         }
         let (opening, opened) = (self.opening.clone(), url.to_owned());
@@ -222,8 +222,8 @@ fn refuse_foreign(dir: &Path) -> Result<(), LedgerError> {
         return Ok(());
     }
     Err(LedgerError::Unfit(format!(
-        "the cache {} belongs to the user {owner}, and this process runs as the user {user}: run it as that one, or give it a \
-         directory of its own",
+        "the cache {} belongs to the user {owner}, and this process runs as the user {user}: run it as the owner, or \
+         give it a directory of its own",
         dir.display()
     )))
 }
@@ -272,8 +272,8 @@ impl Inner {
         }
         if home.upstream != self.shown {
             return Err(LedgerError::Unfit(format!(
-                "the cache {dir} was used before {}, and {} does not answer, so that it cannot be told whether it is the same \
-                 ledger: name the one from before, wait until this one answers, or remove {dir} ({cause})",
+                "the cache {dir} was made for {}, and {} does not answer, so floe cannot tell whether both are the \
+                 same ledger: name the earlier one, wait until this one answers, or remove {dir} ({cause})",
                 home.upstream, self.shown
             ))
             .into());
@@ -319,7 +319,7 @@ impl Inner {
         };
         let Reply::Got { start, end, previous_mark } = self.heard(ledger.reserve(&count))? else {
             return Err(LedgerError::Unfit(
-                "the ledger behind the cache refused what it may not refuse".to_owned(),
+                "the ledger behind the cache refused a reservation that it must not refuse".to_owned(),
             ));
         };
         let got = Got { start, end, previous_mark };
@@ -328,9 +328,9 @@ impl Inner {
         }
         if self.served_alone.load(Ordering::SeqCst) {
             return Err(LedgerError::Unfit(format!(
-                "the cache {} is an older copy, which shows only now that the ledger behind it answers: what was minted from it \
-                 since this process started may be minted again elsewhere, or has been. What it held is dropped: look after \
-                 those IDs, and start again",
+                "the cache {} is an older copy, which is known only now that the ledger behind it answers: the IDs \
+                 that this process has minted from it may be minted again elsewhere, or have been already. What it \
+                 held is dropped: look for duplicates of those IDs, and start again",
                 self.store.shown()
             )));
         }

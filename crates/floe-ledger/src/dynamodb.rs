@@ -99,10 +99,10 @@ impl Table {
                 let credentials = self.settings.credentials();
                 format!("{shown} refuses access ({cause}): set {credentials}, and grant the rights that docs/ledgers.md lists")
             } else if fault.is_throttled() {
-                format!("{shown} is asked for more than it takes ({cause}): raise the table's capacity, or take a longer window")
+                format!("{shown} gets more requests than its capacity allows ({cause}): raise the table's capacity, or take a longer window")
             } else {
                 format!(
-                    "{shown}: {cause}. Look whether it can be reached, whether the endpoint is DynamoDB, and whether its certificate \
+                    "{shown}: {cause}. Check whether it can be reached, whether the endpoint is DynamoDB, and whether its certificate \
                      is trusted (sslrootcert=FILE)"
                 )
             })

@@ -111,7 +111,7 @@ impl Mysql {
                         Ok(Put::Found(found))
                     }
                     changed => Err(LedgerError::Unfit(format!(
-                        "{} changed {changed} records where the one that it shows calls for 1: look for a trigger on floe_record, \
+                        "{} changed {changed} records instead of the one record that it shows: look for a trigger on floe_record, \
                          or for a proxy that splits packets",
                         link.shown()
                     ))

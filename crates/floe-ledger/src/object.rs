@@ -46,7 +46,7 @@ const AT_ONCE: usize = 16;
 /// How long a record is at most, in bytes; a longer object is not read, and is no record.
 const LONGEST_RECORD: u64 = 64 * 1024;
 
-/// What every record begins with.
+/// The beginning of every record.
 const FIRST: &str = "floe ";
 
 /// How many characters of a cause are told.
@@ -106,7 +106,7 @@ impl Bucket {
             // A page of a portal looks like this, too: nothing is said of the record.
             _ => Err(Error::Generic {
                 store: "floe",
-                source: format!("{path} is no record of floe's: look what it is, and whether the endpoint is an object store")
+                source: format!("{path} is not a record of floe's: check what it is, and whether the endpoint is an object store")
                     .into(),
             }),
         }
@@ -132,7 +132,7 @@ impl Bucket {
             let (cause, credentials) = (cause(&error), self.settings.credentials());
             match error {
                 Error::NotImplemented { .. } | Error::NotSupported { .. } => LedgerError::Unfit(format!(
-                    "{shown} does not carry out conditional writes ({cause}): use a store that does, or another ledger"
+                    "{shown} does not support conditional writes ({cause}): use a store that does, or another ledger"
                 )),
                 _ if cause.contains("certificate") => LedgerError::Unavailable(format!(
                     "{shown}: {cause}. Name the certificates to trust by sslrootcert=FILE, or use the name that is in the \
@@ -145,7 +145,7 @@ impl Bucket {
                     "{shown} is not there ({cause}): make the bucket, or name the right bucket and endpoint"
                 )),
                 _ => LedgerError::Unavailable(format!(
-                    "{shown}: {cause}. Look whether it can be reached, and whether the credentials are right: set {credentials}"
+                    "{shown}: {cause}. Check whether it can be reached, and whether the credentials are right: set {credentials}"
                 )),
             }
         })

@@ -348,7 +348,7 @@ impl Offer {
     ) -> Result<Answered, String> {
         let Question { nonce, realm_id, servers, call } = serde_json::from_slice(question).map_err(|error| {
             format!(
-                "this is no call of a ledger ({}): a process of another version may say what this floe does not know",
+                "this is not a call of a ledger ({}): a process of another version may send calls that this floe does not know",
                 short(&error.to_string())
             )
         })?;
@@ -362,7 +362,7 @@ impl Offer {
                 return Err("every call but `enter` has the realm's id, and `enter` has none".to_owned());
             }
             (Call::Names { limit, .. } | Call::List { limit, .. }, _) if limit > PAGE => {
-                return Err(format!("one call lists {PAGE} at most: ask again behind the last one"));
+                return Err(format!("one call lists {PAGE} at most: ask again after the last one"));
             }
             (call, Some(id)) => self.realm(realm, id, servers).map(|realm| {
                 let answer = carry_out(&*realm.ledger, call, sees);

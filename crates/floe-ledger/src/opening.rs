@@ -97,8 +97,8 @@ impl Opening {
     pub(crate) fn check_id(&self, found: &str, shown: &str) -> Result<(), LedgerError> {
         match self.pinned.as_deref() {
             Some(pinned) if pinned != found => Err(LedgerError::Unfit(format!(
-                "the realm {} at {shown} has the id {found}, and realm_id pins {pinned}: this is another ledger, or it was emptied \
-                 and made anew. Name the right ledger, or restore it from a backup and {RAISE}; if this one is right, set \
+                "the realm {} at {shown} has the id {found}, and realm_id pins {pinned}: this is another ledger, or it \
+                 was emptied and made again. Name the right ledger, or restore it from a backup and {RAISE}; if this one is right, set \
                  realm_id = \"{found}\"",
                 self.realm
             ))),
@@ -114,7 +114,7 @@ impl Opening {
             None => "nothing may be made (--existing, or create = false)".to_owned(),
         };
         LedgerError::Unfit(format!(
-            "{what}, and {why}: a new one would begin every name anew. Was a volume not mounted, or a store emptied? Mount it, \
+            "{what}, and {why}: in a new one, every name would begin at its first ID. Was a volume not mounted, or a store emptied? Mount it, \
              name the right ledger, or restore it from a backup and {RAISE}; for a first start, leave {} out",
             if self.pinned.is_some() { "realm_id" } else { "--existing and create = false" }
         ))

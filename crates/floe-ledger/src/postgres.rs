@@ -154,7 +154,7 @@ impl Postgres {
 
     fn no_number(&self) -> LedgerError {
         LedgerError::Unfit(format!(
-            "{} answered a count with no number: look what stands between floe and PostgreSQL",
+            "{} answered a count without a number: check what stands between floe and PostgreSQL",
             self.shown
         ))
     }

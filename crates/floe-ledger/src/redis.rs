@@ -151,8 +151,8 @@ impl Redis {
             Some(version) => match layout::known(Some(version), keys, &self.shown) {
                 Err(error) => error,
                 Ok(older) => LedgerError::Unfit(format!(
-                    "the realm {realm} at {} has the keys of an older floe (version {older}). If one has made it just now, start again; if it \
-                     had newer keys before, stop, restore the right one, and {}",
+                    "the realm {realm} at {} has the keys of an older floe (version {older}). If an older floe has \
+                     just made it, start again; if it had newer keys before, stop, restore the right one, and {}",
                     self.shown,
                     words::RAISE
                 )),

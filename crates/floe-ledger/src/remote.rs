@@ -185,8 +185,8 @@ impl<E> Trouble<E> {
             Self::Store(error) => store(error),
             Self::Ledger(error) => error,
             Self::Timeout(bound) => LedgerError::Unavailable(format!(
-                "{shown} gave no answer within {bound:?}: look whether it runs, what it waits for, whether the network lets \
-                 it through, and whether that port speaks this protocol (with and without TLS are two)"
+                "{shown} gave no answer within {bound:?}: check whether it runs, what it waits for, whether the \
+                 network lets the connection through, and whether the port speaks this protocol, with or without TLS"
             )),
             Self::NoThread => LedgerError::Unavailable(format!(
                 "the thread that talks to {shown} does not answer: a process that forks has to open its ledger again"

@@ -116,7 +116,7 @@ fn open_memory(url: &str, opening: &Opening) -> Opened {
     realm_name(opening.realm())?;
     if opening.missing == Missing::Refuse || opening.pinned.is_some() {
         return Err(OpenError::Asked(
-            "`memory:` is a fresh ledger at every start, so it is never there already: leave create = false, \
+            "`memory:` is a new ledger at every start, so it never exists already: leave create = false, \
              --existing and realm_id out, or name a ledger that lasts"
                 .to_owned(),
         ));

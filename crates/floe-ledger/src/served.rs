@@ -43,8 +43,9 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     let settings = Settings::parse(url, &|name| std::env::var(name).ok())?;
     if opening.servers >= MOST_SERVERS {
         return Err(OpenError::Ledger(LedgerError::Unavailable(format!(
-            "the question came from one floe server to the next, {MOST_SERVERS} times, and goes no further ({}): the ledgers of \
-             these servers lead back to themselves, so there is no store. Look at `ledger` of each, and set it to a store in one",
+            "the call was passed from floe server to floe server, {MOST_SERVERS} times, and goes no further ({}): the \
+             ledgers of these servers form a ring, so there is no store. Look at `ledger` of each server, and set it \
+             to a store on one of them",
             settings.shown
         ))));
     }
@@ -64,7 +65,7 @@ impl Served {
         let answer = self.remote.call(move |link| Box::pin(link.call(realm_id, call)))?;
         read(answer.or_error()?).ok_or_else(|| {
             LedgerError::Unavailable(format!(
-                "{} answered what was not asked: look whether it is a floe server of the same version",
+                "{} answered something that was not asked: check whether it is a floe server of the same version",
                 self.remote.describe()
             ))
         })
@@ -88,7 +89,7 @@ fn pages<T>(
         let keys = std::iter::once(behind.as_str()).chain(found.iter().map(&key));
         if found.len() > wanted || !keys.is_sorted_by(|one, next| one < next) {
             return Err(LedgerError::Unavailable(format!(
-                "{shown} listed what was not asked for: look whether it is a floe server of the same version"
+                "{shown} listed something that was not asked for: check whether it is a floe server of the same version"
             )));
         }
         let is_last = found.len() < wanted;
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(listed(&["c", "d"]), Ok(vec!["c".to_owned(), "d".to_owned()]));
         for page in [&["b"][..], &["a", "c"], &["d", "c"], &["c", "c"], &["c", "d", "e", "f"]] {
             let refused = listed(page).unwrap_err().to_string();
-            assert!(refused.contains("listed what was not asked for"), "{page:?}: {refused}");
+            assert!(refused.contains("listed something that was not asked for"), "{page:?}: {refused}");
         }
     }
 
@@ -197,9 +198,9 @@ mod tests {
         let opening = |servers| Opening { servers, ..Opening::of("shop") };
         let url = "floe://:floe_1@127.0.0.1:1?max_wait=1s";
         let Err(error) = open_url(url, &opening(3)) else { panic!("nobody listens there") };
-        assert!(error.to_string().contains("look whether it runs"), "{error}");
+        assert!(error.to_string().contains("check whether it runs"), "{error}");
         let Err(error) = open_url(url, &opening(4)) else { panic!("the fourth server asks a fifth") };
-        assert!(error.to_string().contains("lead back to themselves"), "{error}");
+        assert!(error.to_string().contains("form a ring"), "{error}");
         assert!(!error.to_string().contains("floe_1"), "{error}");
     }
 }

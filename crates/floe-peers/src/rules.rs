@@ -37,7 +37,7 @@ pub const RULES: &[Rule] = &[
         store: "ZooKeeper",
         words: "A host's name is its worker id, which a server claims in ZooKeeper for as long as its session of 3 s lasts. A \
                 start compares its clock with that of every other server (10 s), and sleeps for 10 s before it serves. It \
-                writes no time down. Nobody who lost the session is told to stop.",
+                writes no time down. A server that has lost its session is not told to stop.",
         read: "twitter-archive/snowflake a8cb075: SnowflakeServer.scala (start, sanityCheckPeers, registerWorkerId), \
                SnowflakeConfig.scala; twitter-archive/scala-zookeeper-client 72dc4a1 (3.0.6): ZooKeeperClient.scala (sessionEvent)",
     },
@@ -62,9 +62,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         model: "shardingsphere",
         store: "ZooKeeper",
-        words: "A compute node claims the lowest free worker id in ZooKeeper, as an ephemeral node with a session of 60 s. A node \
-                that lost its session mints on until its client has noticed. Nothing is written about the time, so the next \
-                owner of an id begins at its own clock. A clock that is up to 10 ms behind is waited for.",
+        words: "A compute node claims the lowest free worker id in ZooKeeper, as an ephemeral node with a session of 60 s. A \
+                node that lost its session keeps minting until its client has noticed. Nothing is written about the time, so the next \
+                owner of an id begins at its own clock. It waits for a clock that is up to 10 ms behind.",
         read: "apache/shardingsphere 07ef827: SnowflakeKeyGenerateAlgorithm.java (generateKey), ClusterWorkerIdGenerator.java, \
                ZookeeperRepository.java (buildCuratorClient, waitForCacheClose), SessionConnectionReconnectListener.java",
     },
@@ -79,7 +79,7 @@ pub const RULES: &[Rule] = &[
         model: "shardingsphere-worker-id",
         store: "",
         words: "Outside of cluster mode a node is the worker that its configuration names. It writes nothing down: a new process knows \
-                nothing of the last key. A clock that is up to 10 ms behind is waited for; further behind is an error.",
+                nothing of the last key. It waits for a clock that is up to 10 ms behind; further behind is an error.",
         read: "apache/shardingsphere 4a454a0: StandaloneWorkerIdGenerator.java (generate); 07ef827: SnowflakeKeyGenerateAlgorithm.java \
                (generateKey)",
     },
@@ -87,8 +87,8 @@ pub const RULES: &[Rule] = &[
         model: "cosid",
         store: "Redis",
         words: "An address and port keeps its machine id in Redis and in a state file. A guardian writes the clock into both every \
-                minute, and a stop writes it once more. A start waits for that time or refuses. Where the guardian fails, the \
-                process logs it and mints on.",
+                minute, and a stop writes it once more. A start waits for that time or refuses. If the guardian fails, \
+                the process logs it and keeps minting.",
         read: "Ahoo-Wang/CosId fc29da0: AbstractSnowflakeId.java, ClockSyncSnowflakeId.java, \
                DefaultClockBackwardsSynchronizer.java (sync), AbstractMachineIdDistributor.java (distribute, revert), \
                machine_id_*.lua",
@@ -105,15 +105,15 @@ pub const RULES: &[Rule] = &[
     Rule {
         model: "baidu",
         store: "the database",
-        words: "Each start inserts a row into a table: its number is a worker id that nobody has had. A ring is filled with the \
-                IDs of one second after the other; the clock is read at the start alone.",
+        words: "Each start inserts a row into a table: its number is a worker id that was never used before. A ring is filled with the \
+                IDs of one second after the other; the clock is read only at the start.",
         read: "baidu/uid-generator 2fcbc13: CachedUidGenerator.java (nextIdsForOneSecond), BufferPaddingExecutor.java \
                (paddingBuffer), RingBuffer.java (put, take), DisposableWorkerIdAssigner.java",
     },
     Rule {
         model: "baidu-default",
         store: "the database",
-        words: "Each start inserts a row into a table: its number is a worker id that nobody has had. The clock is read for each \
+        words: "Each start inserts a row into a table: its number is a worker id that was never used before. The clock is read for each \
                 ID, and while it is behind the last ID's second the generator refuses.",
         read: "baidu/uid-generator 2fcbc13: DefaultUidGenerator.java (nextId, getCurrentSecond), \
                DisposableWorkerIdAssigner.java",
@@ -129,8 +129,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         model: "yitter-after-stop",
         store: "",
-        words: "As `yitter`, and the operator sees to it that a process starts only with a clock that is past what the last one's \
-                clock said when it ended. Nothing in the generator looks.",
+        words: "As `yitter`, and the operator makes sure that a process starts only if its clock is past the last \
+                process's clock at its end. The generator does not check this.",
         read: "yitter/IdGenerator 942ba6a: README.md (the rules of integration, 9), Go/source/idgen/SnowWorkerM1.go \
                (NextNormalId, NextOverCostId)",
     },
@@ -138,16 +138,16 @@ pub const RULES: &[Rule] = &[
         model: "yitter-redis",
         store: "Redis",
         words: "Its own tool hands out worker ids in a circle: each start gets the next of 64 that nobody has, so that an id comes \
-                back only after all the others. The key lasts 15 s and is prolonged every 5 s; a process whose key has run out is not \
-                told. No time is written down.",
+                back only after all the others. The key lasts 15 s and is prolonged every 5 s; a process is not told \
+                when its key has run out. No time is written down.",
         read: "yitter/IdGenerator 942ba6a: Go/regworkerid/regworkerid/reghelper.go (getNextWorkerId, isAvailable, extendLifeTime, \
                canReset)",
     },
     Rule {
         model: "sonyflake",
         store: "",
-        words: "The lower 16 bits of a host's private address are its machine id. A clock that goes back is not looked at: the \
-                generator stays at the last 10 ms that it had and sleeps when those are used up. It writes nothing down.",
+        words: "The lower 16 bits of a host's private address are its machine id. It ignores a clock that goes back: \
+                the generator stays at the last 10 ms that it had and sleeps when those are used up. It writes nothing down.",
         read: "sony/sonyflake f167a9d: v2/sonyflake.go (New, NextID, lower16BitPrivateIP)",
     },
     Rule {
@@ -161,7 +161,7 @@ pub const RULES: &[Rule] = &[
         model: "katsubushi-redis",
         store: "Redis",
         words: "A start takes one of the ten lowest worker ids that nobody publishes, and locks it for 600 s, again every second. A \
-                server that finds another's name in its lock ends. The wall clock is read at the start alone, and no time is written \
+                server that finds another's name in its lock ends. The wall clock is read only at the start, and no time is written \
                 down. A stop deletes the lock.",
         read: "kayac/go-katsubushi 357220b: generator.go (NextID, timestamp), cmd/katsubushi/main.go (assignWorkerID); fujiwara/raus \
                66192d4 (v0.1.0): raus.go (subscribe, publish, holdLock)",
@@ -170,7 +170,7 @@ pub const RULES: &[Rule] = &[
         model: "mybatis-plus",
         store: "",
         words: "Five bits of the network card's address and five of a hash of that and the process id are the worker \
-                id: nobody sees to it that two processes differ. A clock that is up to 5 ms behind is waited for; \
+                id: nothing makes sure that two processes differ. It waits for a clock that is up to 5 ms behind; \
                 further behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
         read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis, getDatacenterId, \
                getMaxWorkerId)",
@@ -178,8 +178,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         model: "mybatis-plus-configured",
         store: "",
-        words: "The operator gives each process its worker id. A clock that is up to 5 ms behind is waited for; \
-                further behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
+        words: "The operator gives each process its worker id. It waits for a clock that is up to 5 ms behind; further \
+                behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
         read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis)",
     },
     Rule {
@@ -219,7 +219,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         model: "bwmarrin",
         store: "",
-        words: "The operator's code gives each process its node number. The wall clock is read at the start alone, and \
+        words: "The operator's code gives each process its node number. The wall clock is read only at the start, and \
                 the monotonic clock is counted from there. Nothing is refused. It writes nothing down: a new process \
                 knows nothing of the last ID.",
         read: "bwmarrin/snowflake cdbb8ee (v0.3.0): snowflake.go (NewNode, Generate)",
@@ -244,15 +244,15 @@ pub const RULES: &[Rule] = &[
     Rule {
         model: "leaf-segment",
         store: "the database",
-        words: "A transaction raises `max_id` of a row by a step: what lies between is the server's, in its memory, and the next \
-                range is loaded before the first is used up.",
+        words: "A transaction raises `max_id` of a row by a step: the range between belongs to the server, in its \
+                memory, and the next range is loaded before the first is used up.",
         read: "Meituan-Dianping/Leaf 86a6441: SegmentIDGenImpl.java, IDAllocMapper.java",
     },
     Rule {
         model: "tinyid",
         store: "the database",
-        words: "A server reads a row and raises its `max_id` by a step if its version is still the same: what lies between is the \
-                server's, in its memory, and the next range is loaded at a fifth of the first.",
+        words: "A server reads a row and raises its `max_id` by a step if its version is still the same: the range \
+                between belongs to the server, in its memory, and the next range is loaded at a fifth of the first.",
         read: "didi/tinyid 49976d3: CachedIdGenerator.java, DbSegmentIdServiceImpl.java (getNextSegmentId)",
     },
     Rule {
@@ -295,7 +295,7 @@ pub const RULES: &[Rule] = &[
         model: "redis-incr",
         store: "Redis",
         words: "Each number is one `INCR`. The stock Redis writes its memory to disk after an hour with one change, five minutes \
-                with 100 or a minute with 10,000: what came since is gone after a crash, and counted again.",
+                with 100 or a minute with 10,000: later numbers are lost in a crash, and counted again.",
         read: "redis/redis 74b289a (7.4.1): t_string.c (incrDecrCommand), server.c (initServerConfig, serverCron), config.c \
                (appendonly)",
     },
@@ -310,7 +310,7 @@ pub const RULES: &[Rule] = &[
         model: "uuid-v7",
         store: "",
         words: "48 bits of milliseconds, a counter of 42 bits that begins at random in each of them, and 32 bits of the kernel's \
-                randomness for each ID. A clock that is behind is not followed.",
+                randomness for each ID. It ignores a clock that is behind.",
         read: "uuid-rs/uuid 0fe2dab (1.29.1): src/v7.rs (now_v7, new_v7), src/timestamp.rs (ContextV7), src/rng.rs",
     },
     Rule {
@@ -323,8 +323,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         model: "ulid",
         store: "",
-        words: "48 bits of milliseconds and 80 random ones from a generator in the process's memory, or the last ID plus 1 where the \
-                clock has not moved on. A copy of the process draws the same numbers until its generator is seeded again.",
+        words: "48 bits of milliseconds and 80 random ones from a generator in the process's memory, or the last ID \
+                plus 1 if the clock has not moved on. A copy of the process draws the same numbers until its generator is seeded again.",
         read: "dylanhart/ulid-rs 90992f5 (3.0.0): src/generator.rs (generate_from_datetime_with_source); rust-random/rand 9e7d328 \
                (0.10.3): src/rngs/thread.rs",
     },

@@ -1,11 +1,10 @@
-//! Who calls, and what they may mint.
+//! Who calls, and what the caller may mint.
 //!
 //! Every wire finds its caller here, from whatever its clients can show (a token, a proof of one, a certificate), and
-//! hands it to the [`Service`](crate::service::Service), which refuses. A server without tokens asks nobody: its
-//! callers are anybody.
+//! hands it to the [`Service`](crate::service::Service), which refuses. Without tokens, authentication is off.
 //!
-//! A token is 256 random bits, so one fast hash of it is as good as the token is long: there is no dictionary to try.
-//! Hashes are compared in constant time and all of them each time. No secret is kept, logged, or shown in an error.
+//! A token is 256 random bits, so one fast hash is enough: there is no dictionary to try. Each check compares all
+//! hashes, in constant time. No secret is kept, logged, or shown in an error.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -32,7 +31,7 @@ pub(crate) struct Access {
     strangers: Strangers,
     /// The rows of tinyid's table of tokens.
     rows: Vec<TinyIdToken>,
-    /// Names that lead to listeners of this machine alone, as through a proxy.
+    /// Host names under which a proxy may reach listeners of this machine only.
     hosts: Vec<String>,
 }
 
@@ -59,12 +58,12 @@ enum Who {
     Anybody,
     /// It has, and none was shown.
     Nobody,
-    /// What was shown is no token of this server.
+    /// The server does not know the token that was shown.
     Stranger,
     Bearer(Arc<Bearer>),
-    /// A bearer who has as many connections as may show one token: why the call is refused.
+    /// A bearer at the limit of connections with one token: the reason for the refusal.
     Crowded(Arc<Refusal>),
-    /// Who showed a token of tinyid's for this name.
+    /// A caller with a tinyid token for this name.
     Visitor(Arc<str>),
 }
 
@@ -86,7 +85,7 @@ impl Access {
         }
     }
 
-    /// Under which `hosts` clients may ask a listener of this machine alone, besides the usual ones.
+    /// Adds `hosts` under which clients may ask a listener of this machine only, besides the usual ones.
     pub(crate) fn with_hosts(self, hosts: &[String]) -> Self {
         Self { hosts: hosts.to_vec(), ..self }
     }
@@ -95,17 +94,17 @@ impl Access {
         &self.hosts
     }
 
-    /// Whether callers are asked who they are.
+    /// Whether authentication is on.
     pub(crate) fn asks(&self) -> bool {
         !self.bearers.is_empty()
     }
 
-    /// Who has shown nothing.
+    /// The caller who has shown nothing.
     pub(crate) fn unknown(&self) -> Caller {
         Caller(if self.asks() { Who::Nobody } else { Who::Anybody }, None)
     }
 
-    /// Who shows this secret on the connection of `peer`.
+    /// The caller with this secret, on the connection of `peer`.
     pub(crate) fn token(&self, secret: &[u8], peer: &Caller) -> Caller {
         let shown = TokenHash::of(secret);
         self.first(peer, |settings| match settings.hash {
@@ -114,9 +113,9 @@ impl Access {
         })
     }
 
-    /// Who may visit a name of tinyid's with what its clients show as their token; `None` where that is an error of the
-    /// token. It is looked at where there is anything to hold it against: rows of tinyid's table, or tokens of floe's own,
-    /// which `caller` may also have shown elsewhere in the request.
+    /// The caller of a tinyid name with the token that its clients send; `None` if the token is wrong. It is checked
+    /// only if there is something to compare it with: rows of tinyid's table, or floe's own tokens, which `caller`
+    /// may also have shown elsewhere in the request.
     pub(crate) fn visitor(&self, caller: &Caller, name: &str, token: &str) -> Option<Caller> {
         if name.is_empty() {
             return None;
@@ -137,12 +136,12 @@ impl Access {
         caller.sees(name).then_some(caller)
     }
 
-    /// Who knows a secret, by a proof of it that is held against each token, on the connection of `peer`.
+    /// The caller who proves a secret, on the connection of `peer`. The proof is checked against each token.
     pub(crate) fn proven(&self, peer: &Caller, proves: impl Fn(&TokenSettings) -> bool) -> Caller {
         self.first(peer, |settings| Choice::from(u8::from(proves(settings))))
     }
 
-    /// Whom a client certificate with these names is of: the first that a token lists.
+    /// The caller of a client certificate with these names: the first name that a token lists.
     pub(crate) fn certificate(&self, names: &[String]) -> Caller {
         let listed = |bearer: &&Arc<Bearer>| {
             bearer.settings.certificate.as_ref().is_some_and(|certificate| names.contains(certificate))
@@ -151,7 +150,7 @@ impl Access {
         bearer.map_or_else(|| self.unknown(), known)
     }
 
-    /// Who sends a request with these headers on a connection of `peer`: `Authorization: Bearer <token>`, or `Basic`
+    /// The caller of a request with these headers, on a connection of `peer`: `Authorization: Bearer <token>`, or `Basic`
     /// with the token for a password.
     pub(crate) fn request(&self, headers: &HeaderMap, peer: &Caller) -> Caller {
         let mut shown = headers.get_all(header::AUTHORIZATION).iter();
@@ -178,14 +177,14 @@ impl Access {
         bearer.map_or_else(|| self.stranger(peer), |bearer| known(bearer).at(peer))
     }
 
-    /// Who has shown what is no token on the connection of `peer`, of which the log is told.
+    /// The caller with an unknown token, on the connection of `peer`. It is logged.
     fn stranger(&self, peer: &Caller) -> Caller {
         self.strangers.tell(peer.address());
         Caller(Who::Stranger, None).at(peer)
     }
 }
 
-/// The bearer of a token, as far as one more connection may show it.
+/// The bearer of a token, if one more connection may show it.
 fn known(bearer: &Arc<Bearer>) -> Caller {
     let shown = CLIENT.try_with(|client| client.shows(&bearer.settings.name));
     Caller(
@@ -198,13 +197,13 @@ fn known(bearer: &Arc<Bearer>) -> Caller {
 }
 
 impl Caller {
-    /// Whom the gate of HTTP found to send a request, of which these are the extensions; before the gate, whose connection
-    /// it is.
+    /// The caller of a request with these extensions, as the gate of HTTP determined it; before the gate, the caller
+    /// of the connection.
     pub(crate) fn of(request: &Extensions) -> Self {
         request.get().cloned().unwrap_or_else(Self::nobody)
     }
 
-    /// Where nothing is known, not even that nobody is asked.
+    /// The caller if nothing is known, not even that authentication is off.
     fn nobody() -> Self {
         Self(Who::Nobody, None)
     }
@@ -256,7 +255,7 @@ impl Caller {
         }
     }
 
-    /// Refuses who is unknown.
+    /// Refuses an unknown caller.
     ///
     /// # Errors
     /// `Unauthenticated` and `WrongToken`.
@@ -270,12 +269,12 @@ impl Caller {
             )),
             Who::Stranger => Err(Refusal::new(
                 Status::WrongToken,
-                "what was shown is no token of this server: send one whose hash stands in a [[token]] of its configuration (floe token new)",
+                "this server does not know this token: send one that has a [[token]] in its configuration (floe token new)",
             )),
         }
     }
 
-    /// Refuses who may not mint or read `name`.
+    /// Refuses a caller that may not mint or read `name`.
     ///
     /// # Errors
     /// As [`check`](Self::check), and `Forbidden`.
@@ -294,7 +293,7 @@ impl Caller {
         ))
     }
 
-    /// Refuses who may not know of every name.
+    /// Refuses a caller that may not see every name.
     ///
     /// # Errors
     /// As [`check`](Self::check), and `Forbidden`.
@@ -304,19 +303,19 @@ impl Caller {
         match &self.0 {
             Who::Visitor(_) => Err(Refusal::new(
                 Status::Forbidden,
-                "this shows every name, and a token of tinyid's is for one: use a [[token]] with names = [\"*\"]",
+                "this shows every name, and a token of tinyid's is for one name: use a [[token]] with names = [\"*\"]",
             )),
             Who::Bearer(bearer) if !bearer.settings.names.iter().any(all) => Err(Refusal::new(
                 Status::Forbidden,
                 format!(
-                    "this shows every name, and the token `{self}` is not for all: use one with names = [\"*\"]"
+                    "this shows every name, and the token `{self}` is not for all names: use one with names = [\"*\"]"
                 ),
             )),
             _ => Ok(()),
         }
     }
 
-    /// Refuses who may not move `name` on.
+    /// Refuses a caller that may not raise `name`.
     ///
     /// # Errors
     /// As [`check_name`](Self::check_name).
@@ -325,19 +324,19 @@ impl Caller {
         match &self.0 {
             Who::Visitor(_) => Err(Refusal::new(
                 Status::Forbidden,
-                "a token of tinyid's may not move names on, which nothing takes back: use floe marks raise",
+                "a token of tinyid's may not raise names, since this cannot be undone: use floe marks raise",
             )),
             Who::Bearer(bearer) if !bearer.settings.raise => Err(Refusal::new(
                 Status::Forbidden,
                 format!(
-                    "the token `{self}` may not move names on, which nothing takes back: set `raise = true` in its [[token]], or use floe marks raise"
+                    "the token `{self}` may not raise names, since this cannot be undone: set `raise = true` in its [[token]], or use floe marks raise"
                 ),
             )),
             _ => Ok(()),
         }
     }
 
-    /// Refuses who may use the ledger of no realm, or, where one is named, not of that `realm`. Without tokens nobody may.
+    /// Refuses a caller that may not use the ledger of `realm`, or of any realm if `None`. Without tokens, nobody may.
     ///
     /// # Errors
     /// As [`check`](Self::check), and `Forbidden`.
@@ -359,7 +358,7 @@ impl Caller {
                 Who::Bearer(_) => format!(
                     "the token `{self}` may not use the ledger{of}: add the realm to `ledger` of that [[token]]"
                 ),
-                _ => "this server offers its ledger to nobody who calls so: give a [[token]] `ledger = [\"default\"]`, the realms that its bearer may use (floe token new), and show that token".to_owned(),
+                _ => "this server offers its ledger only to tokens that may use it: give a [[token]] `ledger = [\"default\"]`, the realms that its bearer may use (floe token new), and show that token".to_owned(),
             },
         ))
     }
@@ -374,7 +373,7 @@ impl Caller {
         }
     }
 
-    /// How many names its patterns may cover for the caller to bring another one into being, and how those names begin.
+    /// The limit of names that the caller's patterns may cover before it makes another one, and the prefixes of those patterns.
     pub(crate) fn most_names(&self) -> Option<(usize, impl Iterator<Item = &str>)> {
         let Who::Bearer(bearer) = &self.0 else { return None };
         let beginnings = bearer.settings.names.iter().filter_map(|rule| match rule {

@@ -1,8 +1,8 @@
 //! The ledger of a server that has started before it: until the ledger answers, every call says that it is unavailable.
 //!
 //! A server listens, is alive and says why it is not ready while its ledger is started, moved or restored. A task asks for
-//! the ledger at growing, jittered distances. What waiting cannot mend (a wrong password, an unfit store, a realm that is
-//! another one) ends the server at once.
+//! the ledger at growing, jittered distances. An error that waiting cannot fix (a wrong password, an unfit store,
+//! another realm) ends the server at once.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,14 +15,14 @@ use tokio::time::{Instant, sleep};
 
 use crate::config::{Config, show_duration};
 
-/// The distance of the first two attempts, and the longest one. A ledger that returns is asked for within a second.
+/// The pause between the first two attempts, and the longest pause. A ledger that returns is noticed within a second.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// When the log is told for the second time; after that at twice the distance each time.
+/// When the second log line comes. After that, each pause is twice as long.
 const FIRST_WORDS: Duration = Duration::from_secs(2);
 
-/// How the way to the ledger stands.
+/// The state of the attempts to reach the ledger.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
     /// The first attempt is under way.
@@ -31,7 +31,7 @@ pub(crate) enum Stage {
     Away(String),
     /// It is there.
     There,
-    /// It is not one to wait for.
+    /// Waiting for it cannot help.
     Wrong(String),
 }
 
@@ -124,10 +124,12 @@ async fn pursue(config: Arc<Config>, ledger: Arc<OnceLock<Box<dyn Ledger>>>, tel
         {
             words = waited * 2;
             let waited = show_duration(Duration::from_secs(waited.as_secs()));
-            tracing::warn!("the ledger is not there after {waited}, and is waited for: {cause}");
+            tracing::warn!(
+                "the ledger is not there after {waited}, and this server still waits for it: {cause}"
+            );
         }
         let over = !matches!(stage, Stage::Away(_));
-        // Nobody listens any more where the server has ended.
+        // Nobody receives it if the server has ended.
         let _ = tell.send(stage);
         if over {
             return;
@@ -137,8 +139,8 @@ async fn pursue(config: Arc<Config>, ledger: Arc<OnceLock<Box<dyn Ledger>>>, tel
     }
 }
 
-/// How long to wait after so many attempts before the last one: between half and the whole of a span that grows, so that the
-/// servers of a fleet do not come together.
+/// How long to wait after this many earlier attempts: between half and the whole of a growing span, so that the
+/// servers of a fleet do not ask at the same moment.
 fn pause(tries: u32, random: u32) -> Duration {
     let most = (FIRST_PAUSE * (1 << tries.min(5))).min(LONGEST_PAUSE);
     most / 2 + most / 2048 * (random % 1024)

@@ -1,15 +1,16 @@
 //! Everyone who is connected: how many places each client takes, and how much memory it holds.
 //!
-//! **Memory.** `limits.memory` bounds what the server holds for all clients together: what has come and is not served yet,
-//! what has been answered and is not read yet, and what a connection costs by itself. A connection is a [`Client`]; it asks
+//! **Memory.** `limits.memory` bounds what the server holds for all clients together: requests that are not served
+//! yet, answers that are not read yet, and the cost of each connection. A connection is a [`Client`]; it asks
 //! for [`Held`] bytes before it takes them. If the bound is reached, the server closes the connection whose oldest part has
 //! waited longest for its client, and then the next one, until there is room. A request that finds none is refused as busy.
-//! Half of the bound is handed out, since what the process takes of the system is more than what is held.
-//! An answer that fits no other way (a few connections at a time are at work) is [forced](Held::force), and counted.
+//! Only half of the bound is handed out, because the process takes more memory from the system than it holds. An
+//! answer that fits no other way is [forced](Held::force), and counted; only a few connections are at work at a time.
 //!
 //! **Places.** `limits.connections` bounds all connections, `limits.connections_per_address` those of one address, and
-//! `limits.connections_per_token` those that show one token. At a bound a new connection takes the place of the one that
-//! has been idle longest, among those that the bound is about. Idle means that the server works on nothing for it.
+//! `limits.connections_per_token` those that show one token. At a bound, a new connection takes the place of the one
+//! that has been idle longest among those that the bound counts. A connection is idle if the server works on nothing
+//! for it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -33,26 +34,26 @@ tokio::task_local! {
 /// What every connection costs, in bytes: its task, its timers and its small buffers.
 const CONNECTION: usize = 4 << 10;
 
-/// How much of `limits.memory` is handed out. Allocators keep the rest beside it, between what is held and for what comes next:
-/// under `scripts/attack` they keep up to half as much again.
+/// How much of `limits.memory` is handed out. The allocator needs the rest for gaps and for reuse: under
+/// `scripts/attack` it keeps up to half as much again.
 pub(crate) const fn handed_out(memory: usize) -> usize {
     memory / 2
 }
 
-/// How much a request for memory may be to have the last eighth of `limits.memory` too: what is large does not shut out what
-/// is small.
+/// The largest request that may use the last eighth of `limits.memory`, so that large requests do not shut out small
+/// ones.
 const SMALL: usize = 20 << 10;
 
-/// How long a part has to wait for its client before the connection may be closed for the sake of others.
+/// How long a part must wait for its client before the connection may be closed to make room for others.
 const STUCK: Duration = Duration::from_millis(250);
 
-/// How long a connection has to be idle before another one may have its place.
+/// How long a connection must be idle before another one may take its place.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// How long a request waits for memory.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// How long it waits where no connection is in sight that could be closed.
+/// How long it waits if there is no connection to close.
 const WAIT_IN_VAIN: Duration = Duration::from_millis(50);
 
 /// How much of a connection is read at once, before there is room for it.
@@ -61,8 +62,8 @@ pub(crate) const READ: usize = 16 << 10;
 /// How many requests of one connection wait for memory at once. Others are refused without a wait.
 const MOST_WAITING: usize = 4;
 
-/// How many requests of all connections do. What each has read already is not counted yet, so together that is at most a
-/// sixteenth of `limits.memory`.
+/// The same for the requests of all connections. What each has already read is not counted yet, so together they hold
+/// at most a sixteenth of `limits.memory`.
 const fn most_waiting_of_all(memory: usize) -> usize {
     memory / 16 / READ
 }
@@ -70,7 +71,7 @@ const fn most_waiting_of_all(memory: usize) -> usize {
 /// How often connections are closed to make room for others.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How many connections may be on their way out beside those that are open.
+/// How many closing connections there may be besides the open ones.
 const LEAVING: usize = 256;
 
 /// How soon asking again makes sense.
@@ -106,12 +107,12 @@ struct Crowd {
     made_room: Option<u64>,
 }
 
-/// Where a connection comes from, as far as that tells clients apart.
+/// Where a connection comes from, to tell clients apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Address {
     /// A unix socket of this machine.
     Local,
-    /// An address; of IPv6 the first 64 bits, within which one machine has all of them.
+    /// An address. Of IPv6, only the first 64 bits: one machine can have all addresses within them.
     Ip(IpAddr),
 }
 
@@ -129,7 +130,7 @@ pub(crate) struct Client {
     waiting: AtomicUsize,
     /// How many of its requests the server works on.
     at_work: AtomicUsize,
-    /// What is held for it, and since when it waits for the client. The part 0 is as old as the last answer.
+    /// What is held for it, and since when each part waits for the client. Part 0 is as old as the last answer.
     parts: Mutex<BTreeMap<u64, u64>>,
     last_part: AtomicU64,
     ended: AtomicBool,
@@ -195,7 +196,7 @@ impl Clients {
         self.crowd.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Admits a connection, in place of an idle one where a bound is reached.
+    /// Admits a connection. At a bound, it replaces an idle one.
     ///
     /// # Errors
     /// [`NoPlace`] where none is idle.
@@ -253,8 +254,8 @@ impl Clients {
         if bytes <= SMALL { self.memory } else { self.memory - self.memory / 8 }
     }
 
-    /// Closes connections whose clients do not read, or do not send on, until as much is free or about to be. Whether
-    /// anything is.
+    /// Closes connections of clients that do not read or do not continue sending, until enough memory is free or
+    /// about to be. Returns whether any is.
     fn make_room(&self, bytes: usize, asks: &Client) -> bool {
         let now = self.now();
         let mut crowd = self.crowd();
@@ -356,7 +357,7 @@ impl Client {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Waits until the connection has to end for the sake of others.
+    /// Waits until the connection must end to make room for others.
     pub(crate) async fn has_to_end(&self) {
         while !self.is_ended() {
             self.end.notified().await;
@@ -374,10 +375,10 @@ impl Client {
         AtWork(self)
     }
 
-    /// It has shown a token.
+    /// Notes that the client has shown a token.
     ///
     /// # Errors
-    /// A [`Refusal`] where others show that token on as many connections as may, and none of them is idle.
+    /// A [`Refusal`] if the token already has as many connections as it may, and none of them is idle.
     pub(crate) fn shows(&self, token: &str) -> Result<(), Refusal> {
         if self.token.get().is_some() {
             return Ok(());
@@ -501,7 +502,7 @@ impl Client {
         held.resize(bytes).await.map(|()| held)
     }
 
-    /// So many bytes, which have to wait a little where others have to be closed first.
+    /// Holds this many bytes. It may wait a little until other connections are closed.
     ///
     /// # Errors
     /// [`Full`].
@@ -541,7 +542,7 @@ impl Held {
         }
     }
 
-    /// Holds so many bytes from now on, which may have to be waited for.
+    /// Holds this many bytes from now on. It may wait for them.
     ///
     /// # Errors
     /// [`Full`]; then as many are held as before.
@@ -563,13 +564,13 @@ impl Held {
         let taken = self.client.try_take(bytes);
         match taken {
             true => self.grown(self.bytes + bytes),
-            // For those who come next.
+            // Makes room for later requests.
             false => drop(self.client.clients.make_room(bytes, &self.client)),
         }
         taken
     }
 
-    /// Holds what is there already, whether there is room or not.
+    /// Counts bytes that exist already, even if there is no room.
     pub(crate) fn force(&mut self, bytes: usize) {
         if bytes > self.bytes {
             self.client.take(bytes - self.bytes);
@@ -579,7 +580,7 @@ impl Held {
         }
     }
 
-    /// The client has taken a part of what waits, so the rest is waited for from now on.
+    /// Notes that the client has taken a part, so that the wait for the rest begins now.
     pub(crate) fn goes_on(&self) {
         if self.bytes == 0 {
             return;
@@ -615,7 +616,7 @@ impl From<Full> for Refusal {
         }
         Self::for_now(
             Status::Busy,
-            "all the memory for what clients have yet to read is in use (limits.memory): ask again, or for fewer",
+            "all the memory for unread answers is in use (limits.memory): ask again, or for fewer IDs",
             RETRY,
         )
     }

@@ -2,10 +2,10 @@
 //!
 //! Two kinds of settings are kept apart. A **process setting** (listen, window, limits) has a default and may
 //! change with every start. A **cluster setting** decides which ID a position becomes (realm, kind, layout, epoch,
-//! digits, zone): it can never change under a name, so once a file exists it has to say them. What is merely left
-//! out of an ID (an increment over 1, a prefix, a widening counter, a generator of one's own) may stay unsaid.
+//! digits, zone). It can never change under a name, so a file must set it. Settings with a natural default (increment
+//! 1, no prefix, no widening counter, a shared generator) may be left out.
 //!
-//! Without a file ([`Config::standalone`]) names come into being on first use; with one, only those that it lists.
+//! Without a file ([`Config::standalone`]), names are made on first use. With a file, only the names that it lists exist.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -49,15 +49,15 @@ pub use tokens::{NativeHash, NewToken, TinyIdToken, TokenHash, TokenSettings};
 /// [`set`](Self::set), and [`check`](Self::check) it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// The file that it was read from; `None` where there is none, and names come into being on first use.
+    /// The file that it was read from. With `None`, there is no file, and names are made on first use.
     pub file: Option<PathBuf>,
     /// The realm: one name space of IDs in the ledger. A cluster setting.
     pub realm: String,
     /// The ledger's URL; `None` is the embedded one, `floe.db` in [`data_dir`](Self::data_dir).
     pub ledger: Option<String>,
-    /// Whether the ledger, its tables and its realm are made where they are missing.
+    /// Whether a missing ledger, its tables and its realm are made.
     pub create: bool,
-    /// The random id that the realm has to have; with `None`, any. A realm that is missing is then not made.
+    /// The random id that the realm must have; with `None`, any. With an id, a missing realm is not made.
     pub realm_id: Option<String>,
     /// Whether nobody named the realm, so that a ledger with several of them is refused.
     pub sole_realm: bool,
@@ -75,11 +75,11 @@ pub struct Config {
     pub keep: Option<bool>,
     /// Where to listen for clients of every protocol but MySQL's, told apart by their first bytes.
     pub listen: Vec<Endpoint>,
-    /// Where to listen for one protocol alone, by its word (`http`, `resp`, `memcached`, `thrift`, `mysql`). Clients of
-    /// `mysql` need that, since the server speaks first to them: where it is not there, they are listened for on
-    /// 127.0.0.1:7606 unless something else has that port, and an empty list is nowhere.
+    /// Where to listen for a single protocol, by its word (`http`, `resp`, `memcached`, `thrift`, `mysql`). Clients
+    /// of `mysql` need that, because the server speaks first to them. If it is not set, the server listens for them
+    /// on 127.0.0.1:7606, unless another program has that port. An empty list is nowhere.
     pub own_ports: BTreeMap<&'static str, Vec<Endpoint>>,
-    /// Whether a listener that is not loopback may start although nothing asks its clients who they are.
+    /// Whether a listener that is not loopback may start without authentication.
     pub insecure: bool,
     /// Names under which HTTP clients reach a listener of this machine alone, as through a proxy that passes `Host` on, besides
     /// `localhost`, addresses, and names that nobody can register.
@@ -103,12 +103,12 @@ pub struct Config {
     pub default_names: DefaultNames,
     /// The names and patterns that exist, in the order of the file.
     pub names: Vec<NameSettings>,
-    /// What to do about a name that the ledger does not know; `None` is [`NewNames::AskForFirst`] where other machines
-    /// can ask, and else [`NewNames::FromOne`].
+    /// What to do about a name that the ledger does not know; `None` is [`NewNames::AskForFirst`] if other machines
+    /// can ask, otherwise [`NewNames::FromOne`].
     pub new_names: Option<NewNames>,
-    /// Who may mint what; with none, nobody is asked.
+    /// Who may mint what; with none, authentication is off.
     pub tokens: Vec<TokenSettings>,
-    /// The rows of tinyid's table of tokens; with none, its clients' token is looked at only where there are
+    /// The rows of tinyid's table of tokens. With none, its clients' token is checked only if there are
     /// [`tokens`](Self::tokens).
     pub tiny_id_tokens: Vec<TinyIdToken>,
     /// The kinds that the program registered.
@@ -120,11 +120,11 @@ pub struct Config {
 /// What to do about a clock that moves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClockSettings {
-    /// A rollback up to this is held through: the steady clock goes on; beyond it, minting is refused.
+    /// The largest rollback that the node mints through; after a larger one, it refuses to mint.
     pub max_hold: Duration,
     /// How long a call waits for a clock that went back, before anything else.
     pub wait: Duration,
-    /// Whether snowflake names mint only while this machine's clock is within ten seconds of the ledger's, where the
+    /// Whether snowflake names mint only while this machine's clock is within ten seconds of the ledger's, if the
     /// ledger has one.
     pub check_ledger: bool,
 }
@@ -134,10 +134,10 @@ pub struct ClockSettings {
 pub struct Limits {
     /// The most IDs in one call.
     pub max_batch: u64,
-    /// The most names in memory, beside those that are listed. One more takes the place of names that nobody uses, which come
-    /// back from the ledger when they are asked for.
+    /// The most names in memory, beside those that are listed. One more replaces unused names, which are loaded from
+    /// the ledger again when they are asked for.
     pub max_names: usize,
-    /// The most names that come into being on first use in an hour, for the bearers of each token.
+    /// The most names that the bearers of each token may make in an hour by first use.
     pub new_names_per_hour: u32,
     /// The most names with a label of their own in the metrics; the others share one.
     pub metric_names: usize,
@@ -165,7 +165,7 @@ pub struct Limits {
     pub connections_per_token: Option<usize>,
     /// The most requests at once on one HTTP/2 connection.
     pub streams: u32,
-    /// How long a client may take to send a request's header, or a whole request where there is no header, or to log in.
+    /// How long a client may take to log in, and to send a request's header, or the whole request if the protocol has no header.
     pub header_timeout: Duration,
     /// How long a connection stays open without a request.
     pub idle_timeout: Duration,
@@ -193,14 +193,14 @@ pub struct DefaultNames {
     pub katsubushi: String,
 }
 
-/// What a server does about a name that may be minted under and that the ledger does not know yet.
+/// What a server does about a name that may be minted and that the ledger does not know yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewNames {
     /// It makes none.
     Refuse,
-    /// It makes a segment and a counter only where their first number was told.
+    /// It makes a segment and a counter only if their first number is known.
     AskForFirst,
-    /// It makes them, and they begin at 1 (a segment at its offset) unless their first number was told.
+    /// It makes them. They begin at 1 (a segment at its offset) unless their first number is known.
     FromOne,
 }
 
@@ -280,7 +280,7 @@ impl Default for LogSettings {
 }
 
 impl Config {
-    /// The port that is listened on where nothing else is said.
+    /// The default port.
     pub const DEFAULT_PORT: u16 = 7600;
 
     /// The settings of a server without a file: every default, and names on first use.
@@ -355,8 +355,8 @@ impl Config {
         ConfigError::unless_empty(complaints.problems).map(|()| config)
     }
 
-    /// Reads a file and [checks](Self::check) it, its [files](Self::check_files) too. All that is wrong is said at once, also
-    /// where a part of it could not be read; what may only follow from such a part is left out.
+    /// Reads a file and [checks](Self::check) it, its [files](Self::check_files) too. It reports all errors at once,
+    /// even if a part could not be read. Errors that may only follow from such a part are left out.
     ///
     /// # Errors
     /// [`ConfigError`] with every complaint.
@@ -398,7 +398,7 @@ impl Config {
         ConfigError::unless_empty(complaints.problems).map(|()| config)
     }
 
-    /// Reads as much of a file's text as can be read, and what there is to say of the rest.
+    /// Reads as much of a file's text as possible, with complaints about the rest.
     fn examine(
         text: &str,
         file: &Path,
@@ -413,7 +413,7 @@ impl Config {
         if !section.has("realm") {
             document.complain(
                 0,
-                "a configuration names its realm, for it can never change: add realm = \"default\" (what a server without a file uses), or a name of your own",
+                "a configuration must name its realm, because it can never change: add realm = \"default\" (the realm of a server without a file), or a name of your own",
             );
         }
         config.read(&section);
@@ -493,7 +493,7 @@ impl Config {
         }
     }
 
-    /// Opens the ledger for those who only look: without its cache, and nothing is made that is not there.
+    /// Opens the ledger for reading only: without its cache, and without making anything.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -506,15 +506,15 @@ impl Config {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from).min(4))
     }
 
-    /// Whether names come into being on first use without being listed: without a file, and then only on the embedded
-    /// ledger and where no other machine can ask for them.
+    /// Whether names are made on first use without being listed: only without a file, on the embedded ledger, and if
+    /// no other machine can ask.
     pub fn names_on_first_use(&self) -> bool {
         let embedded = self.ledger.as_deref().is_none_or(check::embedded);
         self.file.is_none() && embedded && !self.endpoints().any(|(_, endpoint)| endpoint.is_exposed())
     }
 
-    /// What is done about a name that the ledger does not know. (A new name that begins at 1 repeats the IDs of a system
-    /// that it replaces, so other machines' clients get none by a slip of the pen.)
+    /// What to do about a name that the ledger does not know. (A new name that begins at 1 repeats the IDs of a
+    /// system that it replaces. So clients on other machines cannot make one by mistake.)
     pub fn on_new_names(&self) -> NewNames {
         let exposed = || self.endpoints().any(|(_, endpoint)| endpoint.is_exposed());
         self.new_names.unwrap_or_else(|| if exposed() { NewNames::AskForFirst } else { NewNames::FromOne })
@@ -567,7 +567,7 @@ impl Config {
         self.tls.as_ref().map_or(Ok(()), |tls| crate::tls::check(tls).map_err(ConfigError::one))
     }
 
-    /// Checks that there is something to mint: names that are listed, or that come into being on first use.
+    /// Checks that there is something to mint: names that are listed, or that are made on first use.
     ///
     /// # Errors
     /// [`ConfigError`] with the way out.
@@ -575,7 +575,7 @@ impl Config {
         ConfigError::unless_empty(check::nothing_to_mint(self).into_iter().collect())
     }
 
-    /// What ShardingSphere configures for a key and floe for a node: it may stand at any name, and says the same at each.
+    /// Settings that ShardingSphere has for each key and floe for each node: any name may have them, with equal values.
     fn read_of_sharding_sphere(&mut self, section: &Section<'_, '_>) {
         use reader::within;
         const WORKER: &str = "worker-id";
@@ -682,13 +682,13 @@ enum KeysOf<'n> {
 }
 
 impl KeysOf<'_> {
-    /// Whether the keys are wanted of the `[[name]]` at a place, of those whose names and patterns these are.
+    /// Whether to read the keys of the `[[name]]` at a place. `rules` are the names and patterns of all.
     fn among(self, rules: &[Option<&str>]) -> impl Fn(usize) -> bool + use<> {
         let chosen = match self {
             Self::Name(name) => {
                 let mut index = RuleIndex::default();
                 for (at, rule) in rules.iter().enumerate() {
-                    // One that is no rule is complained about where it is read.
+                    // A text that is not a rule gets its complaint when it is read.
                     if let Some(rule) = rule.and_then(|rule| NameRule::parse(rule).ok()) {
                         index.add(at, &rule);
                     }
@@ -710,7 +710,7 @@ fn text_of(file: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(file).map_err(|error| {
         let shown = file.display();
         ConfigError::one(format!(
-            "{shown}: the configuration cannot be read ({error}): give the path of a TOML file in UTF-8, or leave it out and names come into being on first use"
+            "{shown}: the configuration cannot be read ({error}): give the path of a TOML file in UTF-8, or leave it out, and names are made on first use"
         ))
     })
 }
@@ -783,7 +783,7 @@ pub fn show_duration(duration: Duration) -> String {
     }
 }
 
-/// What keeps to the rule for names: also a realm and an instance, which are parts of keys in ledgers of all sorts.
+/// Reads a text that follows the rule for names, also for a realm and an instance, which become parts of keys in ledgers.
 fn name(value: &DeValue<'_>) -> Result<String, String> {
     let name = reader::text(value)?;
     Name::new(&name).map_err(|error| error.to_string())?;

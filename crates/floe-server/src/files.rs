@@ -4,12 +4,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Limits;
 
-/// What a server has open beside its clients' connections: the ledger's files or connections, listeners, the runtime's own,
+/// What a server has open besides its clients' connections: the ledger's files or connections, listeners, the runtime's own,
 /// and connections that are being closed.
 const BESIDE: u64 = 512;
 
-/// Raises this process's limit to what its connections need, as far as the system lets it. Where that is too few, the log
-/// says so.
+/// Raises this process's limit to what its connections need, as far as the system allows. If that is too low, it logs
+/// so.
 pub(crate) fn allow(limits: &Limits) {
     let needed = u64::try_from(limits.connections).unwrap_or(u64::MAX).saturating_add(BESIDE);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -26,7 +26,7 @@ pub(crate) fn allow(limits: &Limits) {
     }
 }
 
-/// What to set the limit to; `None` where it is enough.
+/// What to set the limit to; `None` if it is enough.
 fn raised(current: Option<u64>, maximum: Option<u64>, needed: u64) -> Option<u64> {
     // No limit is enough.
     let current = current.filter(|current| *current < needed)?;

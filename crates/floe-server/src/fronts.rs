@@ -1,9 +1,9 @@
-//! The protocols that clients speak, a front each: it turns requests into calls of the one [`Service`], which decides,
-//! and what comes of them into bytes.
+//! The protocols that clients speak, one front each. A front turns requests into calls of the one [`Service`], which
+//! decides, and turns the results into bytes.
 //!
 //! The list of them is [`protocols`](crate::protocols). The listener finds a client's front by its first bytes or its port, and hands
-//! it the [`Conversation`]. A protocol of requests that follow one another is a [`Session`], for which one loop reads,
-//! bounds and writes; only HTTP, which hyper reads, and MySQL, which begins TLS by itself, do more.
+//! it the [`Conversation`]. A protocol with one request after another is a [`Session`]: one loop reads, bounds and
+//! writes for it. Only HTTP, which hyper reads, and MySQL, which starts TLS itself, do more.
 
 use std::fmt;
 use std::io;
@@ -58,10 +58,10 @@ pub(crate) struct Front {
     pub protocol: &'static Protocol,
     /// Serves a connection to its end.
     pub serve: fn(Conversation) -> BoxFuture<'static, io::Result<()>>,
-    /// What a client hears that is not served, with the header that has the date; nothing where its protocol has no
+    /// The answer to a client that is not served, with the header that has the date; empty if the protocol has no
     /// error before a request.
     pub turn_away: fn(&TurnedAway<'_>, date: &str) -> Vec<u8>,
-    /// What is counted beside what is counted of every protocol: the metric's name and its help.
+    /// Counters in addition to those of every protocol: the metric's name and its help.
     pub counters: &'static [(&'static str, &'static str)],
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum TurnedAway<'w> {
     NoTls(Option<u8>),
 }
 
-/// What clients of every protocol are served with.
+/// The parts that all protocols need to serve clients.
 pub(crate) struct Backend {
     pub service: Arc<Service>,
     pub limits: Limits,
@@ -85,7 +85,7 @@ pub(crate) struct Backend {
 /// A connection of a known protocol.
 pub(crate) struct Conversation {
     pub stream: Stream,
-    /// Who calls, as far as the connection shows it.
+    /// The caller, as far as the connection shows it.
     pub caller: Caller,
     pub client: Arc<Client>,
     pub backend: Arc<Backend>,
@@ -93,7 +93,7 @@ pub(crate) struct Conversation {
     pub draining: watch::Receiver<bool>,
     /// Its number among the connections of this server.
     pub id: u64,
-    /// Its first byte; `None` where the server speaks first.
+    /// Its first byte; `None` if the server speaks first.
     pub first: Option<u8>,
     /// Whether clients of other protocols come to the same port.
     pub shared: bool,
@@ -101,14 +101,14 @@ pub(crate) struct Conversation {
     pub tls: Offer,
 }
 
-/// What TLS is to a protocol that begins it by itself.
+/// The TLS options of a protocol that starts TLS itself.
 #[derive(Clone)]
 pub(crate) enum Offer {
     /// This server has none, or it has begun.
     None,
     /// The client may ask for it.
     May(Arc<Tls>),
-    /// Who does not ask for it is refused.
+    /// A client that does not ask for it is refused.
     Must(Arc<Tls>),
 }
 
@@ -162,7 +162,7 @@ impl Conversation {
     }
 }
 
-/// Says one thing to a client that is not served, and closes.
+/// Sends one answer to a client that is not served, and closes.
 pub(crate) async fn part(stream: &mut Stream, word: &[u8], stall: Duration) -> io::Result<()> {
     use tokio::io::AsyncWriteExt;
 
@@ -172,7 +172,7 @@ pub(crate) async fn part(stream: &mut Stream, word: &[u8], stall: Duration) -> i
     Ok(())
 }
 
-/// What a connection ends with for which there is no memory.
+/// The error that ends a connection if there is no memory for it.
 pub(crate) const FULL: &str = "all the memory for clients is in use (limits.memory): try again";
 
 /// See [`FULL`].

@@ -29,7 +29,7 @@ use detect::{Detected, detect};
 pub(crate) use sockets::Port;
 use sockets::{Door, Socket, accept_any, is_local, peer_of};
 
-/// How many clients at once hear that all connections are taken; more are closed without a word.
+/// How many clients at once are told that all connections are taken. More are closed without an answer.
 const TURNED_AWAY_AT_ONCE: usize = 64;
 
 /// How long such a client may take to hear it.
@@ -49,15 +49,15 @@ struct Shared {
     doorstep: Arc<Semaphore>,
     connected: AtomicU64,
     tls: Option<Arc<Tls>>,
-    /// When the log was last told of a client that came with TLS, or without it, where that is not served.
+    /// When the log last had a line about a client that came with or without TLS and was not served.
     told: Mutex<Option<Instant>>,
 }
 
 impl Listeners {
-    /// Takes all the ports, or none; one that is optional may be left out.
+    /// Binds all ports or none, except that optional ones may fail.
     ///
     /// # Errors
-    /// Why it cannot, in words.
+    /// The reason, as a text.
     pub(crate) async fn bind(
         ports: &[Port],
         limits: &Limits,
@@ -70,7 +70,7 @@ impl Listeners {
             match Socket::bind(port).await {
                 Ok(socket) => sockets.push(socket),
                 Err((io::ErrorKind::AddrInUse, why)) if port.optional => {
-                    tracing::warn!("{why}; until then this server goes without it");
+                    tracing::warn!("{why}; until then this server runs without this listener");
                 }
                 Err((_, why)) => return Err(why),
             }
@@ -83,7 +83,7 @@ impl Listeners {
         Ok(Self { sockets, shared: Arc::new(shared) })
     }
 
-    /// Where they listen, with the ports that were really taken, and which protocol alone is spoken there, if it is one.
+    /// Where they listen, with the actual ports, and the protocol of each port if it has only one.
     pub(crate) fn endpoints(&self) -> io::Result<Vec<(Endpoint, Option<&'static Protocol>)>> {
         self.sockets.iter().map(Socket::endpoint).collect()
     }
@@ -162,12 +162,12 @@ impl Shared {
                 }
             }
             () = client.has_to_end() => {
-                tracing::debug!(?address, "a connection that was idle or stuck was closed for the sake of others");
+                tracing::debug!(?address, "an idle or stuck connection was closed to make room for others");
             }
         }
     }
 
-    /// Finds out what the client speaks, within TLS where it wants that, and has it served.
+    /// Finds out the client's protocol, inside TLS if the client uses it, and serves the client.
     async fn converse(
         &self,
         client: &Arc<Client>,
@@ -189,7 +189,7 @@ impl Shared {
         match (told, &self.tls) {
             (Detected::Tls, Some(tls)) => {
                 _held = Some(client.hold_to_the_end(tls::BYTES).await.map_err(no_memory)?);
-                // What the handshake needs is allocated for those who want it.
+                // The memory of a handshake is allocated only for clients that use TLS.
                 let shaken = Box::pin(tls.accept(stream, self.limits.header_timeout)).await?;
                 caller = access.certificate(&shaken.1);
                 match self.first_bytes(Box::new(shaken.0), door, draining.clone()).await? {
@@ -206,7 +206,7 @@ impl Shared {
                 offer = if must { Offer::Must(tls) } else { Offer::May(tls) };
             }
             (Detected::Known(front), Some(_)) if must => {
-                self.tell("a client came without TLS to a listener that other machines reach, and was refused: let it use TLS, or allow it with tls.plain");
+                self.tell("a client without TLS was refused on a listener that other machines can reach: let it use TLS, or allow plaintext with tls.plain");
                 let word = (front.turn_away)(&TurnedAway::NoTls(first), &http::date_line(&backend.service));
                 return part(&mut stream, &word, self.limits.stall_timeout).await;
             }
@@ -231,12 +231,12 @@ impl Shared {
         .await
     }
 
-    /// Tells the log, once a minute: strangers who knock on every port do not fill it.
+    /// Logs at most once a minute, so that port scanners do not fill the log.
     fn tell(&self, text: &str) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_none_or(|told| told.elapsed() >= Duration::from_secs(60)) {
             *told = Some(Instant::now());
-            tracing::warn!("{text} (said once a minute)");
+            tracing::warn!("{text} (logged once a minute)");
         }
     }
 
@@ -248,8 +248,8 @@ impl Shared {
         }
     }
 
-    /// Reads until it is known what the client speaks, or that it speaks nothing; with the stream, in which what was read
-    /// comes again, and its first byte. `None` where the client, or the server, is gone before.
+    /// Reads until the client's protocol is known, or known to be none. Returns the stream, which gives the read
+    /// bytes again, and the first byte. `None` if the client or the server is gone before.
     async fn first_bytes(
         &self,
         mut stream: Stream,
@@ -284,8 +284,8 @@ impl Shared {
     }
 }
 
-/// Tells a client that there is no place, and waits for it to have read that: closing at once would take the answer
-/// back from a client that is still sending.
+/// Tells a client that there is no place, and waits until it has read the answer. Closing at once would discard the
+/// answer for a client that is still sending.
 async fn turn_away(
     mut stream: sockets::Stream,
     protocol: Option<&'static Protocol>,
@@ -308,6 +308,6 @@ async fn turn_away(
         while stream.read(&mut rest).await? > 0 {}
         io::Result::Ok(())
     };
-    // A client that does not listen loses nothing but the reason.
+    // A client that does not read loses only the reason.
     let _ = timeout(TURNED_AWAY_WAIT, told).await;
 }

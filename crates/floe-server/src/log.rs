@@ -10,7 +10,7 @@ use tracing_subscriber::prelude::*;
 
 use crate::config::{LogFormat, LogSettings};
 
-/// Sends the log to stderr, as the settings say. Where the process has a log already, that one stays.
+/// Sends the log to stderr, as the settings say. If the process already has a log, that one stays.
 pub(crate) fn start(settings: &LogSettings) {
     // `Config::check` has refused what is no filter.
     let log = tracing_subscriber::registry().with(settings.filter().unwrap_or_default());
@@ -42,7 +42,7 @@ pub fn json_line(level: &str, message: &str, fields: Map<String, Value>) -> Stri
     format!("{}\n", Value::Object(line))
 }
 
-/// What a panic says where the log is JSON.
+/// Logs a panic if the log is JSON.
 fn panicked(panic: &std::panic::PanicHookInfo<'_>) {
     let payload = panic.payload();
     let text = payload.downcast_ref::<&str>().copied();

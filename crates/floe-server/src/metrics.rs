@@ -1,9 +1,8 @@
 //! What `/metrics` says.
 //!
-//! What the server counts itself stands in counters; what the library knows is read from its status at each scrape.
-//! Labels are bounded: routes and states are fixed sets, and the first `limits.metric_names` names that are asked for
-//! have a label of their own, while all later ones share `_other` (their gauges, which cannot be added up, are left
-//! out).
+//! The server's own counts are in counters. The library's figures are read from its status at each scrape.
+//! Labels are bounded: routes and states are fixed sets, and the first `limits.metric_names` names have a label of
+//! their own. All later names share `_other`, without gauges, because gauges cannot be added up.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -53,19 +52,19 @@ pub(crate) struct Metrics {
     pub(crate) accepted: Counter,
     /// Connections that were turned away, the limit being reached.
     pub(crate) turned_away: Counter,
-    /// Connections that were closed so that others have their places, or their memory.
+    /// Connections that were closed to make room or memory for others.
     pub(crate) closed_for_others: Counter,
     /// Bytes that are held for clients, of `limits.memory`.
     pub(crate) memory_held: Gauge,
-    /// Names that came into being here.
+    /// Names that were made here.
     pub(crate) names_created: Counter,
     /// Names that made room for others.
     pub(crate) names_unloaded: Counter,
-    /// Calls that would have brought one name too many into being, or into memory.
+    /// Calls that would have made, or loaded, one name too many.
     pub(crate) names_refused: Counter,
     /// The most names in memory.
     names_limit: Gauge,
-    /// Connections on which something came that is no protocol.
+    /// Connections that spoke no served protocol.
     pub(crate) unknown_protocols: Counter,
     /// What single protocols count, by the metric's name.
     of_protocols: HashMap<&'static str, Counter>,
@@ -84,7 +83,7 @@ pub(crate) enum Format {
 /// The counters of one name.
 pub(crate) struct NameMetrics {
     minted: Counter,
-    /// Of this name alone, also where it shares a label.
+    /// Of this name only, even if it shares a label.
     own: Arc<AtomicU64>,
     waits: Counter,
     wait_seconds: Seconds,
@@ -184,11 +183,10 @@ impl Metrics {
         let help = "Time until the answer to an HTTP request began";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, request_seconds.clone());
         let ledger_calls = Family::default();
-        let help =
-            "Calls of other processes that this server's ledger answered (floe://), by what they came to";
+        let help = "Calls of other processes that this server's ledger answered (floe://), by outcome";
         registry.register("offered_ledger_calls", help, ledger_calls.clone());
         let commands = Family::default();
-        let help = "Commands of every protocol but HTTP, by outcome: ok, or the error";
+        let help = "Commands of all protocols except HTTP, by outcome: ok, or the error";
         registry.register("commands", help, commands.clone());
         let command_seconds = Family::default();
         let help = "Time until all commands of a pipeline were answered";
@@ -196,7 +194,7 @@ impl Metrics {
         let in_flight = Gauge::default();
         registry.register(
             "http_requests_in_flight",
-            "HTTP requests whose answer has not begun",
+            "HTTP requests that wait for their answer to begin",
             in_flight.clone(),
         );
         let (connections, accepted, turned_away) = (Gauge::default(), Counter::default(), Counter::default());
@@ -220,7 +218,7 @@ impl Metrics {
         let help = "The most names in memory: limits.max_names plus the names that the configuration lists";
         registry.register("names_limit", help, names_limit.clone());
         let unknown_protocols = Counter::default();
-        let help = "Connections closed because their first bytes are no protocol that is served";
+        let help = "Connections closed because their first bytes match no served protocol";
         registry.register("connections_unknown_protocol", help, unknown_protocols.clone());
         let of_protocols = of_protocols.into_iter().map(|(name, help)| {
             let counter = Counter::default();
@@ -260,11 +258,11 @@ impl Metrics {
 
     /// Reads the library's status too from now on.
     pub(crate) fn observe(&self, floe: &Floe) {
-        // A second call has the same `Floe` to tell of: there is one in a server.
+        // A second call would have the same `Floe`, since a server has only one.
         let _ = self.floe.set(floe.clone());
     }
 
-    /// There may be so many names in memory.
+    /// Sets the most names in memory.
     pub(crate) fn limit_names(&self, most: usize) {
         self.names_limit.set(i64::try_from(most).unwrap_or(i64::MAX));
     }
@@ -281,7 +279,7 @@ impl Metrics {
         }
     }
 
-    /// Forgets what a name has minted that is not in memory any more, where it shares a label.
+    /// Forgets the count of an unloaded name, if it shares a label.
     pub(crate) fn forget(&self, name: &str) {
         let mut known = self.names.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.get(name).is_some_and(|(labelled, _)| !labelled) {
@@ -461,12 +459,12 @@ impl FromStatus {
         gauge(
             encoder,
             "rollback_held_seconds",
-            "How far the wall clock is behind after a rollback, whether the node mints through it or refuses",
+            "How far the wall clock is behind after a rollback, both while the node keeps minting and while it refuses",
             held,
         )?;
         let help = "1 while the clock is refused: names that need it mint nothing";
         gauge(encoder, "clock_refused", help, i64::from(clock.refused.is_some()))?;
-        let help = "Wall clock minus the ledger's clock; no sample until it is known";
+        let help = "Wall clock minus the ledger's clock; no sample until the ledger's clock is known";
         let metric =
             encoder.encode_descriptor("ledger_clock_offset_seconds", help, None, MetricType::Gauge)?;
         match clock.ledger_offset_ms {
@@ -538,7 +536,7 @@ impl FromStatus {
     }
 }
 
-/// The rollback that has not passed yet, also where it is beyond what is held through.
+/// The rollback that has not passed yet, even if it is larger than `max_hold`.
 fn behind_ms(clock: &ClockStatus) -> u64 {
     match clock.state {
         ClockState::Refused(behind) => behind,

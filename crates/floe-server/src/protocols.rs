@@ -2,8 +2,8 @@
 
 use floe_wire::Protocol;
 
-/// Hands the list to a macro: each protocol's module below `fronts`, and its codec. A connection is asked about in this
-/// order, since what begins a line of Redis' begins lines of others too.
+/// Hands the list to a macro: each protocol's module below `fronts`, and its codec. The protocols are tried in this
+/// order, because the beginning of a Redis line also begins lines of other protocols.
 macro_rules! protocols {
     ($with:ident) => {
         $with! {
@@ -33,7 +33,7 @@ macro_rules! declared {
 /// Every protocol that is built in.
 pub(crate) const PROTOCOLS: &[&Protocol] = protocols!(declared);
 
-/// The protocol of a word; `None` where none that is built in has it.
+/// The protocol with this word; `None` if no built-in protocol has it.
 pub(crate) fn protocol(word: &str) -> Option<&'static Protocol> {
     PROTOCOLS.iter().copied().find(|protocol| protocol.word == word)
 }

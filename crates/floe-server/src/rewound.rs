@@ -1,4 +1,4 @@
-//! A stream whose first bytes have been looked at, and come again.
+//! A stream that gives its first bytes again after they were read.
 
 use std::io;
 use std::pin::Pin;

@@ -36,7 +36,7 @@ pub struct Started {
     pub realm_id: Option<String>,
     /// The ledger, in one line, without credentials.
     pub ledger: String,
-    /// Whether names come into being when they are first asked for.
+    /// Whether names are made on first use.
     pub names_on_first_use: bool,
 }
 
@@ -77,7 +77,7 @@ pub async fn run(
         config.limits.metric_names,
         FRONTS.iter().flat_map(|front| front.counters.iter().copied()),
     ));
-    // Before the ledger: a second server that is started by mistake should not touch it.
+    // Before the ledger is opened: a second server, started by mistake, must not touch it.
     let listeners =
         Listeners::bind(&ports(&config), &config.limits, config.tls.as_ref(), Arc::clone(&metrics)).await;
     let listeners = listeners.map_err(ServeError::Listen)?;
@@ -132,13 +132,13 @@ pub async fn run(
     cause.map_or(Ok(()), Err)
 }
 
-/// How long a server that may wait for its ledger listens to nobody for its sake.
+/// How long a server that may wait for its ledger delays listening for it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Waits for the first word of the ledger: whether it is there.
+/// Waits for the first attempt to reach the ledger.
 ///
 /// # Errors
-/// `Open` where the ledger is not one to wait for, or nobody is to wait.
+/// `Open` if waiting cannot help, or the server must not wait.
 async fn begun(awaited: &Awaited, config: &Config) -> Result<bool, ServeError> {
     let waits = config.wait_for_ledger != Some(Duration::ZERO);
     let stage = match waits {
@@ -156,7 +156,7 @@ async fn begun(awaited: &Awaited, config: &Config) -> Result<bool, ServeError> {
     Ok(false)
 }
 
-/// What there is to do when the ledger has come: the log is told, and the clocks are compared.
+/// Once the ledger is there: writes a log line and compares the clocks.
 async fn met(floe: &Floe, config: &Arc<Config>) -> Result<(), ServeError> {
     let (checked, settings) = (floe.clone(), Arc::clone(config));
     blocking(move || {
@@ -168,8 +168,8 @@ async fn met(floe: &Floe, config: &Arc<Config>) -> Result<(), ServeError> {
     .await?
 }
 
-/// Waits for a ledger that was not there, then binds the names that are to be bound, for as long as the server runs. Ends
-/// only where the server has to.
+/// Waits for the missing ledger, then binds the waiting names, for as long as the server runs. Returns only if the
+/// server must end.
 async fn later(
     awaited: &Awaited,
     is_there: bool,
@@ -219,7 +219,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         |error: io::Error| ServeError::System(format!("the system refuses what a server needs: {error}"));
     let threads = config.worker_threads();
     let mut builder = match threads {
-        // One thread needs nothing of what lets several share the work.
+        // A single thread needs no scheduler for several.
         1 => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
@@ -234,14 +234,14 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         .build()
         .map_err(system)?;
     let served = runtime.block_on(async {
-        // Before anything is reserved: a signal must find someone who gives it back.
+        // Before anything is reserved, so that a signal always leads to a give-back.
         let mut signals = Signals::new().map_err(system)?;
         let ((stop, told), (stop_now, told_again)) = (oneshot::channel::<()>(), oneshot::channel::<()>());
         let (counted, counting) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             loop {
                 signals.next().await;
-                // Nobody counts any more where the server has been told twice.
+                // Nobody counts any more after the second signal.
                 if counted.send(()).is_err() {
                     return;
                 }
@@ -261,17 +261,17 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         tokio::select! {
             served = served => served,
             _ = told_again => Err(ServeError::System(
-                "told to stop twice, and so stopped at once: what was reserved and not minted passes unused".to_owned(),
+                "stopped at once, because the server was told to stop twice: what was reserved and not minted stays unused".to_owned(),
             )),
         }
     });
-    // A ledger call that hangs must not hold the process.
+    // A hanging ledger call must not keep the process alive.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
 }
 
-/// A second signal this soon after the first is the same one: `timeout`, and shells, send it to the process and again
-/// to its group.
+/// A second signal this soon after the first counts as the same one: `timeout` and shells send it to the process and
+/// again to its group.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
 /// Tells `stop` of the first signal, and `stop_now` of the next one that is not the same.
@@ -284,7 +284,7 @@ async fn tell(
         return;
     }
     let first = Instant::now();
-    // Nobody listens any more where the server has ended meanwhile.
+    // Nobody receives it if the server has ended meanwhile.
     let _ = stop.send(());
     while signals.recv().await.is_some() {
         if first.elapsed() >= SAME_SIGNAL {
@@ -321,7 +321,7 @@ fn ports(config: &Config) -> Vec<Port> {
     asked.chain(by_default).collect()
 }
 
-/// Opens the library on the ledger, which may not be there yet.
+/// Opens the library on the ledger, even if the ledger is not there yet.
 pub(crate) fn open(ledger: Awaited, config: &Config) -> Result<Floe, ServeError> {
     let shared = ledger.is_shared();
     let mut builder = Floe::builder()
@@ -344,7 +344,7 @@ pub(crate) fn open(ledger: Awaited, config: &Config) -> Result<Floe, ServeError>
 /// Compares this machine's clock with the ledger's, where names mint by it.
 ///
 /// # Errors
-/// `Open` where they do not agree.
+/// `Open` if they do not agree.
 fn check_clock(floe: &Floe, config: &Config, shared: bool) -> Result<(), ServeError> {
     let by_clock = |name: &NameSettings| name.definition.kind() == Kind::SNOWFLAKE;
     if !config.names.iter().any(by_clock) {
@@ -362,14 +362,14 @@ fn heed(checked: Result<Option<i64>, OpenError>, shared: bool) -> Result<(), Ser
         Ok(Some(offset)) => {
             tracing::info!("this machine's clock minus the ledger's: {offset} ms");
         }
-        // The embedded ledger is on this machine: there is no other clock to go by.
+        // The embedded ledger is on this machine, so there is no other clock.
         Ok(None) if !shared => {}
         Ok(None) => tracing::info!(
-            "the ledger shows no clock (it has none, or is out of reach behind a cache), so nothing tells whether this machine's is right"
+            "the ledger shows no clock (it has none, or is out of reach behind a cache), so this machine's clock cannot be checked"
         ),
         Err(error @ OpenError::Clock(_)) => return Err(ServeError::Open(error.to_string())),
         // The node asks again before it reserves anything.
-        Err(error) => tracing::warn!("the ledger does not say what its clock shows yet: {error}"),
+        Err(error) => tracing::warn!("the ledger's clock is not known yet: {error}"),
     }
     Ok(())
 }
@@ -379,7 +379,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     task.await.map_err(|error| ServeError::System(format!("a thread of the server failed: {error}")))
 }
 
-/// What a server says when it has started: where it listens, what it mints from, and something to try.
+/// What a server prints when it has started: where it listens, what it mints from, and an example.
 fn greeting(config: &Config, started: &Started) -> String {
     let mut lines = vec![format!("floe {}", env!("CARGO_PKG_VERSION"))];
     let scheme = if config.tls.is_some() { "https" } else { "http" };
@@ -404,7 +404,7 @@ fn greeting(config: &Config, started: &Started) -> String {
         None => {
             lines.push(format!("  realm        {}", config.realm));
             lines.push(format!(
-                "  ledger       {}, which is waited for: it does not answer yet",
+                "  ledger       {}, which does not answer yet; this server waits for it",
                 started.ledger
             ));
         }
@@ -422,15 +422,15 @@ fn greeting(config: &Config, started: &Started) -> String {
     }
     match config.tokens.len() {
         0 => {}
-        1 => lines.push("  tokens       1, without which nothing is minted".to_owned()),
-        count => lines.push(format!("  tokens       {count}, without one of which nothing is minted")),
+        1 => lines.push("  tokens       1, and every client must show it".to_owned()),
+        count => lines.push(format!("  tokens       {count}, and every client must show one")),
     }
     lines.push(match &config.file {
         Some(file) => format!("  names        {} in {}", config.names.len(), file.display()),
-        None if started.names_on_first_use => "  names        come into being on first use".to_owned(),
+        None if started.names_on_first_use => "  names        are made on first use".to_owned(),
         None => format!("  names        {}", config.names.len()),
     });
-    // One whose first number is still to be told is not proposed, if there is another.
+    // A name without its first number is not proposed, if there is another.
     let can_begin = |name: &&NameSettings| {
         config.on_new_names() == NewNames::FromOne
             || name.first.is_some()
@@ -485,7 +485,7 @@ fn greeting_in_json(config: &Config, started: &Started) -> String {
     log::json_line("INFO", "listening", fields)
 }
 
-/// Warns of secrets that cross a network as they are.
+/// Warns if secrets cross a network in plaintext.
 fn warn_of_tokens_in_the_clear(config: &Config, endpoints: &[(Endpoint, Option<&'static Protocol>)]) {
     let plain = config.tls.as_ref().is_none_or(|tls| tls.plain);
     let exposed: Vec<_> = endpoints
@@ -495,11 +495,11 @@ fn warn_of_tokens_in_the_clear(config: &Config, endpoints: &[(Endpoint, Option<&
         .collect();
     if plain && !config.tokens.is_empty() && !exposed.is_empty() {
         let way_out = match config.tls {
-            None => "set tls, or listen on loopback behind something that ends TLS",
+            None => "set tls, or listen on loopback behind a proxy that terminates TLS",
             Some(_) => "leave tls.plain out",
         };
         tracing::warn!(
-            "tokens reach {} from other machines without TLS, and whoever sees the traffic can use them: {way_out}",
+            "tokens reach {} from other machines without TLS, and anyone who sees the traffic can use them: {way_out}",
             exposed.join(", ")
         );
     }

@@ -1,6 +1,6 @@
 //! The one service: every protocol translates to it, and it decides.
 //!
-//! It knows which names exist or may come into being, which kind answers on which call, how many IDs a call may ask
+//! It knows which names exist or may be made, which kind answers on which call, how many IDs a call may ask
 //! for and how long it may wait. It knows no protocol: a front hands it a [`Call`] and a name, and gets IDs or a
 //! [`Refusal`], which its column of the table in [`status`](crate::status) turns into an answer.
 
@@ -42,17 +42,17 @@ use names::Rules;
 use offered::Offered;
 pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
 
-/// How soon asking again makes sense where nothing better is known.
+/// When to retry if nothing better is known.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Who is told what the ledger itself said; see [`Caller::sees_inside`].
 const TOLD_MORE: &str = "clients on the server's machine, and tokens for every name, are told more";
 
-/// More texts than this are made on a thread that may take its time.
+/// More texts than this are made on a blocking thread.
 const TEXTS_AT_ONCE: u64 = 2_048;
 /// How many calls mint so at once.
 const TEXTS_MINTED: usize = 6;
-/// What a text takes, before one has been seen.
+/// The memory of a text, before one has been minted.
 const TEXT_BYTES: usize = 64;
 /// Texts of fewer bytes are not counted among what is held for clients.
 const HELD_UNCOUNTED: usize = 16 << 10;
@@ -63,7 +63,7 @@ pub(crate) struct Service {
     rules: Rules,
     access: Access,
     open: RwLock<HashMap<Box<str>, Known>>,
-    /// Names are opened one at a time, so that their bound holds and a ledger that hangs holds one thread.
+    /// Names are opened one at a time, so that their limit holds and a hanging ledger blocks only one thread.
     opening: Arc<tokio::sync::Mutex<Births>>,
     max_batch: u64,
     max_names: usize,
@@ -75,44 +75,44 @@ pub(crate) struct Service {
     dates: Dates,
     texts_minted: Arc<Semaphore>,
     draining: AtomicBool,
-    /// Whether the last call that needed the ledger met none.
+    /// Whether the last call that needed the ledger could not reach it.
     ledger_gone: AtomicBool,
     awaited: Awaited,
     offered: Offered,
-    /// Names that are served although the ledger has not heard of them yet, and who is told that there are some.
+    /// Names that are served before the ledger knows them, and the signal that there are some.
     unbound: Mutex<Vec<(Name, Definition)>>,
     has_unbound: Notify,
     stopped: Notify,
 }
 
-/// What is known of a name that was asked for.
+/// The state of a name that was asked for.
 #[derive(Clone)]
 enum Known {
     Open(Arc<OpenName>),
-    /// The ledger has it bound to something else. Neither side can change while this process runs.
+    /// The ledger has another definition of it. Neither side can change while this process runs.
     Mismatch(Arc<str>),
 }
 
-/// A name that is open. It stays so while somebody uses it, and for as long as the process runs where it is listed.
+/// A name that is open. It stays open while it is in use. A listed name stays open as long as the process runs.
 pub(crate) struct OpenName {
     handle: Handle,
     /// Whether the configuration lists it.
     listed: bool,
-    /// What it had minted when somebody last looked for names that nobody uses.
+    /// Its count at the last search for unused names.
     seen: AtomicU64,
     /// The last day of a name that a client made for one day; see [`endings`].
     last_day: Option<Date>,
     /// The last value that [`OpenName::note_last`] was told of; 0 is none.
     last: AtomicU64,
-    /// The least that a segment of it has.
+    /// The smallest size of its segments.
     min_step: u64,
-    /// What a text of it takes, as far as that has been seen.
+    /// The memory of one of its texts, as far as known.
     text_bytes: AtomicUsize,
     metrics: NameMetrics,
     /// Whether the log has been told that nothing is minted under the name: clients go on asking.
     stop_logged: AtomicBool,
-    /// Why nothing is minted any more from a name that was served: it was retired, or it was served before the ledger was
-    /// there, which has it bound to something else.
+    /// Why a served name mints nothing any more: it was retired, or the ledger, which was not there at first, has
+    /// another definition of it.
     ended: OnceLock<Refusal>,
 }
 
@@ -146,16 +146,16 @@ impl Service {
         Arc::new(service)
     }
 
-    /// Binds the names that the configuration lists. What one of them meets is logged, and told to whoever asks for
-    /// that name; the others are served. While the ledger does not answer, names are bound when they are asked for, save
-    /// those that need none to mint.
+    /// Binds the names that the configuration lists. An error of one name is logged, and given to callers of that
+    /// name. The other names are served. While the ledger does not answer, names are bound on their first call,
+    /// except those that need no ledger to mint.
     pub(crate) async fn open_listed(self: &Arc<Self>) {
         let is_there = self.awaited.missing().is_none();
         let now = |definition: &Definition| is_there || !definition.needs_ledger();
         let nobody = self.access.unknown();
         for (name, definition) in self.rules.listed().filter(|(_, definition)| now(definition)) {
             if let Err(refusal) = self.open_name(&nobody, &call::NATIVE, name.as_str(), None).await {
-                // Of a name that the ledger does not know the log has heard.
+                // A name that the ledger does not know is already logged.
                 if refusal.status != Status::UnknownName {
                     tracing::error!(%name, %definition, status = refusal.status.slug(), "{}", refusal.whole());
                 }
@@ -174,7 +174,7 @@ impl Service {
     /// Reads how many IDs a call asks for.
     ///
     /// # Errors
-    /// A [`Refusal`] where it is no whole number from 1 to `limits.max_batch`. It is never cut to fit.
+    /// A [`Refusal`] if it is not a whole number from 1 to `limits.max_batch`. It is never cut.
     pub(crate) fn count(&self, text: &str) -> Result<u64, Refusal> {
         let max = self.max_batch;
         let out_of_range = || {
@@ -207,8 +207,8 @@ impl Service {
         self.mint_again(caller, &mut None, call, name, n).await
     }
 
-    /// [`mint`](Self::mint) for a connection that may have minted under the name before: it is not looked up where it is
-    /// the `recent` one, which it is from now on.
+    /// [`mint`](Self::mint) for a connection that may have minted under the name before: it is not looked up if it is
+    /// the `recent` one. From now on, it is.
     ///
     /// # Errors
     /// A [`Refusal`] of any status. Nothing is handed out then.
@@ -231,7 +231,7 @@ impl Service {
         call.admits(name, open.handle.definition())?;
         open.check().map_err(|refusal| refusal.told(caller.sees_inside()))?;
         let held = Self::hold_texts(open, n).await?;
-        // Many texts are made, and not only drawn, which takes a thread a while.
+        // Many texts must be computed, which keeps a thread busy for a while.
         let texts = open.handle.get::<TextMinter>();
         let apart = texts.filter(|minter| minter.may_block() || n > TEXTS_AT_ONCE);
         let at_once = apart.map_or_else(|| open.handle.try_mint_many(n), |_| Ok(None));
@@ -241,7 +241,7 @@ impl Service {
                 let since = Instant::now();
                 let waited = match apart {
                     Some(minter) => self.mint_blocking(minter, n).await,
-                    // The library bounds the wait by the same limit, and knows why it was in vain.
+                    // The library has the same limit for the wait, and knows why it failed.
                     None => open.handle.mint_many_async(n).await,
                 };
                 open.metrics.waited(since.elapsed());
@@ -270,8 +270,8 @@ impl Service {
         Ok(minted)
     }
 
-    /// Mints what takes a while, or does inside its call what it likes, on a thread where it may. There are few of these, and
-    /// others need them too.
+    /// Mints on a blocking thread what takes a while or may block. There are only a few of these threads, and others
+    /// need them too.
     async fn mint_blocking(&self, minter: &TextMinter, n: u64) -> Result<Minted, MintError> {
         let busy = || MintError::Busy { retry: RETRY };
         let minting = async {
@@ -285,15 +285,15 @@ impl Service {
                 Err(MintError::stopped(format!("minting failed inside the server: {error}")))
             })
         };
-        // What it mints after all is nobody's.
+        // If it still mints after that, nobody gets the IDs.
         timeout(self.max_wait, minting).await.unwrap_or_else(|_| Err(busy()))
     }
 
-    /// Room for so many texts of a name, before they are made: they count among what is held for the client until it has read
-    /// them, and it may ask for many, and then not read.
+    /// Reserves memory for this many texts of a name before they are made. They count as held for the client until it
+    /// has read them, since a client may ask for many and never read them.
     ///
     /// # Errors
-    /// A [`Refusal`] where there is no memory for them.
+    /// A [`Refusal`] if there is no memory for them.
     async fn hold_texts(open: &OpenName, n: u64) -> Result<Option<Held>, Refusal> {
         let bytes =
             usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(open.text_bytes.load(Ordering::Relaxed));
@@ -304,8 +304,8 @@ impl Service {
         Ok(Some(client.hold(bytes).await?))
     }
 
-    /// One ID, where that needs no wait and no ledger; `None` for every other outcome, of which [`mint`](Self::mint) then
-    /// says what it is. `recent` as in [`mint_again`](Self::mint_again).
+    /// One ID, if there is no need for a wait or the ledger. `None` for every other outcome; [`mint`](Self::mint)
+    /// then handles it. `recent` as in [`mint_again`](Self::mint_again).
     pub(crate) fn mint_at_once(
         &self,
         caller: &Caller,
@@ -319,7 +319,7 @@ impl Service {
             _ => recent.insert(self.find(name)?.open().ok()?),
         };
         call.admits(name, open.handle.definition()).ok()?;
-        // What the log was told of is taken back by `mint`.
+        // `mint` clears what was logged.
         if open.stop_logged.load(Ordering::Relaxed) || open.ended.get().is_some() {
             return None;
         }
@@ -339,11 +339,11 @@ impl Service {
         self.max_batch
     }
 
-    /// The last value that was minted under a name, as far as this server knows: one of its own, else the mark of a
-    /// counter. Mints nothing, and no name comes into being.
+    /// The last value minted under a name, as far as this server knows: its own last one, otherwise the mark of a
+    /// counter. It mints nothing and makes no name.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller may not know, or the ledger cannot say.
+    /// A [`Refusal`] if the caller may not know, or the ledger cannot say.
     pub(crate) async fn last(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<Option<i64>, Refusal> {
         caller.check_name(name)?;
         if let Some(Known::Open(open)) = self.find(name)
@@ -372,7 +372,7 @@ impl Service {
         Ok(own.and_then(|record| i64::try_from(record.mark).ok()))
     }
 
-    /// Mints a range: as many IDs, one after the other, as a segment of the name has at the least.
+    /// Mints a range of consecutive IDs: as many as the smallest segment of the name has.
     ///
     /// # Errors
     /// A [`Refusal`], as for [`mint`](Self::mint).
@@ -387,7 +387,7 @@ impl Service {
         self.mint(caller, call, name, n).await
     }
 
-    /// What a name is, opened as the call would.
+    /// The definition of a name, opened as the call would open it.
     ///
     /// # Errors
     /// A [`Refusal`], as for minting.
@@ -401,7 +401,7 @@ impl Service {
         Ok(self.opened(caller, call, name).await?.handle.definition().clone())
     }
 
-    /// The most IDs of an open name that one mint can come to, whatever `limits.max_batch` says.
+    /// The most IDs of an open name that one mint can return, whatever `limits.max_batch` is.
     pub(crate) fn max_at_once(&self, name: &str) -> u64 {
         match self.find(name) {
             Some(Known::Open(open)) => open.handle.max_batch(),
@@ -409,16 +409,16 @@ impl Service {
         }
     }
 
-    /// Whether the configuration has every name be a snowflake that it does not list otherwise.
+    /// Whether the configuration makes every name a snowflake that it does not list as another kind.
     pub(crate) fn any_is_snowflake(&self) -> bool {
         self.rules.any_is_snowflake()
     }
 
-    /// Whether a name is known as it is written: listed, open here, or, where names come into being by themselves, bound in
-    /// the ledger. Nothing comes into being.
+    /// Whether a name is known as it is written: listed, open here, or, if names are made on first use, bound in the
+    /// ledger. It makes no name.
     ///
     /// # Errors
-    /// A [`Refusal`] where the ledger cannot say.
+    /// A [`Refusal`] if the ledger cannot say.
     pub(crate) async fn is_known(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<bool, Refusal> {
         let Ok(name) = Name::new(name) else { return Ok(false) };
         match self.rules.of(&name) {
@@ -437,7 +437,7 @@ impl Service {
         Ok(stored.map_err(|refusal| refusal.told(caller.sees_inside()))?.is_some())
     }
 
-    /// Whether a name that nobody configured comes into being when it is asked for.
+    /// Whether an unconfigured name is made when it is asked for.
     pub(crate) fn names_on_first_use(&self) -> bool {
         self.rules.on_first_use()
     }
@@ -447,8 +447,8 @@ impl Service {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Waits until something says that the ledger may not be used any more. Meanwhile the log is told of a clock that
-    /// is off, and of slots whose records somebody deleted.
+    /// Waits until the ledger must not be used any more. Meanwhile it logs a wrong clock, and slots with deleted
+    /// records.
     pub(crate) async fn stopped(&self) -> String {
         let mut clock_was_off = false;
         let mut deleted = HashSet::new();
@@ -473,7 +473,7 @@ impl Service {
             if let floe::State::Stopped(cause) = status.state {
                 return cause;
             }
-            // A server that nobody asks for IDs finds out as well.
+            // So a server without callers finds out too.
             let _ = timeout(Duration::from_secs(5), notified).await;
         }
     }
@@ -504,7 +504,7 @@ impl Service {
                 let open = format!("the ledger has been unavailable since {since}: ask again ({TOLD_MORE})");
                 Refusal::for_now(Status::Unavailable, open, RETRY).with_inside(detail)
             }
-            // Which node holds a worker id is no stranger's business.
+            // Strangers must not learn which node holds a worker id.
             MintError::Exhausted(_) if open.handle.definition().kind() == floe::Kind::SNOWFLAKE => {
                 Refusal::new(Status::Exhausted, report::no_worker_id(name)).with_inside(detail)
             }
@@ -514,7 +514,7 @@ impl Service {
             _ => {
                 if !open.stop_logged.swap(true, Ordering::AcqRel) {
                     match error {
-                        // It is refused until it is right again.
+                        // The name mints again when the clock is right.
                         MintError::Stopped(Stopped { reason: StopReason::Clock, .. }) => {
                             tracing::error!(%name, "nothing is minted for now: {detail}");
                         }
@@ -535,7 +535,7 @@ impl OpenName {
     }
 
     /// # Errors
-    /// What the name ended with, as was found only after it was served.
+    /// The error that ended the name after it was served.
     fn check(&self) -> Result<(), Refusal> {
         self.ended.get().map_or(Ok(()), |refusal| Err(refusal.clone()))
     }

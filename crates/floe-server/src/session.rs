@@ -1,4 +1,4 @@
-//! A connection of a protocol in which requests follow one another: reading, writing, and the bounds on both.
+//! A connection of a protocol with one request after another: reading, writing, and the limits of both.
 //!
 //! A protocol is a [`Session`]: it takes the request at the front of what has come, and appends its answer to one buffer,
 //! which is written when no whole request is left. So a pipeline of any depth costs one write for each read. Once
@@ -6,10 +6,10 @@
 //!
 //! What a connection's buffers hold counts in [`clients`](crate::clients), and nothing is served for which there is no room.
 //!
-//! A connection without a request is closed after `limits.idle_timeout`, whatever else it sends: a request is what is
-//! answered, so an empty line is none. A request that has begun, and a login, has to be
-//! whole within `limits.header_timeout`, whatever trickles in; a client that stops reading is cut off after
-//! `limits.stall_timeout`.
+//! A connection without a request is closed after `limits.idle_timeout`, whatever else it sends. Only a command that
+//! gets an answer counts as a request; an empty line does not. Once a request or a login has begun, it must be
+//! complete within `limits.header_timeout`, however slowly its bytes come. A client that stops reading is cut off
+//! after `limits.stall_timeout`.
 
 use std::future::poll_fn;
 use std::io;
@@ -38,11 +38,11 @@ pub(crate) const FULL: usize = 64 << 10;
 /// How large a connection's buffers stay: most connections wait most of the time, and there may be many.
 pub(crate) const KEPT: usize = 4 << 10;
 
-/// How many bytes an answer has, for each byte of its request, at the least that has to be expected.
+/// How many bytes of answer to expect at least for each byte of a request.
 const ANSWERED: usize = 16;
 
-/// How long, and how many bytes, a client may go on sending after the last answer: closing on unread bytes would take the
-/// answer back.
+/// How long, and how many bytes, a client may keep sending after the last answer. If the server closed with unread
+/// bytes, the client could lose the answer.
 const FAREWELL: (Duration, usize) = (Duration::from_secs(1), 1 << 20);
 
 /// How long an answer that is ready may wait for those of the next requests: each may have to wait for a ledger.
@@ -63,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 
 /// A protocol on one connection.
 pub(crate) trait Session: Send {
-    /// Serves the request at the front of `input` and appends its answer to `output`; `None` where less than a request has
+    /// Serves the request at the front of `input` and appends its answer to `output`; `None` if less than a request has
     /// come. What came together has been served `since` then.
     ///
     /// A request may be gathered with those that follow it, until [`flush`](Self::flush) answers all of them.
@@ -142,7 +142,7 @@ pub(crate) enum Next {
     Read,
     /// The client should have what there is before anything else is served.
     Again,
-    /// What is left is for somebody else to serve, and all that follows.
+    /// The rest, and all that follows, is served elsewhere.
     HandOver,
     /// The client has said goodbye, or what it says makes no sense any more.
     Close,
@@ -222,7 +222,7 @@ pub(crate) async fn to_its_end(
             }
             buffers.held.goes_on();
             match next {
-                // After so much of one client, the others' turn.
+                // After this much work for one client, other clients get a turn.
                 Next::Again => yield_now().await,
                 Next::Close => {
                     farewell(stream).await;
@@ -237,8 +237,8 @@ pub(crate) async fn to_its_end(
             client.touch();
             idle_until = now + limits.idle_timeout;
         }
-        // A request's time begins with its first byte, and does not begin anew with each; nor does it ever begin anew where
-        // what came was none.
+        // A request's time begins with its first byte. Later bytes do not restart it, nor does input that is not a
+        // request.
         if idle {
             waits.deadline = idle_until;
         } else if was_idle || consumed_any {
@@ -252,7 +252,7 @@ pub(crate) async fn to_its_end(
     }
 }
 
-/// What a connection's buffers hold, beyond what every connection may without being counted.
+/// The memory of a connection's buffers, beyond the part that is not counted.
 struct Buffers {
     held: Held,
     /// The most room that the input has had since it was made.
@@ -260,7 +260,7 @@ struct Buffers {
 }
 
 impl Buffers {
-    /// Waits for room for what has come and for what its answers have at the least.
+    /// Waits for memory for the input and for the least size of its answers.
     async fn expect(&mut self, input: &BytesMut, kept: usize) -> Result<(), Full> {
         self.input = self.input.max(input.capacity());
         let answers = input.len().saturating_mul(ANSWERED).min(FULL);
@@ -285,9 +285,8 @@ enum Read {
 
 /// What ends the wait for a request: its deadline, and the end of the server.
 ///
-/// Setting a timer and a listener for each request would cost more than most requests do. A connection is one task, whose
-/// waker stays the same, so both are set once: the listener for good, and the timer until it goes off, which is when it
-/// is set to what the deadline has become meanwhile.
+/// Setting a timer and a listener for each request would cost more than most requests do. A connection is one task
+/// with one waker, so both are set once. The listener stays. When the timer fires, it is set to the current deadline.
 struct Waits<'a, T> {
     deadline: Instant,
     /// Never set to later than the deadline.
@@ -299,9 +298,9 @@ struct Waits<'a, T> {
 }
 
 impl<T: Future<Output = ()>> Waits<'_, T> {
-    /// Whether the wait is over, where nothing came; `begun` where a request has, which the server's end lets come whole.
+    /// Whether the wait is over without input. `begun`: a request has begun, and may still become complete when the server stops.
     fn poll(&mut self, context: &mut Context<'_>, begun: bool) -> Poll<Read> {
-        // A task that has had its share is run again in any case, and would set nothing now.
+        // A task that has used its share runs again in any case, and need not set anything now.
         if !has_budget_remaining() {
             return Poll::Pending;
         }
@@ -310,7 +309,7 @@ impl<T: Future<Output = ()>> Waits<'_, T> {
             self.set = false;
         }
         if !self.set {
-            // What is over by now is found below.
+            // The check below finds whether the time is over.
             let _ = self.told.as_mut().poll(context);
             let _ = self.sleep.as_mut().poll(context);
             self.set = true;
@@ -337,7 +336,7 @@ async fn read<T: Future<Output = ()>>(
 ) -> io::Result<Read> {
     let begun = !input.is_empty();
     poll_fn(|context| {
-        // On the stack, so that a connection which waits holds no room for what may come.
+        // On the stack, so that a waiting connection holds no memory for later input.
         let mut room = [const { MaybeUninit::uninit() }; READ];
         let mut come = ReadBuf::uninit(&mut room);
         match Pin::new(&mut *stream).poll_read(context, &mut come) {
@@ -389,7 +388,7 @@ async fn write(stream: &mut Stream, output: &mut Vec<u8>, stall: Duration) -> io
     Ok(waited)
 }
 
-/// Closes, and lets the client read what it was told. The room that takes is allocated now, and not with the connection.
+/// Closes, and lets the client read the last answer. The memory for that is allocated now, not with the connection.
 pub(crate) fn farewell(stream: &mut Stream) -> BoxFuture<'_, ()> {
     let goodbye = async move {
         stream.shutdown().await?;
@@ -402,6 +401,6 @@ pub(crate) fn farewell(stream: &mut Stream) -> BoxFuture<'_, ()> {
         }
         io::Result::Ok(())
     };
-    // A client that does not listen loses nothing but the reason.
+    // A client that does not read loses only the reason.
     Box::pin(timeout(FAREWELL.0, goodbye).map(drop))
 }

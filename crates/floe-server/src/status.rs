@@ -1,15 +1,14 @@
-//! What a call comes to when it does not come to IDs: the rows of the one table from what went wrong to what each protocol
-//! says about it.
+//! The outcome of a call without IDs: the rows of the one table that maps each error to every protocol's answer.
 //!
-//! A front never decides how bad something is. It declares its column, a method of [`Status`] that stands in its folder,
-//! by a match over all rows: a row that some protocol has no word for does not compile.
+//! A front never decides how serious an error is. It declares its column, a method of [`Status`] in its folder, by a
+//! match over all rows, so that a row without an answer in some protocol does not compile.
 
 use std::time::Duration;
 
-/// What a call comes to when it does not come to IDs.
+/// The outcome of a call without IDs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Status {
-    /// No such name, and none may come into being.
+    /// No such name, and it may not be made.
     UnknownName,
     /// The request itself is wrong: a count out of its range, a text that is no ID.
     BadRequest,
@@ -17,7 +16,7 @@ pub(crate) enum Status {
     WrongKind,
     /// The server asks for a token, and none was shown.
     Unauthenticated,
-    /// What was shown is no token of this server.
+    /// The server does not know the token that was shown.
     WrongToken,
     /// The token is not for this name.
     Forbidden,
@@ -46,7 +45,7 @@ impl Status {
         Self::Stopped,
     ];
 
-    /// Whether fewer IDs might have been minted: a pipeline that was to be minted in one step is then minted one by one.
+    /// Whether fewer IDs might have been minted. A pipeline for one step is then minted one by one.
     pub(crate) const fn may_be_of_the_count(self) -> bool {
         matches!(self, Self::BadRequest | Self::Exhausted)
     }
@@ -90,7 +89,7 @@ impl Status {
                 "No such name exists here. With a configuration file only the names and patterns that it lists exist: add a [[name]], or ask for one of those."
             }
             Self::BadRequest => {
-                "The request is not one that can be answered, now or later. The detail says which part of it is wrong and what it may be."
+                "The request is wrong and cannot be answered, now or later. The detail says which part is wrong and what is allowed."
             }
             Self::WrongKind => {
                 "The name exists, and this call cannot mint from its kind. A name has one kind for ever: use a call that fits the kind, or another name."
@@ -99,19 +98,19 @@ impl Status {
                 "This server asks its callers for a token, and this call came without one. Over HTTP it is sent as `Authorization: Bearer <token>`, or as the password of Basic."
             }
             Self::WrongToken => {
-                "What was shown as a token is none of this server's. `floe token new` makes one, and prints what has to stand in the server's configuration for it."
+                "This server does not know the token. `floe token new` makes one, and prints the lines for the server's configuration."
             }
             Self::Forbidden => {
-                "The token is one of this server's, and is not for this name. A [[token]] lists its names and patterns in `names`."
+                "This server knows the token, but the token is not for this name. A [[token]] lists its names and patterns in `names`."
             }
             Self::Busy => {
-                "The call waited as long as it may (limits.max_wait) and there were no IDs yet. Nothing was minted for it: ask again after the time in Retry-After."
+                "The call waited as long as it may (limits.max_wait), and no IDs were available. Nothing was minted for it: ask again after the time in Retry-After."
             }
             Self::Unavailable => {
                 "The ledger is out of reach, and nothing that was reserved is left. Ask again after the time in Retry-After; minting resumes within a second of the ledger's return."
             }
             Self::Exhausted => {
-                "What this name mints from is used up: the layout's time bits, the 63 bits of a number, the slots of the realm, or the names that may come into being. The detail says which, and the way out."
+                "Nothing is left for this name to mint from: the layout's time bits, the 63 bits of a number, the slots of the realm, or the number of new names that may be made. The detail says which, and the way out."
             }
             Self::Stopped => {
                 "Minting on could repeat an ID: the name's definition is not the one in the ledger, its record is missing, or the ledger is not the one that it was. The detail says which, and the way out."
@@ -120,36 +119,36 @@ impl Status {
     }
 }
 
-/// Why a call came to no IDs: the row of the table, and the text for whoever asked.
+/// Why a call got no IDs: the row of the table, and the text for the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Refusal {
     /// The row.
     pub status: Status,
     /// The cause and the way out, for anybody.
     pub detail: String,
-    /// The same with what strangers are not told: the ledger's own words, which say where it is.
+    /// The same with details that strangers must not see: the ledger's own error, which shows where it is.
     inside: Option<String>,
     /// When asking again makes sense.
     pub retry: Option<Duration>,
 }
 
 impl Refusal {
-    /// A refusal that asking again does not change.
+    /// A refusal that a retry does not change.
     pub(crate) fn new(status: Status, detail: impl Into<String>) -> Self {
         Self { status, detail: detail.into(), inside: None, retry: None }
     }
 
-    /// A refusal for the moment.
+    /// A refusal for now, with the time after which to retry.
     pub(crate) fn for_now(status: Status, detail: impl Into<String>, retry: Duration) -> Self {
         Self { status, detail: detail.into(), inside: None, retry: Some(retry) }
     }
 
-    /// The same refusal, of which those who may see inside are told more.
+    /// The same refusal, with more details for callers that may see them.
     pub(crate) fn with_inside(self, inside: impl Into<String>) -> Self {
         Self { inside: Some(inside.into()), ..self }
     }
 
-    /// The refusal as a caller may read it who sees inside, or does not.
+    /// The refusal as this caller may read it.
     pub(crate) fn told(mut self, sees_inside: bool) -> Self {
         match self.inside.take().filter(|_| sees_inside) {
             Some(inside) => Self { detail: inside, ..self },

@@ -32,7 +32,7 @@ pub(crate) const BYTES: usize = 20 << 10;
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What a client hears that says hello where there is no TLS: a fatal alert, handshake_failure (RFC 8446, section 6.2).
+/// The answer to a TLS hello on a server without TLS: a fatal alert, handshake_failure (RFC 8446, section 6.2).
 pub(crate) const NO_TLS: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
 
 /// TLS on every listener.
@@ -44,7 +44,7 @@ pub struct TlsSettings {
     pub key: PathBuf,
     /// The certificates that sign those of clients; `None` asks clients for none.
     pub client_ca: Option<PathBuf>,
-    /// Whether a listener that other machines can reach also serves who comes without TLS.
+    /// Whether a listener that other machines can reach also serves clients without TLS.
     pub plain: bool,
 }
 
@@ -83,7 +83,7 @@ impl Tls {
         let files = Files::read(settings)?;
         let current = RwLock::new(Arc::new(files.config(settings)?));
         if let Err(problem) = files.in_date(settings) {
-            tracing::warn!("{problem}; it is served all the same, and clients that check it leave");
+            tracing::warn!("{problem}; this server uses it anyway, and clients that check it disconnect");
         }
         Ok(Self { settings: settings.clone(), current, files })
     }
@@ -106,7 +106,7 @@ impl Tls {
         Ok((stream, names))
     }
 
-    /// Serves what stands in new files from now on, unless it cannot be used, or today lies outside its dates.
+    /// Uses new files from now on, unless they cannot be used, or are not valid today.
     fn take_up(&self, files: &Files) -> Result<(), String> {
         files.in_date(&self.settings)?;
         let config = Arc::new(files.config(&self.settings)?);
@@ -114,7 +114,7 @@ impl Tls {
         Ok(())
     }
 
-    /// Takes up the files whenever they change; never ends. Files that cannot be used leave what is there.
+    /// Takes up the files whenever they change; never ends. If new files cannot be used, the earlier ones stay in use.
     pub(crate) async fn watch(&self) {
         let mut seen = Ok(self.files.clone());
         loop {
@@ -130,7 +130,7 @@ impl Tls {
                 Ok(()) => tracing::info!("the files of tls have changed, and are used from now on"),
                 Err(problem) => {
                     tracing::error!(
-                        "the files of tls have changed and are not used, the ones before are: {problem}"
+                        "the files of tls have changed and cannot be used; the previous ones stay in use: {problem}"
                     );
                 }
             }
@@ -166,7 +166,7 @@ impl Files {
         match (from.as_secs()..=until.as_secs()).contains(&UnixTime::now().as_secs()) {
             true => Ok(()),
             false => Err(format!(
-                "tls.certificate: {} is for {} to {}, and not for today: put a new certificate and its key there",
+                "tls.certificate: {} is valid from {} to {}, and not today: put a new certificate and its key there",
                 settings.certificate.display(),
                 validity.not_before,
                 validity.not_after
@@ -235,7 +235,7 @@ impl Files {
 fn own_alone(key: &Path) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;
 
-    // What cannot be looked at is told by who reads it.
+    // If it cannot be checked, reading it reports the error.
     let Ok(file) = std::fs::metadata(key) else { return Ok(()) };
     let mode = file.permissions().mode() & 0o777;
     if mode & 0o006 == 0 {
@@ -262,7 +262,7 @@ fn unread(error: &pem::Error) -> String {
         pem::Error::IllegalSectionStart { .. } => {
             "a line begins with -----BEGIN and does not end with -----".to_owned()
         }
-        pem::Error::Base64Decode(_) => "what stands between BEGIN and END is no base64".to_owned(),
+        pem::Error::Base64Decode(_) => "the text between BEGIN and END is not base64".to_owned(),
         pem::Error::NoItemsFound => "it holds nothing of that sort".to_owned(),
         other => other.to_string(),
     }
@@ -352,7 +352,7 @@ mod tests {
         for (text, expected) in [
             (whole.replace(end, ""), end),
             (whole.replace(begin, "-----BEGIN PRIVATE KEY"), "does not end with -----"),
-            (format!("{begin}\n!!!!\n{end}\n"), "no base64"),
+            (format!("{begin}\n!!!!\n{end}\n"), "not base64"),
             (String::new(), "nothing of that sort"),
         ] {
             let settings = TlsSettings {
@@ -388,7 +388,7 @@ mod tests {
         };
         let old = sign(2002);
         let why = check(&settings).unwrap_err();
-        assert!(why.contains("server.pem") && why.contains("not for today"), "{why}");
+        assert!(why.contains("server.pem") && why.contains("not today"), "{why}");
         let tls = Tls::load(&settings).unwrap();
         let current = || Arc::clone(&tls.current.read().unwrap());
         let new = sign(4000);

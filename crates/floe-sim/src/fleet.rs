@@ -81,10 +81,10 @@ impl Plan {
         let (nodes, slots) = (count::wide(self.nodes), self.layout.workers());
         match self {
             _ if self.nodes == 0 || self.nodes > MOST_NODES => {
-                no(format!("a fleet has 1 to {MOST_NODES} nodes, and not {}", self.nodes))
+                no(format!("a fleet has 1 to {MOST_NODES} nodes, not {}", self.nodes))
             }
             _ if self.layout.width() == Width::Wide => no(format!(
-                "the layout \"{}\" has more than 63 bits: take a narrow one with as many worker bits, which asks the same of the ledger",
+                "the layout \"{}\" has more than 63 bits: take one of at most 63 bits with as many worker bits, which puts the same load on the ledger",
                 self.layout
             )),
             _ if slots > MOST_SLOTS => no(format!(

@@ -135,7 +135,7 @@ impl fmt::Display for Happened {
             Self::Paused(true) => f.write_str("stands still"),
             Self::Paused(false) => f.write_str("goes on"),
             Self::Cut(true) => f.write_str("is cut off from the store"),
-            Self::Cut(false) => f.write_str("has its way to the store again"),
+            Self::Cut(false) => f.write_str("can reach the store again"),
             Self::Down(true) => f.write_str("goes down"),
             Self::Down(false) => f.write_str("is back"),
             Self::Snapshot => f.write_str("a snapshot is taken of its machine"),

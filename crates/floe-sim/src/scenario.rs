@@ -98,29 +98,27 @@ impl Class {
     /// One line about it.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Skew => "clocks are off, drift, are slewed, stand, or jump ahead",
+            Self::Skew => "clocks are wrong, drift, are slewed, stand still or jump ahead",
             Self::Rollback => "a wall clock is set back by milliseconds, seconds or hours",
             Self::Wild => "a wall clock says 2099, or a time before 1970",
             Self::Crash => {
-                "processes crash and come back, there or elsewhere, once or again and again: those of a JVM after 1 s at \
-                 the earliest, those of Go, C and PHP after 50 ms, floe's own at once"
+                "processes crash once or repeatedly, and start again on the same machine or another: JVMs after 1 s at \
+                 the earliest, Go, C and PHP after 50 ms, floe at once"
             }
             Self::Pause => "processes stand still for longer than any window; machines sleep and wake",
             Self::Network => "partitions, delays, lost and doubled requests, lost and late replies",
             Self::Outage => "the store restarts",
             Self::Crowd => {
-                "all nodes start in one instant, and where a registry hands out worker ids it has fewer than nodes"
+                "all nodes start at one moment; a registry that hands out worker ids has fewer ids than nodes"
             }
             Self::Twins => "two nodes were given the same worker id",
             Self::Odd => "one node's definitions differ from the others'",
             Self::Snapshot => "a machine is restored from a snapshot of itself",
             Self::Failover => "the store fails over and loses its last writes",
             Self::Restore => "the store is restored from a backup",
-            Self::Eaten => "one of the store's records is eaten",
+            Self::Eaten => "one of the store's records is deleted",
             Self::Clone => "a running machine is cloned, clock and all",
-            Self::Restart => {
-                "now and then, twice to twelve times an hour in the fleet, a process is killed and started again"
-            }
+            Self::Restart => "a process is killed and started again, 2 to 12 times an hour in the fleet",
         }
     }
 }

@@ -818,7 +818,7 @@ impl<'a, M: Model> World<'a, M> {
             }
             What::Slow { node, lasts, up_to } => {
                 self.nodes[node].slow = Some(up_to);
-                let words = format!("its way to the store takes up to {} ms", up_to / 1000);
+                let words = format!("its messages to the store take up to {} ms", up_to / 1000);
                 self.tell(Some(node), || Happened::Fault(words));
                 over(self, lasts);
             }
@@ -852,7 +852,9 @@ impl<'a, M: Model> World<'a, M> {
                 over(self, lasts);
             }
             What::Invalidate { node } => {
-                self.tell(Some(node), || Happened::Fault("it is told to drop what it holds".to_owned()));
+                self.tell(Some(node), || {
+                    Happened::Fault("it is told to drop the ranges that it holds".to_owned())
+                });
                 self.burst(now, node, 20);
                 self.schedule(now + 4_000, Event::Invalidate { node });
             }

@@ -108,7 +108,7 @@ impl Stamp {
         Self(era << TIME_BITS | time.unwrap_or_default())
     }
 
-    /// A value that no clock's stamp has, and that is not the word for "no stamp" either.
+    /// A value that no clock's stamp has, and that is not the value for "no stamp" either.
     pub(crate) const NEVER: Self = Self(u64::MAX);
 
     pub(crate) const fn from_word(word: u64) -> Self {
@@ -137,7 +137,7 @@ impl Stamp {
     }
 }
 
-/// The pure part: a function of what it was and what is read.
+/// The pure part: a function of its state and the readings.
 #[derive(Clone, Debug)]
 pub(crate) struct Steady {
     policy: ClockPolicy,
@@ -153,10 +153,10 @@ pub(crate) struct Steady {
     doubted: Option<(MonoMillis, i64)>,
     /// What the ledger has said about its clock in this era.
     heard: Heard,
-    /// The last time at which the ledger's clock had nothing to say against this one: windows are reserved only then,
-    /// so nothing that was minted is later.
+    /// The last time at which the ledger's clock did not contradict this one. Windows are reserved only then, so
+    /// nothing minted is later.
     agreed: UnixMillis,
-    /// How far ahead of its own reckoning the time is because it went on from a predecessor's mark.
+    /// How far the time is ahead of its own calculation because it continued from a predecessor's mark.
     lead_ms: i64,
 }
 
@@ -198,7 +198,7 @@ impl Steady {
             return;
         }
         if self.time == UnixMillis::EPOCH {
-            // It has been insane from the start: there is nothing to hold on to.
+            // The wall clock has been insane from the start, so there is no earlier time to keep.
             self.time = wall;
         }
         if !self.goes_back(reading) {
@@ -244,10 +244,10 @@ impl Steady {
         self.heard.time().is_some_and(|ledger| ledger.apart(wall, self.last.mono).is_some())
     }
 
-    /// Where the ledger's clock says that this one is ahead, and the wall clock agrees with the ledger's, the wall
-    /// clock was wrong and has been set right. The time goes back, as far as nothing can have been minted by it, in a
-    /// new era, and stands still there until it is believed again. Otherwise a node that was started an hour ahead
-    /// would hold that hour for most of a day.
+    /// If this clock is ahead of the ledger's, and the wall clock agrees with the ledger's, then the wall clock was
+    /// wrong and has been set right. The time goes back in a new era, as far as nothing can have been minted, and
+    /// stands still there until it is trusted again. Otherwise a node that was started an hour ahead would hold that
+    /// hour for most of a day.
     fn goes_back(&mut self, Reading { wall, mono }: Reading) -> bool {
         let Some(ledger) = self.heard.time() else { return false };
         let ahead = ledger.apart(self.own(), mono) > Some(0) && ledger.apart(wall, mono).is_none();
@@ -261,13 +261,13 @@ impl Steady {
         self.state = match behind {
             0 => ClockState::Level,
             _ if behind <= self.policy.max_hold_ms.max(self.policy.wait_ms) => ClockState::Waiting(behind),
-            // It was minted by while nothing spoke against it, which cannot be taken back.
+            // IDs were minted with that time while nothing contradicted it, so it cannot go back further.
             _ => ClockState::Refused(behind),
         };
         true
     }
 
-    /// The time less what a predecessor's mark has added to it: that is no reckoning of this machine's.
+    /// The time without what a predecessor's mark has added, since this machine has not measured that part.
     fn own(&self) -> UnixMillis {
         self.time.plus(-self.lead_ms)
     }
@@ -280,7 +280,7 @@ impl Steady {
         }
     }
 
-    /// Takes in what the ledger has said about its clock, where that was asked for in this era.
+    /// Takes the ledger's answer about its clock, if it was asked in this era.
     pub(crate) fn hear(&mut self, heard: Heard, era: u64) {
         if era == self.era {
             self.heard = heard;
@@ -294,7 +294,7 @@ impl Steady {
         if let Ok(ran) = u64::try_from(wall.since(self.last.wall)) {
             let least = elapsed.saturating_mul(SLEW - 1);
             let short = self.short.saturating_add(least).saturating_sub(ran.saturating_mul(SLEW));
-            // More is forgotten, so that a clock that runs again is believed within a second.
+            // A larger lag is dropped, so that a clock that runs again is trusted within a second.
             self.short = short.min(2 * ENOUGH);
         }
         self.short > ENOUGH
@@ -306,12 +306,12 @@ impl Steady {
         if behind <= self.policy.wait_ms && !stands {
             self.state = ClockState::Waiting(behind);
         } else if behind <= max_hold_ms {
-            // Towards a wall clock that is known to be wrong it does not converge.
+            // The time does not converge towards a wall clock that is known to be wrong.
             self.slewed += if self.is_contradicted(wall) { 0 } else { elapsed };
             let lost = (self.slewed / SLEW).min(elapsed);
             self.slewed -= lost * SLEW;
             let held = self.time.plus(i64::try_from(elapsed - lost).unwrap_or(i64::MAX));
-            // After a long time without a look, part of which would have been refused.
+            // After a long time without a look. A part of it would have been refused.
             let furthest = wall.plus(i64::try_from(max_hold_ms).unwrap_or(i64::MAX));
             self.time = held.min(furthest).max(self.time);
             let behind = u64::try_from(self.time.since(wall)).unwrap_or(0);
@@ -341,8 +341,8 @@ impl Steady {
         self.heard = mutate!(Heard::Nothing, LedgerTimeKept => self.heard);
     }
 
-    /// Goes on from `mark`, where this process's predecessor may have minted up to it. False if that is further ahead
-    /// than is held through.
+    /// Continues from `mark`, if this process's predecessor may have minted up to it. False if it is further ahead
+    /// than `max_hold`.
     pub(crate) fn start_at(&mut self, mark: UnixMillis) -> bool {
         let ahead = u64::try_from(mark.since(self.last.wall)).unwrap_or(0);
         let allowed = ahead <= self.policy.max_hold_ms;
@@ -376,14 +376,14 @@ pub(crate) struct Now {
     pub(crate) mono: MonoMillis,
     pub(crate) wall: UnixMillis,
     pub(crate) state: ClockState,
-    /// The steady time less what a predecessor's mark has added to it.
+    /// The steady time without what a predecessor's mark has added.
     own: UnixMillis,
     pub(crate) heard: Heard,
 }
 
 impl Now {
-    /// How far the steady clock is ahead of the ledger's in milliseconds, below 0 where it is behind, if that is more
-    /// than they may be apart.
+    /// How far the steady clock is ahead of the ledger's, in milliseconds, if that is more than they may differ.
+    /// Negative if it is behind.
     pub(crate) fn apart(&self) -> Option<i64> {
         self.heard.time()?.apart(self.own, self.mono)
     }
@@ -411,7 +411,7 @@ impl Now {
 pub(crate) trait TimeSource: Send + Sync {
     fn read(&self) -> Reading;
 
-    /// The monotonic clock by which calls lose their patience, which goes on also where the others stand.
+    /// The monotonic clock for the waits of calls. It runs even if the other clocks stand still.
     fn patience(&self) -> MonoMillis {
         self.read().mono
     }
@@ -431,7 +431,7 @@ pub(crate) struct Clock {
 }
 
 const STALE: u64 = 0;
-/// So many direct reads in one millisecond wake the ticker.
+/// This many direct reads in one millisecond wake the ticker.
 const WORTH_A_TICKER: u64 = 16;
 
 impl Clock {
@@ -460,9 +460,9 @@ impl Clock {
         Some(Stamp(cached))
     }
 
-    /// The stamp if it is at hand, and otherwise the default, which is no stamp that was given out: nothing is minted
-    /// in the first millisecond of 1970. For whoever compares it with one that was. It does not keep the time at hand,
-    /// but the next one, which is another, will be asked for.
+    /// The stamp if it is at hand, otherwise the default. It is for comparison with an earlier stamp. The default
+    /// equals no earlier stamp, because nothing is minted in the first millisecond of 1970. This call does not keep
+    /// the time at hand; the next different stamp is asked for anyway.
     #[inline(always)]
     pub(crate) fn word(&self) -> Stamp {
         Stamp(self.cached.load(Ordering::Relaxed))
@@ -538,8 +538,8 @@ impl Clock {
         self.cached.store(STALE, Ordering::Relaxed);
     }
 
-    /// Begins a new era: what was reserved before is not used again. The stamp is put away until the ticker is heard of
-    /// again: in a forked child there is none, and it would stand.
+    /// Begins a new era: earlier reservations are not used again. The stamp is removed until the ticker runs again: a
+    /// forked child has no ticker, so its stamp would never change.
     pub(crate) fn invalidate(&self) {
         lock(&self.steady).invalidate();
         self.put_away();

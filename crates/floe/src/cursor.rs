@@ -1,37 +1,40 @@
-//! The lock-free heart: one cursor that hands out positions, each at most once, only inside owned ranges (I3, I5).
+//! The lock-free core: one cursor that hands out positions, each at most once, and only inside owned ranges (I3, I5).
 //!
-//! The cursor is a single word, and it only ever grows. A draw reads which ranges are owned and where the cursor
+//! The cursor is a single word that only grows. A draw reads which ranges are owned and where the cursor
 //! stands, decides on a position, and takes it with one compare-and-swap:
 //!
-//! - Two draws never get the same position, since both would have to swap the same value out.
-//! - A thread that sleeps between deciding and swapping finds the cursor moved, and decides again. It cannot mint in
-//!   a gap that came up meanwhile: its position lies in the ranges that it read, which are owned for ever unless
-//!   they are given back, and before that the cursor is closed.
-//! - Opening again after closing puts the cursor strictly past where it ever stood, so a swap that was decided before
-//!   cannot succeed after (no ABA).
+//! - Two draws never get the same position, because both would have to swap out the same value.
+//! - A thread that sleeps between the decision and the swap finds the cursor moved, and decides again. It cannot mint in
+//!   a gap that appeared meanwhile: its position lies in the ranges that it read. These are owned for ever unless
+//!   they are given back, and the cursor is closed before that.
+//! - When a closed cursor opens again, it starts strictly past every earlier position. So a swap that was decided
+//!   before cannot succeed after (no ABA).
 //!
-//! The owned ranges are kept twice. A writer fills the copy that nobody is told to read, then counts the version up;
-//! a reader takes the copy that the version names and looks at the version again. Neither waits for the other.
+//! The owned ranges are kept twice. A writer fills the copy that is not in use, then increments the version. A reader
+//! takes the copy that the version names, and checks the version again. Neither waits for the other.
 //!
 //! # The lease
-//! Most draws are of one position, by the same word of the clock as the draw before: nothing that was decided then has changed. So a
-//! draw of one that succeeded leaves a **lease** behind ([`Cursor::grant`]): the clock's word, and the position below which
-//! all are owned, due, and of one worker. By that word a draw takes the next position below it at once ([`Cursor::draw_leased`]); any
-//! other goes the long way. That repeats nothing, and mints nothing that is not owned:
+//! Most draws take one position and see the same clock word as the draw before, so the earlier decision still holds.
+//! A successful draw of one position therefore leaves a **lease** ([`Cursor::grant`]): the clock's word, and a limit;
+//! all positions below the limit are owned, due, and of one worker. A draw with the same clock word takes the next
+//! position below the limit at once ([`Cursor::draw_leased`]). Any other draw takes the long path. This repeats
+//! nothing, and mints only what is owned:
 //!
-//! 1. A lease is granted under the writer's lock, of an open cursor, from `next` on, which lies in a range that is owned in the
-//!    clock's era, up to the end of that range and of what is due. A renewal takes the lease away, so that the next draw looks for the
-//!    new range; who has read it before still draws what is owned. A close takes away the positions too.
-//! 2. A leased draw reads `next`, then `below`, and swaps `next` for the next one. Whoever sees `below` sees the `next` for which it
-//!    was granted, so the swap succeeds from there on alone. A gap that a draw has skipped since lies under `next`; one that lies
-//!    ahead is past `below`.
-//! 3. A close swaps `next` out, then takes the lease away, and the cursor opens again strictly above. Whoever reads a `next` of
-//!    after that sees that the lease was taken away, since it reads `next` first; whoever has read an older one fails to swap.
-//! 4. The worker id is written before the clock's word and read after it. It changes only across a close, which takes the clock's word
-//!    away first.
-//! 5. A call that begins after the era has ended has another word of the clock, and finds no lease for it: none is granted by a word
-//!    of another era than the ranges'. One clock's word allows what any later one of its era does, so a lease of one word with
-//!    the end of another's allows nothing that is not due.
+//! 1. A lease is granted under the writer's lock, on an open cursor. It begins at `next`, which lies in a range that
+//!    is owned in the clock's era, and ends at the end of that range or of what is due. A renewal revokes the lease, so
+//!    that the next draw looks for the new range; a draw that has read the lease before still draws what is owned. A
+//!    close revokes the positions too.
+//! 2. A leased draw reads `next`, then `below`, and swaps `next` for the next one. A draw that sees `below` also sees
+//!    the `next` for which it was granted, so the swap can succeed only from there on. A gap that a draw has skipped
+//!    since lies below `next`. A gap ahead is past `below`.
+//! 3. A close swaps `next` out, then revokes the lease, and the cursor opens again strictly above. A draw that reads
+//!    a later `next` sees that the lease was revoked, because it reads `next` first. A draw that has read an earlier one
+//!    fails to swap.
+//! 4. The worker id is written before the clock's word and read after it. It changes only across a close, which
+//!    removes the clock's word first.
+//! 5. A call that begins after the era has ended has another clock word, and finds no lease for it: a lease is
+//!    granted only with a word of the ranges' era. What one clock word allows, every later word of its era allows too.
+//!    So a lease that mixes one word with the limit of another allows nothing that is not due.
 
 use std::ops::Range;
 
@@ -39,18 +42,18 @@ use crate::clock::Stamp;
 use crate::mutation::mutate;
 use crate::sync::{AtomicU64, Mutex, Ordering, fence, lock, pause, try_lock};
 
-/// What the cursor holds while nothing may be drawn. Positions stay below 2^63.
+/// The cursor's value while it is closed. Positions stay below 2^63.
 const CLOSED: u64 = u64::MAX;
 
-/// The ranges that may be minted from, lower one first, and what goes with their positions.
+/// The ranges that may be minted from, lower one first, and the data of their positions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Owned {
     pub(crate) current: Range<u64>,
-    /// Empty, or wholly above `current`.
+    /// Empty, or entirely above `current`.
     pub(crate) spare: Range<u64>,
-    /// The worker id of a window; nothing for numbers.
+    /// The worker id of a window; unused for numbers.
     pub(crate) tag: u64,
-    /// The clock's era in which the ranges were reserved: in a later one they are not used (see `clock`).
+    /// The clock's era in which the ranges were reserved. A later era does not use them (see `clock`).
     pub(crate) era: u64,
 }
 
@@ -92,8 +95,8 @@ pub(crate) struct Cursor {
     writer: Mutex<Writer>,
 }
 
-/// A cache line of its own (two on machines that fetch them in pairs): each draw writes it, and whoever reads the words beside it
-/// need not wait for that.
+/// Its own cache line (two on machines that fetch lines in pairs). Each draw writes it, and readers of other words
+/// must not wait for that.
 #[repr(align(128))]
 struct CacheLine<T>(T);
 
@@ -117,11 +120,11 @@ struct Copy {
 
 struct Writer {
     owned: Owned,
-    /// Above every value that the cursor has had since it was last closed.
+    /// Greater than every value that the cursor has had up to its last close.
     floor: u64,
     open: bool,
-    /// What the version is. It is counted here and never loaded: loom keeps the last access of a word alone, so a load right
-    /// before the store would hide the loads of other threads that the store has to be tried before.
+    /// The current version. It is counted here and never loaded: loom keeps only the last access of a word, so a load
+    /// right before the store would hide other threads' loads, and loom would not try the store before them.
     version: u64,
 }
 
@@ -137,7 +140,7 @@ impl Cursor {
         }
     }
 
-    /// Draws one position by the lease that was granted at `stamp`, and its tag. `None` where there is none, or it is used up.
+    /// Draws one position, with its tag, by the lease that was granted at `stamp`. `None` if there is no lease, or it is used up.
     #[inline(always)]
     pub(crate) fn draw_leased(&self, stamp: Stamp) -> Option<(u64, u64)> {
         let next = self.next.0.load(Ordering::Acquire);
@@ -148,7 +151,7 @@ impl Cursor {
         }
     }
 
-    /// What the lease says of the position `next`: its tag, and what follows it. It was read before.
+    /// What the lease says about the position `next`, which was read before: its tag, and the position after it.
     #[inline(always)]
     fn leased(&self, stamp: Stamp, next: u64) -> Option<(u64, u64)> {
         let below = self.lease.below.load(Ordering::Acquire);
@@ -159,7 +162,7 @@ impl Cursor {
         (next < below && !ended).then(|| (tag, next + mutate!(1, CursorNotMoved => 0)))
     }
 
-    /// Out of the way of the first try.
+    /// Kept apart from the first try.
     #[cold]
     fn draw_leased_again(&self, stamp: Stamp) -> Option<(u64, u64)> {
         let mut pauses = FIRST_PAUSES;
@@ -173,8 +176,8 @@ impl Cursor {
         }
     }
 
-    /// Lets draws of one at `stamp` go the short way: from `from` on, below `limit`, and while at least `low` are left. Whoever finds that
-    /// the ranges are being written does without.
+    /// Lets draws of one position at `stamp` take the short path, from `from` up to `limit`, while at least `low`
+    /// positions are left. If the ranges are being written, it grants no lease.
     pub(crate) fn grant(&self, stamp: Stamp, from: u64, limit: u64, low: u64) {
         let Some(writer) = try_lock(&self.writer) else { return };
         let Owned { current, spare, tag, era } = &writer.owned;
@@ -192,8 +195,8 @@ impl Cursor {
         }
     }
 
-    /// Draws up to `count` positions that follow one another: from `wish(cursor)`, moved up to where a range is
-    /// owned, and below `limit`. At least one, and all of `count` where `whole`.
+    /// Draws up to `count` consecutive positions below `limit`: from `wish(cursor)`, or the next owned position above
+    /// it. Draws at least one, and all of `count` if `whole`.
     #[inline(always)]
     pub(crate) fn draw(
         &self,
@@ -214,7 +217,7 @@ impl Cursor {
         }
     }
 
-    /// Out of the way of the first try, which is compiled into the caller for what it asks.
+    /// Kept apart from the first try, which is inlined into each caller for its own arguments.
     #[cold]
     fn try_draw_again(
         &self,
@@ -227,7 +230,7 @@ impl Cursor {
         self.try_draw(era, count, whole, limit, wish)
     }
 
-    /// `None` where another draw or a change of the ranges came between.
+    /// `None` if another draw or a change of the ranges came between.
     #[inline(always)]
     fn try_draw(
         &self,
@@ -267,13 +270,13 @@ impl Cursor {
         let count = count.min(room);
         let after = start + mutate!(count, CursorNotMoved => 0);
         self.next.0.compare_exchange(next, after, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        // Saturating, so that where nobody asks for it nothing is computed: a check would have to be.
+        // Saturating, so that the compiler can leave it out if the caller does not use it. A check would have to stay.
         let rest = |[start, end]: [u64; 2]| end.saturating_sub(after.max(start));
         let left = rest(ranges[0]).saturating_add(rest(ranges[1]));
         Some(Draw::Got(Drawn { start, count, tag, version, left }))
     }
 
-    /// The version of the owned ranges; a draw from before it changed is stale.
+    /// The version of the owned ranges. A draw with an older version is stale.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed)
@@ -284,13 +287,13 @@ impl Cursor {
         Some(self.next.0.load(Ordering::Acquire)).filter(|&next| next != CLOSED)
     }
 
-    /// Where a closed cursor will open at the earliest: above every position that was ever drawn.
+    /// The lowest position at which a closed cursor can open: above every position that was ever drawn.
     pub(crate) fn floor(&self) -> u64 {
         lock(&self.writer).floor
     }
 
-    /// Says which ranges are owned from now on. The caller keeps owning what it said before, or has closed first.
-    /// Where the cursor is closed it opens, strictly above `floor` and all that was drawn before.
+    /// Sets the ranges that are owned from now on. The caller must still own the earlier ranges, or must have closed
+    /// the cursor first. A closed cursor opens, strictly above `floor` and all that was drawn before.
     pub(crate) fn publish(&self, owned: &Owned, floor: u64) {
         let mut writer = lock(&self.writer);
         self.write(&mut writer, owned);
@@ -301,8 +304,8 @@ impl Cursor {
         }
     }
 
-    /// Stops all draws and gives the first position that was never drawn, `None` where it was closed already. When it
-    /// returns no draw can succeed until [`Cursor::publish`].
+    /// Stops all draws. Returns the first position that was never drawn; `None` if the cursor was already closed.
+    /// After it returns, no draw can succeed until [`Cursor::publish`].
     pub(crate) fn close(&self) -> Option<u64> {
         let mut writer = lock(&self.writer);
         let next = self.next.0.swap(CLOSED, Ordering::AcqRel);
@@ -336,7 +339,7 @@ impl Cursor {
         self.lease.below.store(0, Ordering::Release);
         let version = writer.version;
         let copy = &self.copies[usize::from(version.is_multiple_of(2))];
-        // Pairs with the reader's fence: who sees any store below also sees that the version has moved on before.
+        // Pairs with the reader's fence: a reader that sees a store below also sees the new version.
         fence(Ordering::Release);
         let store = |word: &AtomicU64, value| word.store(value, Ordering::Relaxed);
         store(&copy.current[0], owned.current.start);
@@ -355,8 +358,8 @@ impl Cursor {
 const FIRST_PAUSES: u32 = if cfg!(loom) { 1 } else { 64 };
 const MOST_PAUSES: u32 = if cfg!(loom) { 1 } else { 1024 };
 
-/// Somebody else drew. A short, growing pause lets one thread draw several times in a row while the line is in its cache: for two
-/// threads that doubles the rate of both.
+/// Another thread drew first. A short, growing pause lets one thread draw several times in a row while it has the
+/// cache line. With two threads, this doubles the rate of both.
 fn back_off(pauses: &mut u32) {
     for _ in 0..*pauses {
         pause();

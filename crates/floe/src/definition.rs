@@ -110,7 +110,7 @@ impl fmt::Display for DefinitionError {
             Self::UnknownKind { word, kinds } => write!(f, "unknown kind {word:?}: floe mints {kinds}"),
             Self::NoKind(text) => write!(
                 f,
-                "{text:?} is a form and no kind: give the name a kind of numbers, and form = {text:?}"
+                "{text:?} is a form, not a kind: give the name a kind of numbers, and form = {text:?}"
             ),
             Self::ReservedKind { word, kinds } => write!(
                 f,

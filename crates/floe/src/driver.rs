@@ -23,11 +23,11 @@ use crate::ticket::Ticket;
 use crate::time::{MonoMillis, UnixMillis};
 use crate::wait::{Alarm, Alarms};
 
-/// How long callers of a counter are waited for at most before the next trip to the ledger, which they may share; half
-/// a trip where that is less, as PostgreSQL's documentation advises for its `commit_delay`.
+/// How long the next trip to the ledger waits at most for more callers of a counter to share it. It waits half a trip
+/// if that is less, as PostgreSQL's documentation advises for `commit_delay`.
 const GATHERING: Duration = Duration::from_micros(500);
 
-/// What every generator, counter and thread of one floe shares.
+/// What all generators, counters and threads of one floe share.
 pub(crate) struct Shared {
     pub(crate) clock: Arc<Clock>,
     pub(crate) max_wait_ms: u64,
@@ -82,7 +82,7 @@ impl Shared {
         self.clock.stamp().map_err(|refusal| MintError::Stopped(Stopped::clock(refusal)))
     }
 
-    /// A stamp that was read now.
+    /// A stamp, read now.
     pub(crate) fn look(&self) -> Result<Stamp, MintError> {
         let now = self.clock.look();
         now.refusal().map_or(Ok(now.stamp), |refusal| Err(MintError::Stopped(Stopped::clock(refusal))))
@@ -97,8 +97,8 @@ impl Shared {
         lock(&self.node)
     }
 
-    /// Puts a caller in a name's queue. The caller's own thread does what the node would do for it, so that a trip to
-    /// the ledger wakes one thread and not two.
+    /// Puts a caller in a name's queue. The caller's own thread does the node's work for it, so that a trip to the
+    /// ledger wakes one thread, not two.
     pub(crate) fn enqueue(&self, name: &Name, ticket: &Arc<Ticket>) -> Result<(), MintError> {
         let queue = || {
             let mut node = self.node();
@@ -112,7 +112,7 @@ impl Shared {
         });
         match queued? {
             None => {}
-            // The time for it has not come: the node's thread sees to that.
+            // It is too early to ask. The node's thread asks later.
             Some(0) => self.signal.raise(),
             Some(1) => self.work_is_there.notify_one(),
             Some(_) => self.work_is_there.notify_all(),
@@ -120,7 +120,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What to tell a caller whose patience is at its end, and who waited for a range, or for the clock to be at `due`.
+    /// What to tell a caller that has waited for `max_wait`, for a range or for the clock to reach `due`.
     pub(crate) fn too_late(
         &self,
         line: &SharedCursor,
@@ -137,7 +137,7 @@ impl Shared {
         })
     }
 
-    /// The ledger has been asked, and is silent.
+    /// The ledger has been asked and has not answered.
     fn no_answer(&self, node: &mut Node) -> MintError {
         let waited = self.max_wait_ms;
         let now = self.clock.look().stamp.time();
@@ -145,7 +145,7 @@ impl Shared {
         MintError::Unavailable {
             since: node.desk().silent_since(asked),
             cause: format!(
-                "nothing is left of what was reserved, and no answer of it was seen for {waited} ms: it is slow, or this machine is too busy to hear it"
+                "everything reserved is used up, and the ledger did not answer for {waited} ms: it is slow, or this machine is too busy to read the answer"
             ),
         }
     }
@@ -159,8 +159,8 @@ impl Shared {
         }
     }
 
-    /// Steps the node and rings the alarms; how many calls to the ledger came of it, and after how many milliseconds to come
-    /// back.
+    /// Steps the node and wakes due futures. Returns the number of new calls to the ledger, and after how many
+    /// milliseconds to come back.
     pub(crate) fn look_around(&self) -> (usize, Option<u64>) {
         let mut node = self.node();
         node.step(&self.clock);
@@ -173,7 +173,7 @@ impl Shared {
         (calls, [deadline, alarm].into_iter().flatten().min())
     }
 
-    /// Puts what the node asks where the ledger's threads find it; how many calls those are.
+    /// Queues the node's calls for the ledger's threads. Returns how many there are.
     fn queue_calls(&self, mut node: MutexGuard<'_, Node>) -> usize {
         let calls: Vec<Call> = std::iter::from_fn(|| node.poll_call()).collect();
         drop(node);
@@ -184,12 +184,12 @@ impl Shared {
         count
     }
 
-    /// What nobody has put to the ledger yet.
+    /// The calls that no thread has made yet.
     pub(crate) fn take_calls(&self) -> VecDeque<Call> {
         std::mem::take(&mut lock(&self.work).calls)
     }
 
-    /// Whether there is something to put to the ledger.
+    /// Whether there is a call to make.
     pub(crate) fn has_calls(&self) -> bool {
         !lock(&self.work).calls.is_empty()
     }
@@ -218,7 +218,7 @@ impl Shared {
 
     fn run(&self) {
         loop {
-            // A node that found itself in the wrong says so to everybody, and not to this thread alone.
+            // If the node finds an error of its own, all callers must learn it, not only this thread.
             let turn = catch_unwind(AssertUnwindSafe(|| self.turn()));
             let millis = turn.unwrap_or_else(|panic| {
                 self.node().stop(&Stopped::other(own_error(&*panic)));
@@ -251,15 +251,15 @@ impl Shared {
         }
     }
 
-    /// Queues what the node asks, on a thread that takes a call next and so wakes nobody for the first.
+    /// Queues the node's calls on a thread that takes a call next. So the first call wakes no other thread.
     fn queue_and_go_on(&self, node: MutexGuard<'_, Node>) {
         if self.queue_calls(node) > 1 {
             self.work_is_there.notify_all();
         }
     }
 
-    /// The next call to the ledger; `None` where there will be none. Callers of a name that are being gathered have a
-    /// moment for it, which anything else to do ends.
+    /// The next call to the ledger; `None` if there will be none. While the node waits for more callers of a name,
+    /// any other work ends the wait.
     fn next_call(&self, gathering: Option<(Name, Duration)>) -> Option<Call> {
         let mut work = lock(&self.work);
         if let Some((name, moment)) = gathering {
@@ -284,8 +284,8 @@ impl Shared {
         }
     }
 
-    /// Puts a call to the ledger and hands its answer in. Where it returns a name, more callers of that are waited for,
-    /// so long.
+    /// Makes a call to the ledger and hands in the answer. If it returns a name, the node waits for more callers of
+    /// that name for the returned time.
     fn answer(&self, Call { id, op }: Call) -> Option<(Name, Duration)> {
         let watch = Stopwatch::start();
         let reserve = |request: &Reserve, ask: fn(&dyn Ledger, &Reserve) -> Result<Reply, LedgerError>| {
@@ -301,7 +301,7 @@ impl Shared {
         match op {
             Op::Count(request) => {
                 let (well, gathers) = reserve(&request, |ledger, request| ledger.count(request));
-                // Its callers have been woken, and what is asked next is asked by this thread.
+                // The callers have been woken. This thread makes the next call.
                 if well {
                     return gathers;
                 }
@@ -315,7 +315,7 @@ impl Shared {
                 self.node().handle_clock(id, answer, &self.clock);
             }
             Op::GiveBack { key, token, from } => {
-                // An unknown outcome, or none, costs at most the tail.
+                // If the outcome is unknown, at most the tail is lost.
                 let give_back = AssertUnwindSafe(|| self.ledger.give_back(&key, token, from));
                 let _ = catch_unwind(give_back);
                 self.node().handle_over(id);
@@ -330,8 +330,8 @@ impl Shared {
     }
 }
 
-/// A ledger that answers with what cannot be is not one to mint from. A retry gets what its first attempt asked for,
-/// so start and length are not held against this request.
+/// Refuses an answer that is impossible: nothing may be minted from such a ledger. A retry gets what its first
+/// attempt asked for, so start and length are not compared with this request.
 pub(crate) fn sound(reply: Reply, Reserve { floor, count, .. }: &Reserve) -> Result<Reply, LedgerError> {
     match reply {
         Reply::Got { start, end, previous_mark }
@@ -348,7 +348,7 @@ pub(crate) fn sound(reply: Reply, Reserve { floor, count, .. }: &Reserve) -> Res
 /// What a panic said.
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
 }
 
 fn failed(panic: &(dyn Any + Send)) -> LedgerError {
@@ -358,7 +358,7 @@ fn failed(panic: &(dyn Any + Send)) -> LedgerError {
 fn own_error(panic: &(dyn Any + Send)) -> String {
     let words = words(panic);
     format!(
-        "floe stopped on an error of its own, since IDs could repeat: {words}. Report it, and start again"
+        "floe stopped because of an internal error, since IDs could repeat: {words}. Report it, and start again"
     )
 }
 
@@ -392,7 +392,7 @@ pub(crate) struct Driver {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// The way of a generator to what all of its floe share, which keeps the floe open, as a clone of it does.
+/// A generator's handle on the shared parts of its floe. It keeps the floe open, as a clone of it does.
 #[derive(Clone)]
 pub(crate) struct Link {
     shared: Arc<Shared>,
@@ -414,11 +414,11 @@ impl Deref for Link {
     }
 }
 
-/// How long closing waits for the ledger to take tails back. What it has not by then is left to pass.
+/// How long closing waits for the ledger to take tails back. Tails that are not given back by then stay unused.
 pub(crate) const CLOSE_MS: u64 = 5_000;
 
 impl Driver {
-    /// One that has no threads yet.
+    /// A driver without threads yet.
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         Self { shared: Arc::clone(shared), threads: Mutex::default() }
     }
@@ -445,7 +445,7 @@ impl Driver {
         }
         {
             let mut node = self.shared.node();
-            // What no thread has taken up yet is not reserved any more.
+            // Reservations that no thread has begun are dropped.
             let unasked = take_reservations(&mut lock(&self.shared.work).calls);
             unasked.iter().for_each(|call| node.handle_over(call.id));
             node.close(&self.shared.clock);
@@ -458,7 +458,7 @@ impl Driver {
             if drained || now >= until {
                 break drained;
             }
-            // The driver's thread takes the signal, too: look again soon, whoever got it.
+            // The driver's thread may take the signal instead, so look again soon.
             thread::park_timeout(Duration::from_millis(1));
         };
         lock(&self.shared.work).over = true;
@@ -469,7 +469,7 @@ impl Driver {
             // The last floe may be dropped by a future's waker, which the driver's own thread runs.
             let this = thread::current().id();
             for handle in handles.into_iter().filter(|handle| handle.thread().id() != this) {
-                // A thread that panicked has nothing more to say.
+                // A thread that panicked has already reported its panic.
                 let _ = handle.join();
             }
         }

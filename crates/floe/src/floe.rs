@@ -623,7 +623,7 @@ impl Floe {
         let fits = definition.form_bits().is_some_and(|bits| bits <= Id::BITS);
         if !fits || !definition.kind().is_number() {
             return Err(DefineError::Invalid(format!(
-                "{definition} has no numbers of at most 63 bits: define the name, and mint its texts alone"
+                "{definition} has no numbers of at most 63 bits: define the name, and mint its texts instead"
             )));
         }
         let definition = definition.in_form(form.clone())?;
@@ -1151,8 +1151,9 @@ impl Floe {
             .inspect_err(|error| self.on_ledger_error(error))?)
     }
 
-    /// Binds the key that a name seals with, where its texts say which, to its check value: with two keys under one id,
-    /// two nodes would write one text for two numbers. Keys that only open are bound by whoever seals with them.
+    /// Binds the sealing key of a name to its check value, if its texts name the key. With two keys under one id, two
+    /// nodes would write one text for two numbers. A key that only opens texts is bound by the node that seals with
+    /// it.
     fn bind_key(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
         let sealing = definition.form().and_then(Form::sealing_key);
         for (id, key, text) in key_names(name, definition)? {
@@ -1222,7 +1223,7 @@ impl Floe {
     fn check(&self, definition: &Definition, taste: &NameOptions) -> Result<(), DefineError> {
         if let Some(form) = definition.form().filter(|form| !form.can_encode()) {
             return Err(DefineError::Invalid(format!(
-                "the form \"{form}\" seals, and this process was not given its key"
+                "the form \"{form}\" is sealed, and this process was not given its key"
             )));
         }
         match definition.unformed() {

@@ -1,9 +1,9 @@
-//! The IDs that one minter has in hand: the short way of every minter.
+//! The IDs that one minter holds: the short path of every minter.
 //!
-//! They were drawn from a cursor, so they are nobody else's. Two things end them before they are minted: the cursor's ranges change
-//! or are closed, which its version tells, and the clock's time or era moves on, which its word tells. Nearly every ID finds both as the
-//! one before found them, and then nothing that was decided for that one has changed. So an ID costs two comparisons and an
-//! addition; whoever finds another version or word goes the long way.
+//! They were drawn from a cursor, so no other minter has them. Two things can make them stale: the cursor's ranges
+//! change or are closed, which changes its version; and the clock's time or era moves on, which changes its word.
+//! Nearly every ID finds both unchanged since the ID before, so the earlier decision still holds. Then an ID costs
+//! two comparisons and an addition. If the version or the word has changed, the minter takes the long path.
 
 use crate::IdRepr;
 use crate::clock::Stamp;
@@ -27,7 +27,7 @@ impl<I: IdRepr> InHand<I> {
         Self::drawn(IdRun::default(), cursor.version())
     }
 
-    /// What a draw with this version got.
+    /// The IDs of a draw with this version.
     pub(crate) fn drawn(run: IdRun<I>, version: u64) -> Self {
         Self { run, seen: Stamp::NEVER, version }
     }
@@ -37,20 +37,20 @@ impl<I: IdRepr> InHand<I> {
         self.run = run;
     }
 
-    /// The next ID by the clock's word `word`, where that is the one by which the ones before were found good.
+    /// The next ID, if `word` is the clock's word with which the earlier IDs were checked.
     #[inline(always)]
     pub(crate) fn take_again(&mut self, cursor: &Cursor, word: Stamp) -> Option<I> {
         let same = mutate!(mutate!(word == self.seen, OldChunkUsed => true), ChunkOutlivesItsEra => word.millis() == self.seen.millis());
         if same && self.is_current(cursor) { self.run.next() } else { None }
     }
 
-    /// The next ID, which the caller has found good: by a stamp, after which those that follow are good too, or without one.
+    /// The next ID, which the caller has checked: by a stamp, which then holds for the following IDs too, or without one.
     pub(crate) fn take(&mut self, stamp: Option<Stamp>) -> Option<I> {
         self.seen = stamp.unwrap_or(Stamp::NEVER);
         self.run.next()
     }
 
-    /// Whether nothing was published and nothing was closed since they were drawn.
+    /// Whether nothing was published or closed since they were drawn.
     #[inline(always)]
     pub(crate) fn is_current(&self, cursor: &Cursor) -> bool {
         mutate!(self.version == cursor.version(), StaleChunkUsed => true)
@@ -66,11 +66,11 @@ impl<I: IdRepr> InHand<I> {
     }
 }
 
-/// A minter draws so many at most: what it gives up when they grow old, or when a segment has another range, is small.
+/// The most that a minter draws at once, so that it loses little when they go stale, or when a segment gets another range.
 const MOST: u64 = 256;
 
-/// How many to draw next of a tick or a range that has `whole`: twice as many where all were minted, and half where some grew old. A
-/// sixteenth of the whole at most, so that few minters do not use it up between them.
+/// How many to draw next from a tick or a range of `whole` positions: twice as many if all were minted, half if some
+/// went stale. At most a sixteenth of the whole, so that a few minters do not use it up.
 pub(crate) fn next_size(size: u64, used: bool, whole: u64) -> u64 {
     if used { (size * 2).min((whole / 16).clamp(1, MOST)) } else { (size / 2).max(1) }
 }

@@ -16,7 +16,7 @@ pub(crate) fn key_names(
     let bound = keys.map(|(id, check)| {
         let key = name.of_key(id).map_err(|_| {
             DefineError::Invalid(format!(
-                "the name {name} is too long for a form whose keys can be replaced: it has {} bytes, and {} are the most there",
+                "the name {name} is too long for a form whose keys can be replaced: it has {} bytes, and at most {} are allowed",
                 name.as_str().len(),
                 Name::MAX_BYTES - "*65535".len()
             ))

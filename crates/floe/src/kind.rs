@@ -245,6 +245,6 @@ fn read_uuid(of: &Ledgerless, text: &str, version: u8) -> Result<Reading, ReadId
     let id: Uuid = text.parse()?;
     match id.version() == Some(version) {
         true => Ok(id.into()),
-        false => Err(of.foreign(text, format!("it is no UUID of version {version}"))),
+        false => Err(of.foreign(text, format!("it is not a UUID of version {version}"))),
     }
 }

@@ -413,7 +413,7 @@ pub trait Ledger: Send + Sync {
 fn missing(key: &Key) -> String {
     match Key::parse_slot(key.as_str()) {
         Some((bits, worker)) => format!(
-            "the record of worker slot {worker} of {bits} bits ({key}) was deleted from the ledger: nobody may take that slot again before the last window in it has passed. docs/ledgers.md says how it is taken back into use"
+            "the record of worker slot {worker} of {bits} bits ({key}) was deleted from the ledger: no node may take that slot again before its last window has passed. docs/ledgers.md says how to put it back into use"
         ),
         None => format!(
             "the record of {} is missing from the ledger, although it was made there: restore it from a backup, then raise the mark above every ID in use",

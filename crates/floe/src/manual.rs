@@ -27,7 +27,7 @@ pub struct Surroundings {
     pub entropy: Box<dyn FnMut() -> [u8; 16] + Send>,
     /// Describes this process, for owner notes.
     pub owner: Owner,
-    /// Returns whether the owner of a note was an earlier life of this process.
+    /// Returns whether the owner of a note was an earlier run of this process.
     pub is_gone: Box<dyn Fn(&Owner) -> bool + Send>,
 }
 

@@ -1,8 +1,9 @@
-//! What a node does with the ledger: slots and their windows, segments, counts. Sans-IO.
+//! What a node does with the ledger: slots and their windows, segments, counts. It does no I/O.
 //!
-//! [`Node::step`] looks at the clock and at what the minting side wants, [`Node::poll_call`] hands out what the ledger
-//! is to be asked, [`Node::handle_answer`] takes the answer in, and [`Node::deadline`] says when to step again at the
-//! latest. Time, randomness and the ledger are the caller's: a thread in a process, a heap of events in a simulator.
+//! [`Node::step`] looks at the clock and at the requests of the minting side. [`Node::poll_call`] returns the next
+//! call to the ledger, and [`Node::handle_answer`] takes its answer. [`Node::deadline`] says when to step again at
+//! the latest. The caller owns time, randomness and the ledger: a thread in a process, a heap of events in a
+//! simulator.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -60,7 +61,7 @@ pub struct Call {
     pub op: Op,
 }
 
-/// The process settings that a node lives by.
+/// The process settings of a node.
 pub(crate) struct NodeSettings {
     /// How long a window is.
     pub(crate) window_ms: u64,
@@ -72,9 +73,9 @@ pub(crate) struct NodeSettings {
     pub(crate) ledger: String,
     /// Who it is, for the owner notes.
     pub(crate) owner: Owner,
-    /// Whether the owner of a note can no longer mint: it was this instance's earlier life.
+    /// Whether the owner of a note can no longer mint: it was an earlier run of this instance.
     pub(crate) is_gone: Box<dyn Fn(&Owner) -> bool + Send>,
-    /// The slots of a number of worker bits that the ledger can answer for without asking another.
+    /// The slots of this many worker bits that the ledger can serve from its own store, without asking another ledger.
     pub(crate) at_hand: Box<dyn Fn(u32) -> Vec<AtHand> + Send>,
     /// Fresh random bytes for tokens and for the order of probing.
     pub(crate) entropy: Box<dyn FnMut() -> [u8; 16] + Send>,
@@ -84,21 +85,21 @@ pub(crate) struct NodeSettings {
 pub(crate) struct Node {
     desk: RequestQueue,
     pub(crate) groups: Vec<SlotGroup>,
-    /// By the numbers under which their lines stand on the board, each of which is given once.
+    /// By the number of each segment's entry on the board. A number is used once.
     refills: BTreeMap<usize, SegmentState>,
     next_refill: usize,
     tallies: HashMap<Name, CounterQueue>,
     past: Past,
     /// Where segments say that they are wanted.
     board: Arc<WakeList>,
-    /// The segments and counts that somebody waits for: a step touches no others.
+    /// The segments and counts with waiting callers. A step touches no others.
     busy_refills: BTreeSet<usize>,
     busy_tallies: BTreeSet<Name>,
     era: u64,
     stopped: Option<Stopped>,
 }
 
-/// What the parts of a node share: the way to the ledger, and what is known of it.
+/// What the parts of a node share: the queue of requests to the ledger, and the ledger's state.
 pub(crate) struct RequestQueue {
     pub(crate) settings: NodeSettings,
     calls: VecDeque<Call>,
@@ -106,12 +107,12 @@ pub(crate) struct RequestQueue {
     last_call: u64,
     /// Since when the ledger has not answered, and its own words.
     down: Option<(UnixMillis, String)>,
-    /// Since when the first caller waited who gave up, where the ledger is merely silent.
+    /// If the ledger gives no answer at all: when the first caller that gave up began to wait.
     silent: Option<UnixMillis>,
     ledger_clock: LedgerClock,
 }
 
-/// Whom an answer concerns.
+/// The part of the node that an answer is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     SlotGroup(usize),
@@ -142,16 +143,17 @@ impl RequestQueue {
         bytes.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
-    /// How much to reserve where no window goes before. Nodes that keep their windows and start at once, after a power
-    /// cut or an outage, would renew at once for ever: so the first is between a half and a whole window, and renewals,
-    /// which move the end by a whole one, stay spread. It is never less than what a node has left when it renews.
+    /// How much to reserve for a first window. After a power cut or an outage, nodes start together, and those that
+    /// renew their windows would renew together for ever. So the first window is between a half and a whole one.
+    /// Renewals move the end by a whole window, so they stay spread. The first window is never shorter than what a
+    /// node has left when it renews.
     pub(crate) fn first_window(&mut self) -> u64 {
         let NodeSettings { window_ms, keep, .. } = self.settings;
         if keep { window_ms - self.random() % (window_ms / 2) } else { window_ms }
     }
 
-    /// What to tell those who wait, and when to ask again, after the ledger did not answer. Who can mint for `left`
-    /// milliseconds may take an eighth of it.
+    /// What to tell waiting callers after the ledger did not answer, and when to ask again. If the node can still
+    /// mint for `left` milliseconds, the pause may be an eighth of that.
     pub(crate) fn unavailable(
         &mut self,
         cause: String,
@@ -167,7 +169,7 @@ impl RequestQueue {
         BlockReason::Unavailable { since, cause }
     }
 
-    /// Notes that a caller has waited in vain since a time; since when the ledger is silent.
+    /// Notes that a caller has waited in vain since this time. Returns since when the ledger is silent.
     pub(crate) fn silent_since(&mut self, since: UnixMillis) -> UnixMillis {
         *self.silent.get_or_insert(since)
     }
@@ -177,9 +179,9 @@ impl RequestQueue {
     }
 }
 
-/// When to ask again: pauses double from 25 ms to 400 ms, or to what the caller can spare, each shortened by up to a
-/// half at random, so that a ledger that returns finds its nodes minting within a second, and not all at its door at
-/// once.
+/// When to ask again. Pauses double from 25 ms to 400 ms, or to what the caller can spare. Each is shortened by up to
+/// a half at random. So nodes mint again within a second of the ledger's return, and do not all ask it at the same
+/// moment.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Pause {
     until: Option<MonoMillis>,
@@ -260,8 +262,8 @@ impl Node {
         self.tallies.get(name)
     }
 
-    /// Lets go of a segment, whose unminted tail goes back; whether it did. Nobody may wait for it, and what stopped
-    /// for ever has to stay.
+    /// Unloads a segment and gives its unminted tail back. Returns whether it did: a segment with waiting callers
+    /// stays, and so does one that is stopped for ever.
     pub(crate) fn unload_refill(&mut self, line: &SharedCursor, clock: &Clock) -> bool {
         let Some(number) = line.number() else { return false };
         // A caller may have asked since the node stepped last.
@@ -278,8 +280,8 @@ impl Node {
         true
     }
 
-    /// Lets go of a counter or a dated name; whether it did. Nobody may wait for it, and what stopped for ever has to
-    /// stay.
+    /// Unloads a counter or a dated name. Returns whether it did: one with waiting callers stays, and so does one
+    /// that is stopped for ever.
     pub(crate) fn unload_tally(&mut self, name: &Name) -> bool {
         let idle = |tally: &CounterQueue| !tally.waits() && !tally.gathers() && tally.stopped().is_none();
         if self.stopped.is_some() || !self.tallies.get(name).is_some_and(idle) {
@@ -291,10 +293,10 @@ impl Node {
         true
     }
 
-    /// Puts a caller in a name's queue, and asks for it where that makes sense now; whether it does.
+    /// Puts a caller in a name's queue, and asks the ledger if it makes sense now. Returns whether it does.
     ///
     /// # Errors
-    /// `Stopped`, and `Busy` where the queue is full.
+    /// `Stopped`; `Busy` if the queue is full.
     pub(crate) fn enqueue(
         &mut self,
         name: &Name,
@@ -323,7 +325,7 @@ impl Node {
         self.stopped.as_ref().map(|stopped| stopped.cause.as_str())
     }
 
-    /// Does what the time and the minting side call for.
+    /// Does what is due now, by the clock and by the requests of the minting side.
     pub(crate) fn step(&mut self, clock: &Clock) {
         let wanted = self.board.take();
         if let Some(stopped) = &self.stopped {
@@ -337,13 +339,13 @@ impl Node {
         let now = clock.look();
         self.busy_refills.extend(wanted);
         if now.stamp.era() != self.era {
-            // All drop what they have in hand.
+            // All discard what they hold.
             self.era = now.stamp.era();
             self.busy_refills.extend(self.refills.keys());
         }
         self.desk.pursue_clock(&now);
         if now.refusal().is_some() && self.groups.iter().any(SlotGroup::is_used) {
-            // The ledger's clock may know that it is right again.
+            // The ledger's clock may show that this machine's clock is right again.
             self.desk.ask_clock(&now);
         }
         for (index, group) in self.groups.iter_mut().enumerate() {
@@ -368,8 +370,8 @@ impl Node {
         self.desk.calls.pop_front()
     }
 
-    /// Takes in the answer to a reserve. Where it returns a name, more callers of that are waited for: a moment later
-    /// [`gathered`](Self::gathered) is due.
+    /// Takes the answer to a reserve. If it returns a name, the node waits a moment for more callers of that name;
+    /// then [`gathered`](Self::gathered) is due.
     pub(crate) fn handle_answer(
         &mut self,
         id: u64,
@@ -405,7 +407,7 @@ impl Node {
         None
     }
 
-    /// No more callers of the name are waited for.
+    /// Ends the wait for more callers of the name.
     pub(crate) fn gathered(&mut self, name: &Name, clock: &Clock) {
         let tally = self.tallies.get_mut(name).filter(|_| self.stopped.is_none());
         if let Some(tally) = tally {
@@ -413,8 +415,8 @@ impl Node {
         }
     }
 
-    /// Takes in that a tail was given back, or was not, or that a question will not be put any more; either way there
-    /// is nothing left to do about it.
+    /// Notes that a give-back has ended, well or not, or that a call will not be made any more. There is nothing left
+    /// to do in either case.
     pub(crate) fn handle_over(&mut self, id: u64) {
         self.desk.asked.remove(&id);
     }
@@ -430,19 +432,19 @@ impl Node {
         groups.chain(refills).chain(tallies).chain(self.desk.clock_deadline()).min()
     }
 
-    /// Uniqueness is at stake: nothing is minted from here on.
+    /// Uniqueness is at stake: the node mints nothing from here on.
     pub(crate) fn stop(&mut self, stopped: &Stopped) {
         self.stopped.get_or_insert_with(|| stopped.clone());
         self.end(stopped);
     }
 
-    /// Closes every generator, then asks the ledger to take back what can no longer be minted (I1). Reservations that
-    /// have not been asked for yet are not asked for any more.
+    /// Closes every generator, then gives back to the ledger what can no longer be minted (I1). Reservations that
+    /// were not asked for yet are dropped.
     pub(crate) fn close(&mut self, clock: &Clock) {
         let unasked = take_reservations(&mut self.desk.calls);
         unasked.iter().for_each(|call| self.handle_over(call.id));
         if self.stopped.is_none() {
-            // Looked at now: in a copy of a process the tails are the original's to mint.
+            // Looked at now: in a copy of a process, only the original may mint the tails.
             let now = clock.look();
             for group in &mut self.groups {
                 group.give_back(&mut self.desk, &now);
@@ -467,7 +469,7 @@ impl Node {
     }
 }
 
-/// Takes out what is not to be asked any more once a floe closes. What a name gave back when it was unloaded stays.
+/// Removes the calls that are not made once a floe closes. Give-backs of unloaded names stay.
 pub(crate) fn take_reservations(calls: &mut VecDeque<Call>) -> VecDeque<Call> {
     let (given_back, unasked) =
         std::mem::take(calls).into_iter().partition(|call| matches!(call.op, Op::GiveBack { .. }));
@@ -475,10 +477,10 @@ pub(crate) fn take_reservations(calls: &mut VecDeque<Call>) -> VecDeque<Call> {
     unasked
 }
 
-/// The words for a ledger whose mark lies below what it has handed out before (I1).
+/// The error for a ledger with a mark below what it has handed out before (I1).
 pub(crate) fn went_back(key: &Key, mark: u64, held: u64) -> String {
     format!(
-        "the ledger went backwards: the mark of {} was {mark}, and this process holds a range up to {held}. It was restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks above every ID in use (`floe marks raise`), then start again. (Where only this machine was put back to a snapshot of itself, starting again is enough.)",
+        "the ledger went backwards: the mark of {} was {mark}, and this process holds a range up to {held}. It was restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks above every ID in use (`floe marks raise`), then start again. (If only this machine was restored from a snapshot, starting again is enough.)",
         key.subject()
     )
 }

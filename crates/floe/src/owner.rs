@@ -55,7 +55,7 @@ impl Owner {
     pub fn this_process(instance: &str) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let pid = std::process::id();
-        // Spelled as in the note, so that the note of an earlier life is recognised.
+        // Spelled as in the note, so that the note of an earlier run is recognised.
         Self {
             host: word(&read("/proc/sys/kernel/hostname")),
             boot: read("/proc/sys/kernel/random/boot_id"),
@@ -75,7 +75,7 @@ impl Owner {
         Self { since: Some(since), ..self.clone() }.to_string()
     }
 
-    /// Returns whether this owner was an earlier life of `other`: it has the same instance name, or is a process of the
+    /// Returns whether this owner was an earlier run of `other`: it has the same instance name, or is a process of the
     /// same machine that no longer runs. If that cannot be known, as in a new container, the answer is no.
     ///
     /// ```

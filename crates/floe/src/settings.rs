@@ -75,7 +75,7 @@ impl FromStr for WorkerChoice {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = || {
             format!(
-                "worker {text:?} is none of \"auto\", a number, a pool such as \"512..1023\", and fields such as \"datacenter=3\""
+                "worker {text:?} is not \"auto\", a number, a pool such as \"512..1023\" or fields such as \"datacenter=3\""
             )
         };
         let number = |digits: &str| digits.parse::<u64>().map_err(|_| wrong());

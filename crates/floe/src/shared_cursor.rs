@@ -1,5 +1,5 @@
-//! What the minting side and the node share about one cursor: the cursor itself, whether somebody wants more, and
-//! why there is none.
+//! What the minting side and the node share about one cursor: the cursor, whether a caller needs more, and why there
+//! is none.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +18,7 @@ pub(crate) enum BlockReason {
         cause: String,
     },
     Exhausted(String),
-    /// This machine's clock and the ledger's do not agree. It passes when they do.
+    /// This machine's clock and the ledger's do not agree. It ends when they do.
     ClockApart(String),
     Stopped(Stopped),
 }
@@ -39,17 +39,17 @@ pub(crate) struct SharedCursor {
     pub(crate) cursor: Cursor,
     pub(crate) waiters: Waiters,
     wanted: AtomicBool,
-    /// The largest number that one call wants and has not got.
+    /// The largest count that one call needs and did not get.
     demand: AtomicU64,
-    /// In a box: it is seldom there, and each name would have room for it.
+    /// In a box: it is rare, and every name would need room for it.
     trouble: Mutex<Option<Box<BlockReason>>>,
     signal: Arc<Signal>,
-    /// Where the node looks for those who want more, and the number under which it knows this line there.
+    /// The list on which the node looks for cursors that need more, and this cursor's number there.
     board: OnceLock<(Arc<WakeList>, usize)>,
 }
 
-/// The lines that somebody wants more from: a node with ten thousand names steps where it is wanted, and not through
-/// all of them. Each line is on it at most once, since it puts itself there when it is first wanted.
+/// The cursors that need more. A node with ten thousand names steps only these, not all of them. Each cursor is
+/// listed at most once, because it adds itself only when it is first needed.
 #[derive(Default)]
 pub(crate) struct WakeList(Mutex<Vec<usize>>);
 
@@ -72,7 +72,7 @@ impl SharedCursor {
         }
     }
 
-    /// From now on the line is put on `board` under `number` when it is wanted.
+    /// From now on, the cursor adds itself to `board` as `number` when a caller needs more.
     pub(crate) fn enlist(&self, board: &Arc<WakeList>, number: usize) {
         self.board.get_or_init(|| (Arc::clone(board), number));
     }
@@ -82,7 +82,7 @@ impl SharedCursor {
         self.board.get().map(|(_, number)| *number)
     }
 
-    /// Asks the node for a range in which `count` follow one another.
+    /// Asks the node for a range with `count` consecutive positions.
     pub(crate) fn want(&self, count: u64) {
         self.demand.fetch_max(count, Ordering::Relaxed);
         if !self.wanted.swap(true, Ordering::AcqRel) {
@@ -108,7 +108,7 @@ impl SharedCursor {
         lock(&self.trouble).as_deref().cloned()
     }
 
-    /// Says why there is nothing to mint, or that there is again. Whoever waits looks again. What stopped stays so.
+    /// Sets why there is nothing to mint, or clears it, and wakes the waiters. A stopped cursor stays stopped.
     pub(crate) fn set_trouble(&self, trouble: Option<BlockReason>) {
         let mut current = lock(&self.trouble);
         let is_stopped = matches!(current.as_deref(), Some(BlockReason::Stopped(_)));
@@ -119,7 +119,7 @@ impl SharedCursor {
         }
     }
 
-    /// Nothing is minted here any more, for ever.
+    /// Stops minting here for ever.
     pub(crate) fn stop(&self, stopped: &Stopped) {
         self.cursor.close();
         self.set_trouble(Some(BlockReason::Stopped(stopped.clone())));

@@ -61,7 +61,7 @@ impl FromStr for Start {
                 Ok(below) if below >= 1 => Ok(Self::Random(below)),
                 _ => Err(format!("start \"{text}\": the number behind \"random:\" must be 1 or more")),
             },
-            _ => Err(format!("start {text:?} is none of \"zero\", \"random:100\" and \"rolling\"")),
+            _ => Err(format!("start {text:?} is not \"zero\", \"random:100\" or \"rolling\"")),
         }
     }
 }
@@ -128,9 +128,9 @@ impl Stream {
         self.ahead_ms
     }
 
-    /// Mints in the window `[start, end)` (Unix milliseconds) of a worker's slot from now on: in the ticks that lie
-    /// wholly inside it (I3). Another worker's IDs begin with a tick of their own, so that they are larger than the
-    /// last one's.
+    /// From now on, mints in the window `[start, end)` (Unix milliseconds) of a worker's slot, in the ticks that lie
+    /// entirely inside it (I3). A new worker id begins with a new tick, so that its IDs are larger than those of the
+    /// last one.
     pub(crate) fn own(&self, worker: u64, start: u64, end: u64, era: u64) {
         let cursor = &self.line.cursor;
         let span = UnixMillis::from_position(start)..UnixMillis::from_position(end);
@@ -155,8 +155,8 @@ impl Stream {
         }
     }
 
-    /// Where a stream begins that goes on from no ID of its own: rolling from 0, a process that mints one ID and ends
-    /// would mint even IDs alone.
+    /// The first sequence number of a new stream. `Rolling` begins at a random one: from 0, processes that mint one
+    /// ID and end would mint only even IDs.
     fn first_sequence(&self) -> u64 {
         match self.start {
             Start::Rolling => self.random() % self.layout.per_tick(),
@@ -164,7 +164,7 @@ impl Stream {
         }
     }
 
-    /// Closes the cursor and says when the first tick begins from which nothing was drawn.
+    /// Closes the cursor. Returns the start of the first tick from which nothing was drawn.
     pub(crate) fn close(&self) -> Option<UnixMillis> {
         let cursor = &self.line.cursor;
         let next = mutate!(cursor.close(), GiveBackBeforeClose => cursor.next())?;
@@ -172,7 +172,7 @@ impl Stream {
         Some(self.layout.time_of(tick))
     }
 
-    /// Draws up to `count` positions (all where `whole`) of ticks at most `further` ticks past what may run ahead.
+    /// Draws up to `count` positions (all if `whole`), from ticks at most `further` ticks past what may run ahead.
     ///
     /// # Errors
     /// A time that the layout has no tick for.
@@ -197,7 +197,7 @@ impl Stream {
         }
     }
 
-    /// One position and its worker id, if that needs no wait and no words.
+    /// One position and its worker id, if there is no need to wait or to report an error.
     #[inline(always)]
     pub(crate) fn draw_one(&self, stamp: Stamp) -> Option<(u64, u64)> {
         match self.draw_leased(stamp) {
@@ -206,13 +206,13 @@ impl Stream {
         }
     }
 
-    /// The same, by a lease alone.
+    /// The same, by a lease only.
     #[inline(always)]
     pub(crate) fn draw_leased(&self, stamp: Stamp) -> Option<(u64, u64)> {
         self.line.cursor.draw_leased(stamp)
     }
 
-    /// Leaves a lease behind a draw of one by this stamp.
+    /// Grants a lease after a draw of one position by this stamp.
     pub(crate) fn lease(&self, stamp: Stamp) {
         if let Ok(now) = self.layout.position_at(stamp.time()) {
             self.lease_from(now, stamp);
@@ -262,7 +262,7 @@ impl Stream {
         self.layout.time_of(tick.saturating_sub(self.ahead_ticks))
     }
 
-    /// Positions of a minter's chunk are of no use any more after this stamp.
+    /// After this stamp, the positions of a minter's chunk must not be used.
     pub(crate) fn expiry(&self, drawn_at: Stamp) -> Stamp {
         drawn_at.plus(self.layout.tick_millis() + self.ahead_ms)
     }
@@ -345,7 +345,7 @@ impl<I: IdRepr> Chunk<I> {
         !expired && self.in_hand.is_current(&stream.line.cursor)
     }
 
-    /// Draws the next chunk. What is left of the old one is never minted.
+    /// Draws the next chunk. The rest of the old one is never minted.
     ///
     /// # Errors
     /// Those of [`Stream::draw`].

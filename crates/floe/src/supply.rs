@@ -54,12 +54,12 @@ impl SegmentSupply {
         }
     }
 
-    /// Draws numbers that follow one another: all of `count` where `whole`, and at least one.
+    /// Draws consecutive numbers: all of `count` if `whole`, otherwise at least one.
     #[inline]
     pub(crate) fn draw(&self, era: u64, count: u64, whole: bool) -> Draw {
         let draw = self.line.cursor.draw(era, count, whole, MAX_MARK, |next| next);
         match draw {
-            // The spare has come into use: the next one is reserved before it is needed.
+            // The spare is now in use. The next spare is reserved before it is needed.
             Draw::Got(drawn) if drawn.left < self.low.load(Ordering::Relaxed) => self.line.want(0),
             Draw::Got(_) => {}
             Draw::Later(_) | Draw::NeedRange => self.line.want(count),
@@ -87,7 +87,7 @@ impl NumberChunk {
         self.in_hand.take_again(&supply.line.cursor, word)
     }
 
-    /// The next number in this era, and by this stamp where there is one, if that needs no wait.
+    /// The next number in this era, and by this stamp if there is one, if there is no need to wait.
     pub(crate) fn take(&mut self, supply: &SegmentSupply, era: u64, stamp: Option<Stamp>) -> Option<Id> {
         let is_good = mutate!(self.era == era, ChunkOutlivesItsEra => true)
             && self.in_hand.is_current(&supply.line.cursor);

@@ -1,4 +1,4 @@
-//! The one place where `std` is exchanged for `loom`, so that the models check the code that ships.
+//! The one place that swaps `std` for `loom`, so that the models check the code that ships.
 
 use std::sync::TryLockError;
 
@@ -14,13 +14,13 @@ pub(crate) use loom::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering, fence},
 };
 
-/// The guard of a mutex, also after a thread has panicked while it held it: what floe keeps under a mutex is
-/// consistent after every statement, or the process has already failed an assertion about uniqueness.
+/// Locks a mutex, even if a thread panicked while it held it. What floe keeps under a mutex is consistent after every
+/// statement, or the process has already failed an assertion about uniqueness.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// [`lock`] where nobody holds it.
+/// [`lock`], if nobody holds it.
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -29,7 +29,7 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// [`lock`] for what no model reaches, and so stays a mutex of `std` under loom as well.
+/// [`lock`] for mutexes that no model reaches. They stay mutexes of `std` under loom.
 #[allow(unused_qualifications, reason = "under loom the two are different types")]
 pub(crate) fn lock_std<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! A caller's place in the queue of a name that is counted: what the caller and the node share.
+//! A caller's place in the queue of a counter or dated name: what the caller and the node share.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) struct Ticket {
 enum Answer {
     Open,
     Done(Result<u64, MintError>),
-    /// The caller has gone. What was reserved for it is discarded.
+    /// The caller has gone. Its reserved numbers are discarded.
     Gone,
 }
 
@@ -38,17 +38,17 @@ impl Ticket {
         }
     }
 
-    /// The caller has gone: what is reserved for it is discarded.
+    /// Notes that the caller has gone: its reserved numbers are discarded.
     pub(crate) fn abandon(&self) {
         *lock(&self.answer) = Answer::Gone;
     }
 
-    /// Rung when it is answered.
+    /// The waiters to wake when it is answered.
     pub(crate) fn waiters(&self) -> &Waiters {
         &self.waiters
     }
 
-    /// Answers: the first of the caller's positions, or why there is none.
+    /// Answers with the first of the caller's positions, or with the reason why there is none.
     pub(crate) fn answer(&self, result: Result<u64, MintError>) {
         let mut answer = lock(&self.answer);
         if matches!(*answer, Answer::Open) {

@@ -1,7 +1,7 @@
 //! Waiting without spinning: for a clock, for a range, for a count.
 //!
-//! What is waited for is an [`Attempt`]. A blocked thread parks until [`Waiters`] are woken or a time has come; a future
-//! is woken in the same way, and by the driver's alarms.
+//! A caller waits for an [`Attempt`]. A blocked thread parks until its [`Waiters`] are woken or a time is reached. A
+//! future is woken in the same way, and by the driver's alarms.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -16,7 +16,7 @@ use crate::error::MintError;
 use crate::mutation::mutate;
 use crate::time::MonoMillis;
 
-/// Rings for all who wait on it.
+/// The list of callers that wait, to be woken together.
 #[derive(Default)]
 pub(crate) struct Waiters {
     waiting: Mutex<Waiting>,
@@ -32,7 +32,7 @@ struct Waiting {
 const MOST_WAITING: usize = 100_000;
 
 impl Waiters {
-    /// Wakes everyone who waits, in the order in which they came.
+    /// Wakes all waiting callers, in the order in which they came.
     pub(crate) fn wake(&self) {
         mutate!(WaitersNotWoken => return);
         let wakers = std::mem::take(&mut self.lock().wakers);
@@ -66,15 +66,15 @@ impl Waiters {
 pub(crate) trait Attempt {
     type Output;
 
-    /// Tries. `Ready` is final; otherwise try again when the waiters are woken, or after so many milliseconds.
+    /// Tries. `Ready` is final. Otherwise try again when the waiters are woken, or after the returned milliseconds.
     ///
     /// # Errors
-    /// What is final, too.
+    /// A failure, which is also final.
     fn attempt(&mut self) -> Result<Step<Self::Output>, MintError>;
 
     fn waiters(&self) -> &Waiters;
 
-    /// The error when the caller's patience is at its end.
+    /// The error for a caller that has waited as long as it may.
     fn give_up(&mut self) -> MintError;
 }
 
@@ -87,11 +87,11 @@ pub(crate) enum Step<T> {
     },
 }
 
-/// Where the time for waiting comes from, and who wakes futures.
+/// The source of time for waiting, which also wakes futures.
 pub(crate) trait Alarms: Send + Sync {
     fn mono(&self) -> MonoMillis;
 
-    /// Wakes `waker` at a time, unless that is cancelled before. `earlier`, if it is still set, gives way to it.
+    /// Wakes `waker` at a time, unless it is cancelled before. Replaces `earlier` if that is still set.
     fn wake_at(&self, at: MonoMillis, waker: &Waker, earlier: Option<Alarm>) -> Alarm;
 
     fn cancel(&self, alarm: Alarm);
@@ -101,7 +101,7 @@ pub(crate) trait Alarms: Send + Sync {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Alarm(pub(crate) MonoMillis, pub(crate) u64);
 
-/// Takes a caller off the lists when it stops waiting, for whatever reason.
+/// Removes a caller from the lists when it stops waiting, for any reason.
 struct Place<'a, A: Attempt> {
     attempt: A,
     ticket: u64,
@@ -126,8 +126,9 @@ impl<'a, A: Attempt> Place<'a, A> {
         Self { attempt, ticket: 0, alarms, alarm: None }
     }
 
-    /// Has the caller woken at a time. A poll that changes nothing costs nothing: a future may be polled often, for reasons
-    /// of its neighbours. An alarm that has rung meanwhile has woken the same waker, so the future is polled again.
+    /// Sets the alarm that wakes the caller. If nothing has changed, it does nothing, because a future may be polled
+    /// often on account of other futures in its task. An alarm that has fired meanwhile has woken the same waker, so
+    /// the future is polled again.
     fn arm(&mut self, at: MonoMillis, waker: &Waker) {
         let earlier = match &self.alarm {
             Some((alarm, armed)) if alarm.0 == at && armed.will_wake(waker) => return,
@@ -137,9 +138,9 @@ impl<'a, A: Attempt> Place<'a, A> {
         self.alarm = Some((self.alarms.wake_at(at, waker, earlier), waker.clone()));
     }
 
-    /// One round: `Ok(Ok)` done, `Ok(Err(millis))` wait so long.
+    /// One round. `Ok(Ok)`: done. `Ok(Err(millis))`: wait that long.
     fn round(&mut self, waker: &Waker, until: MonoMillis) -> Result<Result<A::Output, u64>, MintError> {
-        // On the list first: a wake between the attempt and the wait is not missed.
+        // Join the list first, so that a wake between the attempt and the wait is not missed.
         self.attempt.waiters().join(&mut self.ticket, waker)?;
         let step = self.attempt.attempt()?;
         let left = until.since(self.alarms.mono());
@@ -363,7 +364,7 @@ mod tests {
         }
     }
 
-    /// What is waited for may come between the look for it and the wait.
+    /// The awaited change may come between the check and the wait.
     #[test]
     fn a_wake_in_the_middle_of_an_attempt_is_not_missed() {
         struct ComesNow(Waiters);

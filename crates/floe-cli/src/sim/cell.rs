@@ -86,8 +86,8 @@ impl Cell {
         let inside = self.mix.is_in_contract();
         match ran.counts.twice {
             0 if self.entrant.is_floe() => "none twice".to_owned(),
-            0 if inside => "none twice, which is what floe promises here".to_owned(),
-            0 => "none twice, where floe may repeat what docs/guarantees.md names".to_owned(),
+            0 if inside => "none twice, as floe promises here".to_owned(),
+            0 => "none twice; floe may repeat IDs here (docs/guarantees.md)".to_owned(),
             twice => format!(
                 "{} twice: {} of a million, in {} of {} histories ({}){}",
                 grouped(twice),
@@ -98,7 +98,7 @@ impl Cell {
                 match (self.entrant.is_floe(), inside) {
                     (true, _) => ", all of them as docs/guarantees.md says",
                     (false, true) => "; floe promises none here",
-                    (false, false) => "; floe may repeat here what docs/guarantees.md names",
+                    (false, false) => "; floe may repeat IDs here (docs/guarantees.md)",
                 },
             ),
         }

@@ -52,7 +52,7 @@ def over_redis(password):
 
 
 say("visits", over_redis(token).incr("visits"))
-refused("redis", lambda: over_redis(wrong).incr("visits"), redis.exceptions.AuthenticationError, "no token of this")
+refused("redis", lambda: over_redis(wrong).incr("visits"), redis.exceptions.AuthenticationError, "does not know this token")
 refused("redis", lambda: over_redis(None).incr("visits"), redis.exceptions.AuthenticationError, "asks for a token")
 refused("redis", lambda: over_redis(token).incr("invoice"), redis.exceptions.NoPermissionError, "invoice")
 

@@ -66,7 +66,7 @@ assert client.setnx("first-setnx", 100) and client.incr("first-setnx") == 101
 assert client.set("first-set", 0, nx=True, ex=86400) and client.incr("first-set") == 1
 assert not client.setnx("first-set", 5) and client.set("first-set", 5, nx=True) is None
 assert client.exists("first-set", "first-none") == 1
-refused("SET is served as", lambda: client.set("first-set", 5))
+refused("SET is served only as", lambda: client.set("first-set", 5))
 refused("DEL is refused", lambda: client.delete("first-set"))
 refused("EVAL is refused", lambda: client.eval("return 1", 0))
 refused("EVALSHA is refused", lambda: client.register_script("return 1")())

@@ -123,7 +123,7 @@ fn a_worker_id_out_of_range_is_never_cut() {
     let text = "realm = \"shop\"\nworker = 1024\n[[name]]\nname = \"orders\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n";
     serve_refuses(text, 1, &both);
     mint_on(dir.path(), &["orders", "--worker", "1024"]).refuses(1, &both);
-    // Without a file names come into being with the layout twitter: known at the start.
+    // Without a file, names are made with the layout twitter: known at the start.
     run(floe(["serve", "--listen", "127.0.0.1:0", "--worker", "1024", "--data-dir"]).arg(dir.path()))
         .refuses(1, &both);
 }

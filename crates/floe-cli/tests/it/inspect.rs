@@ -44,7 +44,7 @@ fn lines_that_are_no_ids_are_told_and_the_others_read() {
     input.extend(std::iter::repeat_n(b'7', 10_000_000));
     input.extend(b"\n01ARZ3NDEKTSV4RRFFQ69G5FAV\n");
     let said = with_stdin(&["inspect", "-"], &input);
-    said.refuses(1, &["3 of 4 lines are no IDs"]);
+    said.refuses(1, &["3 of 4 lines are not IDs"]);
     let lines: Vec<&str> = said.out.lines().collect();
     assert_eq!(lines.len(), 4, "{lines:?}");
     assert!(lines.iter().take(3).all(|line| line.contains("\tno ID\t") && line.len() < 700), "{lines:?}");

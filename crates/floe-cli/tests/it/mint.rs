@@ -343,7 +343,7 @@ fn a_new_name_in_a_ledger_is_announced_once() {
     let mint = |name: &str, kind: &str| on(dir.path(), &["mint", name, "--kind", kind]);
     assert!(mint("orders", "segment").err.contains("a new ledger"));
     let said = mint("visits", "counter");
-    assert_eq!(said.err, "note: visits is a new name, and is for ever: counter\n");
+    assert_eq!(said.err, "note: visits is a new name, and its definition is for ever: counter\n");
     assert_eq!(said.numbers(), [1]);
     assert_eq!(mint("visits", "counter").err, "");
 }
@@ -432,10 +432,7 @@ fn a_first_number_above_what_was_minted_is_told_by_the_check_too() {
     assert_eq!(check(&config(5)).err, "");
     let said = check(&config(700));
     assert!(said.lines()[0].contains("is valid"), "{said:?}");
-    assert!(
-        said.err.contains("note: t-1 has begun below its first number 700, and goes on at 6"),
-        "{said:?}"
-    );
+    assert!(said.err.contains("note: t-1 began below its first number 700 and continues at 6"), "{said:?}");
     assert_eq!(said.err.lines().count(), 1, "{said:?}");
 }
 
@@ -531,7 +528,7 @@ fn the_log_says_which_name_is_like_one_that_a_command_made_and_which_began_below
     line(&["WARN", "a new name", "name=Tickets", "near=\"tickets\""]);
     line(&["WARN", "name=late", "first=4001", "next=4", "floe marks raise late --to 4001"]);
     let said = run(&mut floe(["mint", "late", "--config", &config]));
-    assert!(said.err.contains("note: late has begun below its first number 4001"), "{said:?}");
+    assert!(said.err.contains("note: late began below its first number 4001"), "{said:?}");
 }
 
 #[test]
@@ -579,7 +576,10 @@ fn a_name_that_was_raised_in_another_realm_is_told_when_it_begins_or_is_refused(
         assert!(line.contains("name=orders") && words.iter().all(|word| line.contains(word)), "{line}");
         assert!(line.contains("elsewhere=\"default (next 50000001)"), "{line}");
     };
-    told(&begun("from 1", "one"), ["WARN", "raised there is not raised here"]);
-    told(&begun("ask for first", "two"), ["ERROR", "was refused (said once): there is no name `orders` yet"]);
+    told(&begun("from 1", "one"), ["WARN", "a raise there does not raise it here"]);
+    told(
+        &begun("ask for first", "two"),
+        ["ERROR", "was refused (logged once): there is no name `orders` yet"],
+    );
     assert!(!begun("from 1", "one").contains("elsewhere"), "it is not new any more");
 }

@@ -206,7 +206,7 @@ fn each_wrong_token_is_told_what_is_missing() {
     let server = Offering::start("");
     let with = |token: &str| format!("floe://:{token}@127.0.0.1:{}", server.port());
     for (url, realm, words) in [
-        (with("floe_0000"), "test", "no token of this server"),
+        (with("floe_0000"), "test", "does not know this token"),
         (with(OTHER), "test", "the token `shop` may not use the ledger of the realm \"test\""),
         (with(OTHER), "sho", "add the realm to `ledger` of that [[token]]"),
         (format!("floe://127.0.0.1:{}", server.port()), "test", "FLOE_TOKEN"),
@@ -227,7 +227,7 @@ fn a_server_that_does_not_offer_its_ledger_says_how_it_would() {
     let port = server.url().rsplit_once(':').unwrap().1;
     let error = refused(&format!("floe://:{TOKEN}@127.0.0.1:{port}"), "default");
     assert!(matches!(error, OpenError::Asked(_)), "{error}");
-    says(&error, &["offers its ledger to nobody", "ledger = [\"default\"]", "floe token new"]);
+    says(&error, &["offers its ledger only to tokens", "ledger = [\"default\"]", "floe token new"]);
     let memory = format!(
         "realm = 'r'\nledger = 'memory:'\n[[name]]\nname = 'a'\nkind = 'counter'\n\
                           [[token]]\nname = 'fleet'\nnames = ['*']\nhash = '{HASH}'\nledger = ['r']\n"
@@ -261,12 +261,12 @@ fn what_is_no_answer_of_floe_proves_nothing() {
     let got = r#"{"nonce":"00","realm_id":"1","answer":{"got":{"start":0,"end":5,"previous_mark":0}}}"#;
     let problem = r#"{"type":"/problems/busy","detail":"wait a little"}"#;
     for (answer, words) in [
-        (page("200 OK", "<html>Welcome to nginx!</html>"), "answers with what is no answer of a ledger"),
+        (page("200 OK", "<html>Welcome to nginx!</html>"), "gives an answer that is not one of a ledger"),
         (page("200 OK", got), "answers another question"),
         (page("502 Bad Gateway", "<html>"), "answers HTTP 502"),
         (page("413 Content Too Large", ""), "answers HTTP 413"),
         (page("404 Not Found", "{\"type\":\"/problems/\"}"), "answers HTTP 404"),
-        (page("200 OK", &"[".repeat(1 << 20)), "answers with what is no answer of a ledger"),
+        (page("200 OK", &"[".repeat(1 << 20)), "gives an answer that is not one of a ledger"),
         (page("200 OK", &" ".repeat(5 << 20)), "the connection broke off"),
         (page("503 Service Unavailable", problem), "wait a little"),
         (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "the connection broke off"),
@@ -414,7 +414,7 @@ fn serve_on(dir: &Path, port: u16, ledger: u16) -> process::Server {
     process::Server::spawn(floe(["serve", "--listen", &listen, "--config"]).arg(config))
 }
 
-const RING: [&str; 2] = ["lead back to themselves", "set it to a store in one"];
+const RING: [&str; 2] = ["form a ring", "set it to a store on one"];
 
 #[test]
 fn servers_whose_ledgers_lead_back_to_themselves_say_so() {

@@ -42,7 +42,7 @@ fn an_algorithm_that_fails_is_told_with_its_seed() {
     let (_, story) = said
         .out
         .split_once(&format!(
-            "Seed 1, which `{replay}` runs again, made as short as it still goes wrong:\n\n"
+            "Seed 1 (`{replay}` runs it again), cut to the shortest history that still goes wrong:\n\n"
         ))
         .expect("a story");
     assert!(!story.trim().is_empty(), "{said:#?}");
@@ -149,9 +149,9 @@ fn a_cell_is_explained_with_its_rule_its_figures_and_a_story_that_replays() {
 #[test]
 fn a_cell_in_which_nothing_is_repeated_says_so() {
     for (model, faults, expected) in [
-        ("baidu", "twins", "none twice, which is what floe promises here."),
+        ("baidu", "twins", "none twice, as floe promises here."),
         ("floe", "crash", "none twice."),
-        ("twitter", "restore", "none twice, where floe may repeat what docs/guarantees.md names."),
+        ("twitter", "restore", "none twice; floe may repeat IDs here (docs/guarantees.md)."),
     ] {
         let said = run(&mut floe(["sim", "--explain", model, faults, "--seeds", "2", "--seconds", "30"]));
         assert_eq!(said.code, Some(0), "{said:#?}");

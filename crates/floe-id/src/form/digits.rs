@@ -202,7 +202,7 @@ impl Checked {
             }
             Length::Fixed(width) if usize::from(width) < needed => {
                 return Err(FormDefinitionError::Value(format!(
-                    "numbers of {bits} bits need up to {needed} digits of {radix}: give it a width of {needed}, or say with bits= that they are smaller",
+                    "numbers of {bits} bits need up to {needed} digits of {radix}: give it a width of {needed}, or say with bits= that the numbers are smaller",
                     radix = digits.radix.as_str()
                 )));
             }

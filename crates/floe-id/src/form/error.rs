@@ -110,15 +110,18 @@ impl fmt::Display for FormError {
                 write!(f, "{number} has more than the 63 bits of an Id: read it as a WideId")
             }
             Self::NotCanonical { at } => {
-                write!(f, "this form never writes this text: what it writes differs from byte {at} on")
+                write!(
+                    f,
+                    "this form never writes this text: its own text for the number differs from byte {at} on"
+                )
             }
             Self::NoKey { at } => {
-                write!(f, "at byte {at} the id of a key and a hyphen have to stand, as in 3-5HrT1zZ")
+                write!(f, "at byte {at} there must be the id of a key and a hyphen, as in 3-5HrT1zZ")
             }
             Self::NoKeyToSeal => f.write_str("this form has no key to seal with"),
             Self::UnknownKey(key) => write!(
                 f,
-                "the key {key} is unknown here: add it to the keys of the form, or the text is of another service"
+                "the key {key} is unknown here: add it to the keys of the form, unless another service wrote the text"
             ),
             Self::DoesNotFit { number, bits } => {
                 write!(f, "{number} does not fit the {bits} bits of this form")
@@ -200,7 +203,7 @@ impl fmt::Display for FormDefinitionError {
             Self::MissingKey(key) => write!(f, "the key {key} is missing: this form seals with it"),
             Self::AnotherKey(key) => write!(
                 f,
-                "the key {key} is not the one that this form has sealed with before, by its check value: two keys under one id would write one text for two numbers"
+                "by its check value, the key {key} is not the one that this form has sealed with before: two keys under one id would write one text for two numbers"
             ),
         }
     }

@@ -288,7 +288,7 @@ impl<'t> Words<'t> {
             // Somebody may have put the key itself where its id belongs.
             let shown = if value.len() > MOST_SHOWN { "…" } else { value };
             FormDefinitionError::Value(format!(
-                "the form {} cannot have {:?}: a whole number that is not too large has to stand there, without leading zeros",
+                "the form {} cannot have {:?}: write a whole number there that is not too large and has no leading zeros",
                 self.form,
                 format!("{key}={shown}")
             ))

@@ -52,7 +52,7 @@ pub fn read_type_id(text: &str) -> Result<(&str, u128), FormError> {
 pub(super) fn prefix(kind: &str) -> Result<String, FormDefinitionError> {
     if kind.len() > MAX_TYPE_BYTES || wrong(kind).is_some() {
         return Err(FormDefinitionError::Value(format!(
-            "{kind:?} is no type of a TypeID: it has at most {MAX_TYPE_BYTES} of a-z and _, and neither begins nor ends with _"
+            "{kind:?} is not the type of a TypeID: it has at most {MAX_TYPE_BYTES} of a-z and _, and neither begins nor ends with _"
         )));
     }
     Ok(if kind.is_empty() { String::new() } else { format!("{kind}_") })

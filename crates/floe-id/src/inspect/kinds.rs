@@ -64,7 +64,7 @@ pub(super) fn type_id(text: &str) -> Option<Reading> {
         .with("type", kind)
         .with("uuid", Uuid::from_u128(number).to_string());
     if !version_7 {
-        reading = reading.note("what it holds is no UUID of version 7, as its specification asks for");
+        reading = reading.note("the UUID in it is not of version 7, as the specification of TypeID asks");
     }
     let likelihood = match (kind.is_empty(), version_7) {
         (false, _) => Likelihood::Certain,
@@ -130,7 +130,7 @@ pub(super) fn nano_id(text: &str) -> Option<Reading> {
     Some(
         Reading::new("nanoid", "NanoID: random", "nanoid", text)
             .fact("made of", "21 characters of 6 random bits each: no time, no order, no machine")
-            .note("nothing in a NanoID tells that it is one: any 21 of its characters read so")
+            .note("nothing in a NanoID shows that it is one: any 21 characters of its alphabet look like one")
             .that_is(Likelihood::Possible),
     )
 }

@@ -140,7 +140,7 @@ impl Moment {
                 span(ahead)
             ))
         } else if self.millis < EARLIEST {
-            Some("its time lies before 1990, where nobody minted such IDs: it was read by the wrong rules, or made up".to_owned())
+            Some("its time lies before 1990, when nobody minted such IDs: it was read by the wrong rules, or made up".to_owned())
         } else {
             None
         }

@@ -30,7 +30,10 @@ pub(super) fn uuid(id: Uuid, form: &str) -> Reading {
                 _ => ("SHA-1", ["sha1_high", "sha1_mid", "sha1_low"]),
             };
             reading
-                .fact("made of", format!("the {hash} of a namespace and a name, which it does not tell"))
+                .fact(
+                    "made of",
+                    format!("the {hash} of a namespace and a name, which cannot be read from it"),
+                )
                 .bits(unequal(number, names), &[])
         }
         Some(4) => reading
@@ -39,7 +42,7 @@ pub(super) fn uuid(id: Uuid, form: &str) -> Reading {
         Some(6) => version_6(reading, number),
         Some(7) => version_7(reading, number),
         Some(8) => reading
-            .fact("made of", "122 bits that whoever minted it chose")
+            .fact("made of", "122 bits that its minter chose")
             .bits(unequal(number, ["custom_a", "custom_b", "custom_c"]), &[]),
         Some(_) => reading
             .note("RFC 9562 defines the versions 1 to 8: it was not minted as a UUID, or is damaged")
@@ -62,8 +65,8 @@ fn title(id: Uuid) -> String {
         Some(5) => "UUID version 5: the hash of a name".to_owned(),
         Some(6) => "UUID version 6: a time in order, and a node".to_owned(),
         Some(7) => "UUID version 7: a time in order, and random bits".to_owned(),
-        Some(8) => "UUID version 8: of somebody's own".to_owned(),
-        Some(version) => format!("UUID of version {version}, which there is not"),
+        Some(8) => "UUID version 8: a custom format".to_owned(),
+        Some(version) => format!("UUID of version {version}, which does not exist"),
         None => "UUID of another variant".to_owned(),
     }
 }

@@ -234,10 +234,10 @@ impl fmt::Display for LayoutError {
         match self {
             Self::Word { word } => write!(
                 f,
-                "`{word}` is out of place in a layout: write its fields first, high to low, each as name:bits, then tick=…, epoch=…, and `wide` for up to 128 bits; or a preset, and behind it tick=… and epoch=… where they are not its own"
+                "`{word}` is out of place in a layout: write its fields first, high to low, each as name:bits, then tick=…, epoch=…, and `wide` for up to 128 bits; or write a preset, and tick=… and epoch=… after it to change them"
             ),
             Self::Unsaid { what, text } => {
-                write!(f, "the layout `{text}` does not say all: add for example {what}, or name a preset")
+                write!(f, "the layout `{text}` is not complete: add for example {what}, or name a preset")
             }
             Self::UnknownPreset { name, nearest, known } => write!(
                 f,
@@ -283,7 +283,7 @@ impl fmt::Display for LayoutError {
             Self::TooWide(proposal) => write!(f, "{proposal}"),
             Self::PositionBits { spec, bits } => write!(
                 f,
-                "the time and sequence fields of `{spec}` have {bits} bits together, and at most {max} can be counted through: give one of them fewer",
+                "the time and sequence fields of `{spec}` have {bits} bits together, and at most {max} are allowed: give one of them fewer",
                 max = Layout::MAX_POSITION_BITS
             ),
             Self::WorkerBits { bits } => write!(
@@ -334,11 +334,11 @@ impl fmt::Display for LayoutError {
             ),
             Self::ForeignBits { id, bits, layout } => write!(
                 f,
-                "{id} is not an ID of `{layout}`: it has bits set above the lowest {bits}, which is all that the layout has"
+                "{id} is not an ID of `{layout}`: it has bits set above the lowest {bits}, and the layout has no more"
             ),
             Self::Unordered { layout } => write!(
                 f,
-                "the highest field of `{layout}` is not the time, so IDs of one time lie among those of others: no range of IDs is a span of time"
+                "the highest field of `{layout}` is not the time, so its IDs are not in order of time: no range of IDs is a span of time"
             ),
             Self::NeedsWide { layout } => write!(
                 f,

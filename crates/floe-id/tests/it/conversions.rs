@@ -19,7 +19,7 @@ fn numbers_that_fit_are_ids() {
     assert_eq!(WideId::try_from(&[1; 15][..]), Err(IdError::Bytes(15)));
     assert_eq!(
         IdError::Bytes(15).to_string(),
-        "15 bytes are no ID of 128 bits: it has 16, the highest first"
+        "15 bytes are not an ID of 128 bits: it has 16, the highest first"
     );
 }
 

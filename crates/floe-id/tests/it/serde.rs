@@ -121,7 +121,7 @@ fn refused<T: DeserializeOwned + Debug>(json: &str, because: &str) {
 fn what_is_none_is_refused_with_its_cause_and_the_way_out() {
     let float = "was read as a floating-point number, which loses digits of large numbers: write it as text";
     refused::<Id>("-1", "-1 is negative, and an ID is not");
-    refused::<Id>(r#""-1""#, "'-' at byte 0 is not a decimal digit: an ID is written as digits alone");
+    refused::<Id>(r#""-1""#, "'-' at byte 0 is not a decimal digit: an ID is written in digits only");
     refused::<Id>("9223372036854775808", "9223372036854775808 does not fit an ID of 63 bits: the largest is");
     refused::<Id>(r#""9223372036854775808""#, "does not fit an ID of 63 bits");
     refused::<Id>("18446744073709551616", float);
@@ -135,8 +135,8 @@ fn what_is_none_is_refused_with_its_cause_and_the_way_out() {
     refused::<OrderId>("-1", "-1 is negative");
     refused::<WideId>("-1", "-1 is negative");
     refused::<WideId>("340282366920938463463374607431768211455", float);
-    refused::<WideId>("[1,2]", "2 bytes are no ID of 128 bits: it has 16");
-    refused::<WideId>(&format!("[{}]", ["0"; 1000].join(",")), "17 bytes are no ID of 128 bits");
+    refused::<WideId>("[1,2]", "2 bytes are not an ID of 128 bits: it has 16");
+    refused::<WideId>(&format!("[{}]", ["0"; 1000].join(",")), "17 bytes are not an ID of 128 bits");
     refused::<UnixMillis>("9223372036854775808", "9223372036854775808 ms since 1970 is outside the times");
     refused::<UnixMillis>(r#""1288834974657""#, "may also be seconds");
     refused::<UnixMillis>(r#""2010-11-04T01:42:54.6575Z""#, "it has a fraction of a millisecond");

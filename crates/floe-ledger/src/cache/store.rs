@@ -532,7 +532,7 @@ fn remove(dir: &str) -> String {
 fn of_a_cache(error: LedgerError, dir: &str) -> LedgerError {
     match error {
         LedgerError::Unfit(cause) => LedgerError::Unfit(format!(
-            "the cache {dir} cannot be used as it is. Mend it, or {}. The cause: {cause}",
+            "the cache {dir} cannot be used as it is. Repair it, or {}. The cause: {cause}",
             remove(dir)
         )),
         other => other,

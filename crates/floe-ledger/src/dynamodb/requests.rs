@@ -56,7 +56,7 @@ impl Endpoint {
         };
         let uri = url.parse().map_err(|error| {
             OpenError::Asked(format!(
-                "`{url}` cannot be asked ({error}): name the endpoint by ASCII characters"
+                "`{url}` cannot be used ({error}): write the endpoint in ASCII characters"
             ))
         })?;
         let connected = settings.connector()?.connect(&ClientOptions::default());
@@ -109,7 +109,8 @@ impl Endpoint {
             // A page of a portal looks like this, too: nothing is said of the record.
             Err(_) => {
                 let text: String = String::from_utf8_lossy(&body).chars().take(TOLD).collect();
-                let fault = Fault::here(&format!("what answered is not DynamoDB ({status}: {text})"));
+                let fault =
+                    Fault::here(&format!("the server that answered is not DynamoDB ({status}: {text})"));
                 // Some work-alikes refuse access in XML.
                 let is_refused = matches!(status, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED);
                 let code = if is_refused { DENIED.to_owned() } else { String::new() };
@@ -138,7 +139,7 @@ impl Fault {
         fault
     }
 
-    /// Whether the table, or the account, is asked for more than it takes.
+    /// Whether the table, or the account, is gets more requests than its capacity allows.
     pub(super) fn is_throttled(&self) -> bool {
         ["Throughput", "Throttling", "LimitExceeded"].iter().any(|word| self.code.contains(word))
     }

@@ -72,7 +72,7 @@ impl Table {
             // Another process makes it.
             Err(Trouble::Store(fault)) if fault.code == "ResourceInUseException" => Ok(()),
             Err(Trouble::Store(fault)) if fault.code.contains(DENIED) => Err(OpenError::Asked(format!(
-                "{} has no table, and it may not be made ({}): grant dynamodb:CreateTable, or have somebody else make it: {}",
+                "{} has no table, and floe may not make it ({}): grant dynamodb:CreateTable, or have somebody else make it: {}",
                 self.settings.shown,
                 fault.cause,
                 self.by_hand()
@@ -116,8 +116,8 @@ impl Table {
             return Ok(());
         }
         Err(LedgerError::Unfit(format!(
-            "the table of {shown} has another key (KeySchema {}): it is somebody else's. Name another table, which floe makes, or \
-             make it: {}",
+            "the table of {shown} has another key (KeySchema {}): it is not floe's. Name another table, and floe makes \
+             it, or make it yourself: {}",
             description["KeySchema"],
             self.by_hand()
         )))

@@ -46,7 +46,7 @@ impl Cluster {
         let status = link.call(&StatusRequest {}).await?;
         if status.is_learner {
             return Err(
-                Fault::broken(endpoint, &"it is a learner, which has no say in the cluster yet").into()
+                Fault::broken(endpoint, &"it is a learner, which cannot vote in the cluster yet").into()
             );
         }
         let mut remarks = Vec::new();
@@ -202,14 +202,14 @@ pub(super) fn judge(version: &str) -> Verdict {
     let (Some(Some(major)), Some(Some(minor)), Some(Some(patch))) =
         (numbers.next(), numbers.next(), numbers.next())
     else {
-        return Verdict::Unfit(format!("its version `{version}` is none of etcd's"));
+        return Verdict::Unfit(format!("its version `{version}` is not a version of etcd"));
     };
     match (major, minor, patch) {
         (..3, ..) | (3, ..4, _) => {
             Verdict::Unfit(format!("it is etcd {version}, and floe needs 3.4 or newer"))
         }
         (3, 4, ..22) | (3, 5, ..6) => Verdict::Unsafe(format!(
-            "it is etcd {version}, which can lose what it has acknowledged, or hold it on one member and not on another"
+            "it is etcd {version}, which can lose confirmed writes, or keep them on some members only"
         )),
         _ => Verdict::Fit,
     }

@@ -103,7 +103,7 @@ impl Link {
 
     /// An answer that does not belong to the question.
     pub(super) fn nonsense(&self) -> Fault {
-        Fault::broken(&self.endpoint, &"an answer that is none of etcd's")
+        Fault::broken(&self.endpoint, &"an answer that is not etcd's")
     }
 
     /// A transaction, whose answer the cluster gives from what it is when this call is under way.
@@ -166,7 +166,7 @@ impl Link {
         body.send_data(frame(request), true).map_err(|error| broken(&error))?;
         let (head, mut body) = answer.await.map_err(|error| broken(&error))?.into_parts();
         if head.status != http::StatusCode::OK {
-            return Err(broken(&format!("HTTP {}: nobody there speaks gRPC", head.status)));
+            return Err(broken(&format!("HTTP {}: the server there does not speak gRPC", head.status)));
         }
         let message = read(&mut body).await.map_err(|error| broken(&error))?;
         let trailers = body.trailers().await.map_err(|error| broken(&error))?;

@@ -265,7 +265,7 @@ async fn bind(
 }
 
 /// One trip where there is no other realm, and one more each for definitions and for marks. A transaction has at most 128
-/// operations unless the member is told otherwise. What is damaged in another realm is that realm's trouble.
+/// operations unless the member is told otherwise. Damage in another realm concerns only that realm.
 async fn elsewhere(link: &mut Link, place: &Place, name: &Name) -> Result<Vec<Elsewhere>, Trouble> {
     let span = Span::below(&place.realms, "");
     let (key, range_end) = (span.start.clone(), span.end.clone());

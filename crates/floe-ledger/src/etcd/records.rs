@@ -21,7 +21,7 @@ pub(super) const VERSION: i64 = 1;
 pub(super) struct Place {
     /// The key of the layout's version.
     pub(super) version: Vec<u8>,
-    /// What the keys of all realms' ids begin with.
+    /// The prefix of the keys of all realm ids.
     pub(super) realms: String,
     /// The key of this realm's id.
     pub(super) realm: Vec<u8>,

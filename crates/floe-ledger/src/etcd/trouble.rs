@@ -86,7 +86,7 @@ impl Fault {
             ),
             ("no leader", "its cluster has no majority: look which members run (etcdctl endpoint status)"),
             ("learner", "name voting members, or promote it (etcdctl member promote)"),
-            ("too many requests", "it is behind with its work: look at its disk"),
+            ("too many requests", "it is overloaded: look at its disk"),
             ("request is too large", "raise --max-request-bytes"),
             ("TLS: ", "look at sslmode and sslrootcert in the URL, and at the member's certificate"),
         ] {
@@ -94,7 +94,7 @@ impl Fault {
                 return way_out;
             }
         }
-        "look whether the server runs and what its log says, whether it speaks TLS (sslmode), and whether it asks for a \
+        "check whether the server runs and what its log says, whether it speaks TLS (sslmode), and whether it asks for a \
          certificate (sslcert)"
     }
 }

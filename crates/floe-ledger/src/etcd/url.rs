@@ -175,7 +175,7 @@ fn tls_of(
         (Use::Never, _) => Ok(None),
         (Use::Always, verify) => Ok(Some(Tls { verify, own })),
         (Use::WherePossible, _) => asked(
-            "sslmode=prefer cannot be had from etcd, whose port speaks TLS or does not: say disable or verify-full",
+            "etcd has no sslmode=prefer, because its port speaks either TLS or plaintext: say disable or verify-full",
         ),
     }
 }

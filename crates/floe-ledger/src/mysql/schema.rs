@@ -99,8 +99,8 @@ pub(super) async fn check_server(
     if is_off("innodb_doublewrite") {
         refuse(
             &format!("has innodb_doublewrite = {}", value("innodb_doublewrite")),
-            "a crash in mid-write can leave a page that is neither old nor new, save on a file system that writes pages \
-             whole",
+            "a crash in mid-write can leave a page that is neither old nor new, except on a file system that writes \
+             whole pages",
             "Turn innodb_doublewrite on",
         )?;
     }
@@ -170,7 +170,7 @@ async fn check_replication(
     }
     let finding = [
         &format!("replicates from {}", row.text(PRIMARY).unwrap_or("another server")),
-        "what is written there and here can hand out the same range",
+        "writes there and writes here can hand out the same range",
         "Name the primary, or end the replication (RESET REPLICA ALL)",
     ];
     Ok(let_be(settings.allow_unsafe, &settings.shown, remarks, finding)?)
@@ -206,8 +206,8 @@ pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Openin
     if let Some(older @ 1..VERSION) = version {
         if !wanted.may_change() {
             return Err(unfit(format!(
-                "the tables at {shown} are those of an older floe (version {older}), and this command changes nothing: `floe serve` or \
-                 `floe mint` brings them up to date; until then look with the older floe"
+                "the tables at {shown} are those of an older floe (version {older}), and this command does not change \
+                 them: run `floe serve` or `floe mint` to update them, or use the older floe"
             )));
         }
         check_former(link, settings, opening).await?;
@@ -249,8 +249,9 @@ async fn check_former(link: &mut Link, settings: &Settings, opening: &Opening) -
     let seconds = records.div_ceil(MOVED_A_SECOND);
     if Duration::from_secs(seconds) > max_wait.max(Duration::from_secs(1)) {
         return Err(unfit(format!(
-            "{shown} has {records} records of an older floe, and to move them over may take longer than max_wait ({max_wait:?}), after \
-             which nothing would be moved and nobody could reserve: give this one start max_wait={seconds}s in the URL"
+            "{shown} has {records} records of an older floe, and moving them may take longer than max_wait \
+             ({max_wait:?}). Then nothing would be moved, and no floe could reserve: for this one start, write \
+             max_wait={seconds}s in the URL"
         )));
     }
     Ok(())
@@ -288,7 +289,7 @@ pub(super) async fn find_version(
     let loose = found(columns, |_| true);
     if !loose.is_empty() {
         return Err(unfit(format!(
-            "{} has columns that take two names for one ({loose}): make them CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, \
+            "{} has columns that take different names as equal ({loose}): make them CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, \
              as docs/ledgers.md has them",
             settings.shown
         )));

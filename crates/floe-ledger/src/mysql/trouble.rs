@@ -34,7 +34,7 @@ impl fmt::Display for Error {
             Self::Tls(error) => write!(f, "no TLS with it: {error}"),
             Self::NoTls => f.write_str("the server takes no TLS"),
             Self::PasswordInTheClear => {
-                f.write_str("the server asks for the password itself, which is sent under TLS alone")
+                f.write_str("the server asks for the password itself, which floe sends only over TLS")
             }
             Self::UnknownWay(text) => write!(f, "the user logs in by `{text}`, which floe does not know"),
             Self::Protocol(text) => write!(f, "it does not speak as MySQL does: {text}"),
@@ -130,7 +130,7 @@ fn is_missing(code: u16) -> bool {
 
 /// What to do about it.
 fn way_out(error: &Error) -> &'static str {
-    const LOG: &str = "look whether the server runs and what its log says";
+    const LOG: &str = "check whether the server runs and what its log says";
     let code = match error {
         Error::Server { code, .. } => *code,
         Error::NoTls => return "turn TLS on at the server, or say sslmode=disable",
@@ -153,7 +153,7 @@ fn way_out(error: &Error) -> &'static str {
         1044 | 1142 | 1143 | 1227 => {
             "grant the user what docs/ledgers.md lists, or have its tables made by someone who may"
         }
-        LOCK_WAIT => "somebody holds a lock on floe's tables: look at SHOW PROCESSLIST",
+        LOCK_WAIT => "another session holds a lock on floe's tables: look at SHOW PROCESSLIST",
         1290 | 1792 | 1836 => "it takes no writes, as a replica does: name the primary",
         1040 | 1203 | 1226 => {
             "a floe takes at most four connections: raise max_connections, or the user's limits"

@@ -61,7 +61,7 @@ impl HttpService for Requests {
             let page = body.bytes().await?;
             if !page.is_empty() {
                 let error = io::Error::other(
-                    "the answer to a write has a page in it: this is no object store, or something stands before it",
+                    "the answer to a write has a web page in it: this is not an object store, or a proxy stands before it",
                 );
                 return Err(HttpError::new(HttpErrorKind::Decode, error));
             }

@@ -66,7 +66,7 @@ impl Settings {
         if place.contains('@') {
             // No part of what may be a secret is shown.
             return Err(OpenError::Asked(format!(
-                "the URL of a bucket or a table has no credentials: {} takes them from where its other clients do ({})",
+                "the URL of a bucket or a table cannot have credentials: {} takes them from the same places as its other clients ({})",
                 cloud.name(),
                 cloud.credentials()
             )));

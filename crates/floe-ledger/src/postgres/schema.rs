@@ -44,7 +44,7 @@ WHERE n.nspname = $1::text AND c.relname IN ('version', 'record', 'counting')
 /// A replica, or a server that has not come up yet.
 pub(super) fn is_in_recovery(shown: &str) -> LedgerError {
     LedgerError::Unavailable(format!(
-        "{shown} is in recovery: it is a replica, or has not come up yet. Name the primary (with several hosts in the URL, \
+        "{shown} is in recovery: it is a replica, or is still starting. Name the primary (with several hosts in the URL, \
          target_session_attrs=read-write finds it)"
     ))
 }
@@ -133,8 +133,8 @@ pub(super) fn enter(
     if let Some(older @ 1..VERSION) = found {
         if !wanted.may_change() {
             return Err(LedgerError::Unfit(format!(
-                "the tables at {shown} are those of an older floe (version {older}), and this command changes nothing: `floe serve` or \
-                 `floe mint` brings them up to date; until then look with the older floe"
+                "the tables at {shown} are those of an older floe (version {older}), and this command does not change \
+                 them: run `floe serve` or `floe mint` to update them, or use the older floe"
             ))
             .into());
         }

@@ -41,7 +41,7 @@ fn sentence(shown: &str, error: &QueryError) -> String {
     if error.is_whole {
         return error.text.clone();
     }
-    let way_out = way_out(error).unwrap_or("look whether the server runs and what its log says");
+    let way_out = way_out(error).unwrap_or("check whether the server runs and what its log says");
     format!("{shown}: {error}; {way_out}")
 }
 
@@ -79,7 +79,7 @@ fn way_out(error: &QueryError) -> Option<&'static str> {
         SqlState::READ_ONLY_SQL_TRANSACTION => "it takes no writes, as a replica does: name the primary",
         SqlState::TOO_MANY_CONNECTIONS => "a floe takes at most four connections: raise max_connections",
         SqlState::QUERY_CANCELED => {
-            "it takes longer than max_wait: look what it waits for, or raise max_wait in the URL"
+            "it takes longer than max_wait: check what it waits for, or raise max_wait in the URL"
         }
         SqlState::DISK_FULL => "make room on the server's disk",
         _ => return None,

@@ -60,7 +60,7 @@ pub(super) async fn check_server(
     if policy != "noeviction" && !policy.starts_with("volatile-") {
         judge.allow(
             &format!("has maxmemory-policy = {policy}"),
-            "where memory runs out, it removes records",
+            "when memory runs out, it removes records",
             "set maxmemory-policy noeviction, or one of volatile-*",
         )?;
     }
@@ -118,7 +118,7 @@ fn check_file(file: &Facts, judge: &mut Judge<'_>) -> Result<(), Trouble> {
         (
             "no-appendfsync-on-rewrite",
             "no",
-            "while it writes its file anew, a crash takes back the ranges of that time",
+            "while it rewrites its file, a crash takes back the ranges of that time",
         ),
     ] {
         let found = file.get(setting).map_or("(unknown)", String::as_str);
@@ -153,9 +153,9 @@ impl Judge<'_> {
             Ok(found) => Ok(Some(found)),
             Err(error) if is_denied(&error) => {
                 self.allow(
-                    &format!("does not let floe look at its settings ({})", trouble::cause(&error)),
-                    "whether it keeps what it confirms cannot be checked",
-                    &format!("grant the user {right} where the server is yours"),
+                    &format!("does not let floe read its settings ({})", trouble::cause(&error)),
+                    "floe cannot check whether it keeps what it confirms",
+                    &format!("if the server is yours, grant the user {right}"),
                 )?;
                 Ok(None)
             }

@@ -35,8 +35,8 @@ pub(super) async fn enter(
     match (known(version.as_deref(), keys, shown)?, id) {
         (VERSION, _) => Ok(()),
         (older, _) if !wanted.may_change() => Err(LedgerError::Unfit(format!(
-            "the keys at {shown} are those of an older floe (version {older}), and this command changes nothing: `floe serve` or \
-             `floe mint` brings them up to date; until then look with the older floe"
+            "the keys at {shown} are those of an older floe (version {older}), and this command does not change them: \
+             run `floe serve` or `floe mint` to update them, or use the older floe"
         ))
         .into()),
         (_, Some(id)) => {

@@ -70,12 +70,12 @@ fn way_out(error: &RedisError, cause: &str, settings: &Settings) -> String {
     let fixed = [
         ("DB index", "name a database that the server has, or none for 0"),
         ("READONLY", "it is a replica now: name the master"),
-        ("OOM", "raise maxmemory, or take something else out of the server"),
+        ("OOM", "raise maxmemory, or remove other data from the server"),
         ("MISCONF", "it cannot write to its disk: look at its log, and make room"),
         ("NOREPLICAS", "min-replicas-to-write asks for more replicas than are there"),
-        ("BUSY", "somebody's script runs on it for long: wait, or SCRIPT KILL"),
+        ("BUSY", "a script runs on it for a long time: wait, or use SCRIPT KILL"),
         ("max number of clients", "a floe takes at most four connections: raise maxclients"),
     ];
     let known = fixed.into_iter().find(|(word, _)| cause.contains(word)).map(|(_, way_out)| way_out);
-    known.unwrap_or("look whether the server runs and what its log says").to_owned()
+    known.unwrap_or("check whether the server runs and what its log says").to_owned()
 }

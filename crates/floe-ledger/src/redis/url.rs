@@ -44,7 +44,7 @@ impl Settings {
         let database = if path.is_empty() { "0" } else { path };
         let database = database.parse().map_err(|_| {
             OpenError::Asked(format!(
-                "`{path}` is no database of Redis: write a number (redis://{place}/0), or nothing for 0"
+                "`{path}` is not a database of Redis: write a number (redis://{place}/0), or nothing for 0"
             ))
         })?;
         let (user, password) = match credentials.split_once(':') {
@@ -116,8 +116,7 @@ fn verify(scheme: &str, mode: Option<String>, roots: Option<String>) -> Result<O
         return match (mode.as_deref(), roots) {
             (None | Some("disable"), None) => Ok(None),
             _ => Err(OpenError::Asked(
-                "redis:// is without TLS: write rediss:// where sslmode or sslrootcert is to count"
-                    .to_owned(),
+                "redis:// is without TLS: write rediss:// to use sslmode or sslrootcert".to_owned(),
             )),
         };
     }

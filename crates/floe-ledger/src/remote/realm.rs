@@ -13,7 +13,7 @@ pub(crate) const TOLD_OF: usize = 10;
 /// The realm has another id than before.
 pub(crate) fn is_another(shown: &str) -> LedgerError {
     LedgerError::Unfit(format!(
-        "the realm at {shown} is not the one that it was (another store, or one made anew): stop, restore the right \
+        "the realm at {shown} is not the one that it was (another store, or one that was made again): stop, restore the right \
          one, and raise its marks above every ID in use"
     ))
 }
@@ -67,8 +67,8 @@ pub(crate) fn is_the_only_one(realm: &str, others: &[String], shown: &str) -> Re
 #[cfg(feature = "object-store")]
 pub(crate) fn ignores(shown: &str, condition: &str) -> LedgerError {
     LedgerError::Unfit(format!(
-        "{shown} ignores the condition of a write ({condition}): two nodes would be given the same range. Use a store that carries \
-         out conditional writes, or another ledger"
+        "{shown} ignores the condition of a write ({condition}): two nodes would be given the same range. Use a store \
+         that supports conditional writes, or another ledger"
     ))
 }
 

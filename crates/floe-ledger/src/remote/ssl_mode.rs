@@ -40,7 +40,7 @@ pub(crate) fn asked_for(mode: &str, roots: Option<String>) -> Result<(Use, Verif
         // libpq's rule: everybody has a certificate from one of the system's roots, for some host.
         ("require" | "verify-ca", Some(roots)) if roots == Path::new(SYSTEM) => {
             return Err(OpenError::Asked(format!(
-                "sslrootcert=system with sslmode={mode} would trust anybody: say sslmode=verify-full"
+                "sslrootcert=system with sslmode={mode} would trust any server: say sslmode=verify-full"
             )));
         }
         // libpq's rule: with a root, `require` checks the chain.

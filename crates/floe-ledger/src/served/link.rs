@@ -102,7 +102,7 @@ impl Servers {
 
     async fn link(&self, server: &Endpoint) -> Result<Link, Fault> {
         let broken = |error: &dyn Display| {
-            Fault::new(server, format!("{error}: look whether it runs, and whether it has TLS (sslmode)"))
+            Fault::new(server, format!("{error}: check whether it runs, and whether it has TLS (sslmode)"))
         };
         let socket = TcpStream::connect((server.host.as_str(), server.port)).await;
         let socket = socket.map_err(|error| broken(&error))?;
@@ -183,7 +183,7 @@ impl Link {
         match serde_json::from_slice::<Said>(&body) {
             Ok(said) if said.nonce == nonce => Ok(said),
             Ok(_) => Err(self.is_no_floe("answers another question").into()),
-            Err(_) => Err(self.is_no_floe("answers with what is no answer of a ledger").into()),
+            Err(_) => Err(self.is_no_floe("gives an answer that is not one of a ledger").into()),
         }
     }
 
@@ -204,8 +204,8 @@ impl Link {
         Fault::new(
             &self.server,
             format!(
-                "something there {what}: look whether that is a floe server that offers its ledger, and what stands before it. \
-                 Nothing is known of the call"
+                "something there {what}: check whether that is a floe server that offers its ledger, and what stands \
+                 before it. What the call did is not known"
             ),
         )
     }

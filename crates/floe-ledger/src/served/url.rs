@@ -78,7 +78,7 @@ impl Settings {
         };
         let Some(token) = token.filter(|token| !token.is_empty()) else {
             return Err(OpenError::Asked(format!(
-                "a floe server offers its ledger to a token alone: write floe://:TOKEN@host, name a file with it \
+                "a floe server offers its ledger only to a token: write floe://:TOKEN@host, name a file with it \
                  (token_file=FILE), or set {TOKEN} (`floe token new` makes one, and docs/ledgers.md says what the server needs)"
             )));
         };
@@ -88,7 +88,7 @@ impl Settings {
         // What it is is not shown.
         let mut authorization = authorization.ok_or_else(|| {
             OpenError::Asked(
-                "the token is none of floe's: it is the first line that `floe token new` prints, and nothing around it"
+                "this is not a token of floe: a token is the first line that `floe token new` prints; copy only that line"
                     .to_owned(),
             )
         })?;
@@ -127,8 +127,8 @@ fn tls_of(
         }
         if !servers.iter().all(is_here) {
             return asked(
-                "without TLS whoever listens on the way could use the token: say sslmode=verify-full&sslrootcert=FILE (or \
-                 sslrootcert=system), or sslmode=disable where the network is yours",
+                "without TLS, anyone who listens on the way could use the token: say sslmode=verify-full&sslrootcert=FILE (or \
+                 sslrootcert=system), or sslmode=disable if the network is yours",
             );
         }
         return Ok(None);
@@ -137,7 +137,7 @@ fn tls_of(
         (Use::Never, _) => Ok(None),
         (Use::Always, verify) => Ok(Some(verify)),
         (Use::WherePossible, _) => asked(
-            "sslmode=prefer would show the token to whoever says that TLS is not possible: say disable or verify-full",
+            "sslmode=prefer would show the token to anyone who claims that TLS is not possible: say disable or verify-full",
         ),
     }
 }
@@ -173,9 +173,9 @@ mod tests {
             ("floe://:s3cr3t@a/b", "no URL of floe servers"),
             ("floe://s3cr3t@localhost", "no URL of floe servers"),
             ("floe://:s3cr3t@localhost?a=b@c", "no URL of floe servers"),
-            ("floe://:s3cr3t%20@localhost", "none of floe's"),
-            ("floe://:s3cr3t%0d%0aHost:x@localhost", "none of floe's"),
-            ("floe://localhost", "to a token alone"),
+            ("floe://:s3cr3t%20@localhost", "not a token of floe"),
+            ("floe://:s3cr3t%0d%0aHost:x@localhost", "not a token of floe"),
+            ("floe://localhost", "only to a token"),
             ("floe://:s3cr3t@localhost?token_file=/nowhere", "leave one out"),
             ("floe://localhost?token_file=/nowhere", "/nowhere cannot be read"),
             ("floe://:s3cr3t@localhost?user=x", "no option `user`"),

@@ -85,7 +85,7 @@ fn lost(dir: &Path, witnessed: &str, how: &str) -> LedgerError {
     LedgerError::Unfit(format!(
         "{dir}/{WITNESS} says that the ledger {witnessed} lives in {dir}, but {dir}/{DATABASE} is {how}, and a fresh ledger would \
          repeat IDs: put {DATABASE} back (with its {DATABASE}-wal, if it has one), or restore the backup and {RAISE}; if no ID \
-         of that ledger is in use anywhere, remove {DATABASE}, {DATABASE}{suffix} and {WITNESS}, and floe begins afresh",
+         of that ledger is in use anywhere, remove {DATABASE}, {DATABASE}{suffix} and {WITNESS}, and floe makes a fresh ledger",
         suffix = witness::SUFFIX,
     ))
 }
@@ -132,7 +132,7 @@ fn read_witness(path: &Path) -> Result<Option<String>, LedgerError> {
         Some(id) => Ok(Some(id.to_owned())),
         None => Err(LedgerError::Unfit(format!(
             "{shown} does not say which ledger lives here: it was changed or damaged; if {DATABASE} beside it is known to be the \
-             right one and up to date, remove {shown}, and floe writes it anew"
+             right one and up to date, remove {shown}, and floe writes it again"
         ))),
     }
 }

@@ -53,8 +53,8 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if fs::symlink_metadata(&path).is_ok() {
                     return Err(unfit(format!(
-                        "{shown} is a symbolic link that leads nowhere: a ledger that was there is gone, or not mounted; \
-                         mend the link or remove it"
+                        "{shown} is a symbolic link that leads nowhere: a ledger that was there is gone, or not \
+                         mounted; repair the link or remove it"
                     )));
                 }
                 let dir = fs::canonicalize(dir).map_err(|error| {
@@ -140,7 +140,7 @@ impl Place {
         }
         if metadata.len() < SHORTEST {
             return Err(LedgerError::Unfit(format!(
-                "{shown} is no ledger, it holds {len} bytes: it was cut off, or made by hand; restore the backup and {RAISE}; if \
+                "{shown} is not a ledger, it holds {len} bytes: it was cut off, or made by hand; restore the backup and {RAISE}; if \
                  no ID of it is in use anywhere, remove it, and floe makes a fresh one",
                 shown = self.shown,
                 len = metadata.len(),
@@ -170,8 +170,8 @@ impl Place {
             return Ok(());
         }
         Err(LedgerError::Unfit(format!(
-            "{shown} has a second name (a hard link, as by cp -l or ln): who opens it there has a WAL of its own, and hands out the same \
-             ranges; find the other one (find / -xdev -samefile {shown}), and remove it",
+            "{shown} has a second name (a hard link, as by cp -l or ln): a process that opens it there has its own \
+             WAL, and hands out the same ranges; find the other one (find / -xdev -samefile {shown}), and remove it",
             shown = self.shown,
         )))
     }
@@ -194,7 +194,7 @@ impl Place {
             _ => format!("cannot be looked at any more ({error})"),
         };
         LedgerError::Unfit(format!(
-            "{what} {cause}: what would be written now, others would not see; stop every floe that uses {shown}, put the file \
+            "{what} {cause}: other processes would not see new writes; stop every floe that uses {shown}, put the file \
              back, or restore the backup and {RAISE}",
             shown = self.shown,
         ))
@@ -217,7 +217,7 @@ impl Place {
 
     fn other_file(&self, what: &str) -> LedgerError {
         LedgerError::Unfit(format!(
-            "{what} was replaced: another file is at its path than the one that was opened; stop every floe that uses \
+            "{what} was replaced: the file at its path is not the one that was opened; stop every floe that uses \
              {shown}, and find out which file is the right one; if it is a backup, {RAISE}; then start again",
             shown = self.shown,
         ))
@@ -236,8 +236,8 @@ impl Place {
                 Err(denied) => {
                     return Err(LedgerError::Unfit(format!(
                         "{shown}{suffix} is read-only for this user ({denied}): a ledger is written before any ID is minted; give \
-                         this user the right to read and write it (`ls -l`, `id`), and look whether its file system is mounted \
-                         read-only",
+                         this user the right to read and write it (`ls -l`, `id`), and check whether its file system \
+                         is mounted read-only",
                         shown = self.shown,
                     )));
                 }
@@ -253,7 +253,7 @@ impl Place {
         access(self.dir(), Access::WRITE_OK | Access::EXEC_OK).map_err(|denied| {
             LedgerError::Unfit(format!(
                 "the directory of {shown} is read-only for this user ({denied}): SQLite keeps {shown}-wal there; give this user \
-                 the right to write the directory (`ls -ld`, `id`), and look whether its file system is mounted read-only"
+                 the right to write the directory (`ls -ld`, `id`), and check whether its file system is mounted read-only"
             ))
         })
     }

@@ -83,8 +83,8 @@ pub(super) const LEDGER: Purpose = Purpose {
     tables: "",
     off_network: |shown| {
         format!(
-            "put it on a disk of this machine, or use a ledger that is made for sharing; if this machine alone ever opens the \
-             file, say so with `sqlite:{shown}?network_filesystem=allow`"
+            "put it on a disk of this machine, or use a ledger that is made for sharing; if only this machine ever \
+             opens the file, say so with `sqlite:{shown}?network_filesystem=allow`"
         )
     },
 };
@@ -93,10 +93,10 @@ pub(super) const LEDGER: Purpose = Purpose {
 fn other_purpose(found: i64, shown: &str) -> LedgerError {
     LedgerError::Unfit(match i32::try_from(found) {
         Ok(id) if id == LEDGER.application_id => {
-            format!("{shown} is a ledger, and no part of a cache: give the cache a directory of its own")
+            format!("{shown} is a ledger, not a part of a cache: give the cache a directory of its own")
         }
         Ok(CACHE_ID) => format!(
-            "{shown} belongs to a cache, and is no ledger: it holds parts of another ledger's ranges; name that ledger, and this \
+            "{shown} belongs to a cache, and is not a ledger: it holds parts of another ledger's ranges; name that ledger, and this \
              directory as its cache"
         ),
         _ => format!(

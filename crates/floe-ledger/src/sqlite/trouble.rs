@@ -48,8 +48,8 @@ pub(super) use crate::opening::RAISE;
 pub(super) fn held(shown: &str, max_wait: Duration) -> LedgerError {
     LedgerError::Unavailable(format!(
         "other processes held {shown} at every try for {max_wait:?}: find one that is stopped, or an open transaction in \
-         `sqlite3`, with `fuser -v {shown}` or `lsof {shown}`, and let it go on or end it; where they only take turns on a \
-         slow disk, allow more time with `max_wait`"
+         `sqlite3`, with `fuser -v {shown}` or `lsof {shown}`, and resume or end it; if they only take turns on a slow \
+         disk, allow more time with `max_wait`"
     ))
 }
 
@@ -91,7 +91,7 @@ pub(super) fn at_work(shown: &str, max_wait: Duration, trouble: Trouble) -> Ledg
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => LedgerError::Unavailable(format!(
             "disk full: {shown} cannot grow (SQLite: {error}); make room on its file system (`df -h`), or raise \
-             `max_mib` if the file has reached its limit; nothing was lost, and floe goes on to the end of its windows"
+             `max_mib` if the file has reached its limit; nothing was lost, and floe keeps minting to the end of its windows"
         )),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(shown, &error),
         Some(ErrorCode::SystemIoFailure) => LedgerError::Unavailable(format!(
@@ -101,12 +101,12 @@ pub(super) fn at_work(shown: &str, max_wait: Duration, trouble: Trouble) -> Ledg
         )),
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             LedgerError::Unavailable(format!(
-                "{shown} can no longer be written (SQLite: {error}): look whether its file system was mounted \
-                 read-only, and at the permissions of the file, its -wal and -shm, and its directory"
+                "{shown} can no longer be written (SQLite: {error}): check whether its file system was mounted \
+                 read-only, and the permissions of the file, its -wal and -shm, and its directory"
             ))
         }
         Some(ErrorCode::OutOfMemory) => LedgerError::Unavailable(format!(
-            "the process has no memory left for {shown} (SQLite: {error}): give it more, or less to do"
+            "the process has no memory left for {shown} (SQLite: {error}): give it more memory, or less to do"
         )),
         // Tables that are not there, columns of another type: whatever this is, floe did not write it.
         _ => damaged(shown, &error),

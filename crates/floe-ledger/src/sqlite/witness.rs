@@ -79,7 +79,7 @@ impl Witness {
         let Some((origin, turn)) = read(&bytes) else {
             return Err(LedgerError::Unfit(format!(
                 "{shown} does not say how far {ledger} had come: it was changed or damaged; if {ledger} is known to be the right \
-                 one and up to date, remove {shown}, and floe writes it anew",
+                 one and up to date, remove {shown}, and floe writes it again",
                 ledger = place.shown(),
             )));
         };
@@ -134,8 +134,8 @@ impl Witness {
         let (shown, witness) = (place.shown(), self.path.display());
         Err(LedgerError::Unfit(format!(
             "{shown} is not the file that was made here, it is a copy, a backup or another ledger: {difference}. It would hand out \
-             again what the original hands out. If the original is in use, give this floe a ledger of its own; if this is the \
-             original as it was last, moved here, and nothing uses it where it was, remove {witness}; if it is a backup, remove \
+             again what the original hands out. If the original is in use, give this floe a ledger of its own; if this \
+             is the original in its last state, moved here, and nothing uses the old place, remove {witness}; if it is a backup, remove \
              {witness} and {RAISE}"
         )))
     }

@@ -92,7 +92,7 @@ pub(super) async fn change<T>(
 
 fn was_made_anew(link: &Link, place: &Place) -> Trouble {
     LedgerError::Unfit(format!(
-        "the record {} at {} was deleted and made anew while floe ran, so its mark may be too low: {RAISE}, then \
+        "the record {} at {} was deleted and made again while floe ran, so its mark may be too low: {RAISE}, then \
          start floe again",
         place.path, link.line.shown
     ))

@@ -57,8 +57,8 @@ async fn refuse_to_close_an_open_realm(line: &mut Line, realm_path: &str) -> Res
         return Ok(());
     }
     Err(LedgerError::Unfit(format!(
-        "{} is open to everybody at {realm_path}, and floe was given a user and a password: what it made there others could \
-         not read. Close the realm first (setAcl -R, see docs/ledgers.md), or leave the user and the password out (of the URL, \
+        "{} is open to everybody at {realm_path}, and floe was given a user and a password: others could not read what \
+         it made there. Restrict the realm first (setAcl -R, see docs/ledgers.md), or leave the user and the password out (of the URL, \
          ZOOKEEPER_USER and ZOOKEEPER_PASSWORD)",
         line.shown
     ))

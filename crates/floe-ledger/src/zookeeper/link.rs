@@ -151,7 +151,7 @@ impl Line {
         let replies = self.session.ask(requests).await.map_err(Trouble::Store)?;
         if replies.first().is_none_or(|reply| reply.zxid < heard) {
             return Err(LedgerError::Unfit(format!(
-                "{} has lost transactions that it once told of (it is at {:#x} and was at {heard:#x}): it was restored \
+                "{} has lost transactions that it had reported before (it is at {:#x} and was at {heard:#x}): it was restored \
                  from an older backup, or lost its disks. {}, then start floe again",
                 self.shown,
                 replies.first().map_or(0, |reply| reply.zxid),
@@ -230,8 +230,8 @@ impl Link {
         };
         let write = write_over(seen.version, path, data).ok_or_else(|| {
             LedgerError::Unfit(format!(
-                "the node {path} at {} has the version -1, at which ZooKeeper cannot tell who writes first, and to \
-                 which floe writes none: write its data once more as they are (`set` in zkCli.sh)",
+                "the node {path} at {} has the version -1, at which ZooKeeper cannot tell who writes first, so floe \
+                 does not write it: write its data once more, unchanged (`set` in zkCli.sh)",
                 self.line.shown
             ))
         })?;

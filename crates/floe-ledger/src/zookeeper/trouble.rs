@@ -69,8 +69,8 @@ fn way_out(error: &Error) -> &'static str {
              a server with ssl.clientAuth=need, which is the default, wants sslcert and sslkey"
         }
         Error::NoSession => {
-            "it does so while it has no quorum (also with readonlymode.enabled), where this host has maxClientCnxns \
-             connections already (a floe takes four at most), and on a port that speaks TLS; its log says which"
+            "it does so while it has no quorum (also with readonlymode.enabled), if this host already has \
+             maxClientCnxns connections (a floe takes four at most), and on a port that speaks TLS; its log says which"
         }
         Error::Garbled(_) => {
             "look at the port: the one of clients is 2181 by default, and one with TLS needs sslmode=verify-full"
@@ -86,8 +86,8 @@ fn way_out(error: &Error) -> &'static str {
         Error::Code(code::QUOTA_EXCEEDED) => {
             "raise the quota of the path (listquota and setquota in zkCli.sh)"
         }
-        Error::Code(code::THROTTLED) => "it has more to do than it lets itself do",
-        _ => "look whether the server runs and what its log says",
+        Error::Code(code::THROTTLED) => "it has more requests than it allows itself",
+        _ => "check whether the server runs and what its log says",
     }
 }
 

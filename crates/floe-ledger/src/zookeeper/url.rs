@@ -187,7 +187,9 @@ fn credentials(
     };
     let asked = |text: &str| Err(OpenError::Asked(text.to_owned()));
     match (user.filter(|user| !user.is_empty()), password) {
-        (Some(user), Some(_)) if user.contains(':') => asked("a user of ZooKeeper's has no : in its name"),
+        (Some(user), Some(_)) if user.contains(':') => {
+            asked("the name of a user of ZooKeeper cannot have a :")
+        }
         (Some(user), Some(password)) => Ok(Some(format!("{user}:{password}"))),
         (None, None) => Ok(None),
         (Some(_), None) => asked(

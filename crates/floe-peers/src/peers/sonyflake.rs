@@ -2,7 +2,7 @@
 //!
 //! It promises unique IDs that increase on a generator while machine ids differ. The machine id is by default the lower
 //! half of the host's private IPv4 address: on another host it is another one, and two processes on one host have the same.
-//! A clock that goes back is not looked at: the generator stays at the last unit it had, counts on, and where 256 are not
+//! It ignores a clock that goes back: the generator stays at the last unit it had, counts on, and where 256 are not
 //! enough goes on to the next unit and sleeps until the clock is there, however long, before it returns. It keeps nothing
 //! over a restart. Where the operator's `CheckMachineID` says that the machine id is in use, there is no generator; nobody
 //! asks again later. What it looks at is the operator's; here each process holds its machine id as an ephemeral record

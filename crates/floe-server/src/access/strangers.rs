@@ -1,4 +1,4 @@
-//! What the log is told of wrong tokens: once a minute for each address that shows some, and in bounded memory.
+//! Log lines about wrong tokens: once a minute for each address, in bounded memory.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long an address is not told of again.
+/// How long no second line is logged about an address.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// The most addresses that are told apart within that time. All others share one line.
+/// The most addresses with a line of their own within that time. All others share one line.
 const MOST: usize = 1_024;
 
 /// See the module.
@@ -19,13 +19,13 @@ pub(super) struct Strangers(Mutex<Told>);
 
 #[derive(Default)]
 struct Told {
-    /// When the log was told of an address. `None` is every unix socket.
+    /// When a line about an address was logged. `None` is every unix socket.
     addresses: HashMap<Option<IpAddr>, Instant>,
-    /// When it was told of addresses that found no place.
+    /// When the shared line was logged.
     crowd: Option<Instant>,
 }
 
-/// What the log is to be told.
+/// The line to log, if any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum News {
     /// Of this address.
@@ -43,14 +43,14 @@ impl Strangers {
         match (news, address) {
             (News::One, Some(peer)) => tracing::warn!(
                 %peer,
-                "a client showed a wrong token and is refused (said once a minute for each address): give it one of a [[token]] of the configuration"
+                "a client showed a wrong token and is refused (logged once a minute for each address): give it a token that has a [[token]] in the configuration"
             ),
             (News::One, None) => tracing::warn!(
                 peer = "unix socket",
-                "a client showed a wrong token and is refused (said once a minute): give it one of a [[token]] of the configuration"
+                "a client showed a wrong token and is refused (logged once a minute): give it a token that has a [[token]] in the configuration"
             ),
             (News::Crowd, _) => tracing::warn!(
-                "clients at more than {MOST} addresses showed wrong tokens within a minute, and are refused; the others are not told of one by one"
+                "clients at more than {MOST} addresses showed wrong tokens within a minute, and are refused; the others are not logged one by one"
             ),
             (News::None, _) => {}
         }

@@ -1,4 +1,4 @@
-//! What no single setting shows.
+//! Checks of several settings together.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     ConfigError::unless_empty(problems(config, &Complaints::default()))
 }
 
-/// The complaints about a configuration of which some parts could not be read: what rests on one of those is not
-/// looked at, since it has a default that nobody asked for.
+/// The complaints about a configuration with some unreadable parts. Checks that depend on such a part are skipped,
+/// because it has a default that nobody asked for.
 pub(super) fn problems(config: &Config, unread: &Complaints) -> Vec<String> {
     let mut problems = Problems { config, found: Vec::new() };
     let read = |settings: &[&str]| !settings.iter().any(|setting| unread.about(setting));
@@ -51,7 +51,7 @@ struct Problems<'c> {
 }
 
 impl Problems<'_> {
-    /// About a setting, or what has to do with it.
+    /// Complains about a setting, or about something related to it.
     fn of(&mut self, setting: &str, problem: impl Into<String>) {
         let place = self.config.places.setting(setting).map(str::to_owned);
         self.add(place, problem.into());
@@ -72,7 +72,7 @@ impl Problems<'_> {
     }
 }
 
-/// What the URL tells by itself. Nobody is connected to.
+/// Checks of the URL alone, without a connection.
 fn ledger(config: &Config, problems: &mut Problems<'_>) {
     if let Some(Err(problem)) = config.ledger.as_deref().map(floe_ledger::check_url) {
         problems.of("ledger", format!("ledger: {problem}"));
@@ -92,7 +92,7 @@ fn listeners(config: &Config, problems: &mut Problems<'_>) {
         let setting = protocol.map_or("listen", |protocol| protocol.word);
         if endpoint.is_exposed() && config.tokens.is_empty() && !config.insecure {
             problems.of(setting, format!(
-                "{setting}: {endpoint} is reachable from other machines, and nothing tells its clients apart: add a [[token]] (floe token new makes one), listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
+                "{setting}: {endpoint} is reachable from other machines, and no client needs a token: add a [[token]] (floe token new makes one), listen on 127.0.0.1, or accept every client with insecure = true (--insecure)"
             ));
         }
         let any_port = matches!(endpoint, Endpoint::Tcp(address) if address.port() == 0);
@@ -106,7 +106,7 @@ fn certificates(config: &Config, problems: &mut Problems<'_>) {
     let checked = config.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
     for token in config.tokens.iter().filter(|token| token.certificate.is_some() && !checked) {
         problems.of("token", format!(
-            "[[token]] certificate: the token `{}` is for a client certificate, and none is asked for: set tls with client_ca, or remove it",
+            "[[token]] certificate: the token `{}` is for a client certificate, and this server asks for none: set tls with client_ca, or remove it",
             token.name
         ));
     }
@@ -116,13 +116,13 @@ fn offered(config: &Config, problems: &mut Problems<'_>) {
     if config.offers_ledger() && config.ledger.as_deref() == Some("memory:") {
         problems.of(
             "ledger",
-            "ledger: memory: cannot be offered to other processes, since each opening of it begins anew: name a ledger that lasts, or remove `ledger` from each [[token]]",
+            "ledger: memory: cannot be offered to other processes, since each opening of it starts empty: name a ledger that lasts, or remove `ledger` from each [[token]]",
         );
     }
 }
 
 /// What to say where an embedded ledger has a cache.
-pub(super) const NO_CACHE: &str = "the embedded ledger needs no cache, it is one: remove the setting (--cache), or name a shared ledger with ledger = \"…\" (--ledger)";
+pub(super) const NO_CACHE: &str = "the embedded ledger is on this machine, so it needs no cache: remove the setting (--cache), or name a shared ledger with ledger = \"…\" (--ledger)";
 
 fn cache(config: &Config, problems: &mut Problems<'_>) {
     if config.cache.is_none() {
@@ -166,7 +166,7 @@ fn limits(config: &Config, problems: &mut Problems<'_>) {
     longer(request, ("max_wait", limits.max_wait), "so calls would be cut off while they may still wait");
     if config.clock.wait > limits.max_wait {
         problems.of("clock.wait", format!(
-            "clock.wait (\"{}\") is longer than limits.max_wait (\"{}\"), so no call would see the end of it",
+            "clock.wait (\"{}\") is longer than limits.max_wait (\"{}\"), so no call would wait that long",
             show_duration(config.clock.wait),
             show_duration(limits.max_wait)
         ));
@@ -200,7 +200,7 @@ fn names(config: &Config, problems: &mut Problems<'_>) {
         }
     }
     if config.names_on_first_use() {
-        // What a name becomes that nobody configured.
+        // The definition of a name that is not configured.
         let natural = Definition::Snowflake { layout: Layout::TWITTER, own: false };
         let defined = Name::new("orders")
             .map_err(DefineError::Name)
@@ -208,15 +208,13 @@ fn names(config: &Config, problems: &mut Problems<'_>) {
         if let Err(error) = defined {
             problems.of(
                 "window",
-                format!(
-                    "names come into being with the layout twitter here, and that cannot be served: {error}"
-                ),
+                format!("new names have the layout twitter here, and it cannot be served: {error}"),
             );
         }
     }
 }
 
-/// Why no name can ever be minted from, where that is all that the server is for.
+/// Why no name can ever be minted from, if minting is all that the server is for.
 pub(super) fn nothing_to_mint(config: &Config) -> Option<String> {
     if !config.names.is_empty() || config.names_on_first_use() || config.offers_ledger() {
         return None;
@@ -226,8 +224,8 @@ pub(super) fn nothing_to_mint(config: &Config) -> Option<String> {
             "{}: it lists no name, so nothing could be minted: add one, such as\n\n[[name]]\nname = \"orders\"\nkind = \"snowflake\"\n",
             file.display()
         ),
-        None => "no name could be minted: without a configuration file names come into being on first use only on the embedded \
-                 ledger and for clients on this machine. Write a file with realm, ledger and [[name]] (floe config \
+        None => "no name could be minted: without a configuration file names are made on first use only with the \
+                 embedded ledger and for clients on this machine. Write a file with realm, ledger and [[name]] (floe config \
                  --defaults shows all settings), and start with --config FILE"
             .to_owned(),
     })

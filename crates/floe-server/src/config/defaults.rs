@@ -4,7 +4,7 @@ use floe_wire::Protocol;
 
 use super::{Config, LogFormat, show_duration};
 
-/// A setting whose default depends on something else stands as a comment; all others stand as they are.
+/// A setting with a default that depends on something else is written as a comment. All others are written as they are.
 pub(super) fn text() -> String {
     let config = Config::standalone();
     let (limits, clock, log) = (&config.limits, &config.clock, &config.log);
@@ -18,12 +18,12 @@ pub(super) fn text() -> String {
         r##"# Every setting of `floe serve`, with its default. A line that begins with "# name = value" shows a default
 # that depends on something else, or an example.
 #
-# Durations are texts with their units: ms, s, m, h, d. A path that does not begin with / begins at the directory in which the
-# server is started, wherever this file is.
+# Durations are texts with their units: ms, s, m, h, d. A relative path begins at the directory in which the server is
+# started, not at the directory of this file.
 
 # ---- Cluster settings: the same on every node, and for ever ----
 
-# One name space of IDs in the ledger. A file has to name it; a server without a file uses this one.
+# One name space of IDs in the ledger. A file must name it; a server without a file uses this one.
 realm = "{realm}"
 
 # ---- Process settings: free to change with every start ----
@@ -32,8 +32,8 @@ realm = "{realm}"
 # that each have an embedded ledger are two realms, and may mint the same IDs.
 # Several machines share a database: "postgres://floe@db/ids" (docs/ledgers.md).
 # ledger = "sqlite:{data_dir}/floe.db"
-# As a table it also says what the server has to find there. With create = false (--existing), a missing ledger or realm is an
-# error, and the server makes none. With realm_id, a realm with another id is an error too: the store was emptied, or it is
+# A table can also say what the server must find there. With create = false (--existing), a missing ledger or realm is
+# an error, and the server makes none. With realm_id, a realm with another id is an error too: the store was emptied, or it is
 # another store. `floe realm` prints the id.
 #   ledger = {{ url = "postgres://floe@db/ids", create = false, realm_id = "0123456789abcdef0123456789abcdef" }}
 
@@ -67,20 +67,22 @@ listen = [{listen}]
 # Whether a listener that other machines can reach may start without a [[token]]. It then serves everybody.
 insecure = {insecure}
 
-# Names under which a proxy on this machine passes requests over HTTP on to a listener that only this machine reaches, where
-# it keeps the Host that it was asked for. Others are refused there, since a web page may have sent them. localhost,
-# addresses, names without a dot, and names below .localhost, .local, .internal and .test always pass.
+# Host names that HTTP requests may have on a listener that only this machine can reach: the names under which a proxy
+# on this machine passes requests on, if it keeps the client's Host header. Other names are refused there, because a
+# web page may have sent the request. localhost, addresses, names without a dot, and names below .localhost, .local,
+# .internal and .test are always accepted.
 # hosts = ["ids.example.com"]
 
-# TLS on every listener, with files of PEM that are read again when they change. With client_ca, a client's certificate can
+# TLS on every listener, with PEM files that are read again when they change. With client_ca, a client's certificate can
 # stand for a token. Plaintext is then refused on listeners that other machines can reach, unless plain is true. The
 # default is no TLS (docs/security.md).
 # tls = {{ certificate = "server.pem", key = "server.key", client_ca = "clients.pem", plain = false }}
 
-# What is done about a name that the ledger does not know yet. A new name that begins at 1 repeats the numbers of the system
-# that it replaces. "ask for first" makes a segment or a counter only where `first` in its [[name]], or floe marks raise, tells
-# its first number, and other kinds as they are asked for; "from 1" lets them begin at 1; "refuse" makes none. The default is
-# "from 1" where only this machine can ask, and "ask for first" where another can.
+# What the server does with a name that the ledger does not know yet. A new name that begins at 1 repeats the numbers
+# of the system that it replaces. "ask for first" makes a segment or a counter only if its first number is known, from
+# `first` in its [[name]] or from floe marks raise; it makes other kinds on first use. "from 1" lets new names begin
+# at 1. "refuse" makes no names. The default is "from 1" if only this machine can ask, and "ask for first" if others
+# can.
 # new_names = "from 1"
 
 # Which worker ids this node may take: "auto", a number, a range ("512..1023"), or pinned fields ({{ datacenter = 3 }}).
@@ -94,12 +96,12 @@ worker = "auto"
 # threads = 4
 
 [clock]
-# If the clock goes back by up to this, the node mints on. If it goes back further, the node refuses until the clock is right.
+# If the clock goes back by up to this, the node keeps minting. If it goes back further, the node refuses until the clock is right.
 max_hold = "{max_hold}"
-# If the clock goes back by up to this, a call waits until it is there again.
+# If the clock goes back by up to this, a call waits until the clock has caught up.
 wait = "{wait}"
-# "check": snowflake names mint only while this machine's clock is within 10 s of the ledger's, where the ledger has one
-# (SQLite has none). "ignore" leaves that out; IDs are unique either way.
+# "check": snowflake names mint only while this machine's clock is within 10 s of the ledger's clock, if the ledger
+# has one (SQLite has none). "ignore" skips this check; IDs are unique either way.
 ledger = "{clock_ledger}"
 
 [log]
@@ -108,7 +110,7 @@ format = "{format}"
 # off, error, warn, info, debug or trace, or a filter such as "info,floe_server=debug".
 level = "{level}"
 
-# The names for calls that name none. Without a file, the first call makes them. A file has to list them.
+# The names for calls that name none. Without a file, the first call makes them. A file must list them.
 [default_names]
 # Twitter's Snowflake over Thrift.
 thrift = "{thrift}"
@@ -142,13 +144,13 @@ memory = "{memory}"
 # idle, the server tells the new client and closes it. Each connection needs an open file; the server logs if
 # `ulimit -n` is too low.
 connections = {connections}
-# Of these, connections of one address (of IPv6, one /64 network), and connections that show one token. The default is half
-# of all. A proxy or a balancer in front of the server is one address.
+# How many of these may come from one address (with IPv6, from one /64 network), and may show the same token. The
+# default is half of all. A proxy or a balancer in front of the server is one address.
 # connections_per_address = {share}
 # connections_per_token = {share}
 # Requests at once on one HTTP/2 connection.
 streams = {streams}
-# How long a client may take to send a request's header, or a whole request where there is no header, or to log in.
+# How long a client may take to log in, and to send a request's header, or the whole request if the protocol has no header.
 header_timeout = "{header_timeout}"
 # How long a connection stays open without a request.
 idle_timeout = "{idle_timeout}"
@@ -182,7 +184,7 @@ drain_timeout = "{drain_timeout}"
 # [[name]]
 # name = "Tickets64"
 # kind = "segment"
-# first = 50000001                     # the first number of a name that is new (docs/operating.md); a counter has it too
+# first = 50000001                     # the first number of a new name (docs/operating.md); a counter has it too
 # increment = 1                        # the n-th number (from 0) is offset + increment * n; for ever
 # offset = 1                           # for ever
 # min_step = {min_step}                       # a segment's size follows the rate between these
@@ -196,7 +198,7 @@ drain_timeout = "{drain_timeout}"
 # digits = 6                           # of a day's counter, 1 to 10, or up to 12 behind a shorter date; for ever
 # zone = "Asia/Shanghai"               # where a day begins; for ever
 # prefix = ""                          # before the date; for ever
-# overflow = "refuse"                  # past the last number of that many digits: refuse | widen; for ever
+# overflow = "refuse"                  # after the last number of these digits: refuse | widen; for ever
 
 # [[name]]
 # name = "sessions"
@@ -213,19 +215,19 @@ drain_timeout = "{drain_timeout}"
 # [[name]]
 # name = "receipts"
 # kind = "segment"
-# form = "sealed key=1 keyid=2bits base62 width=11"  # what nobody can count; key= may change, the rest is for ever
-# keys = {{ 1 = "000102030405060708090a0b0c0d0e0f" }}  # by its id: 32 hexadecimal digits, env:VARIABLE or file:PATH
+# form = "sealed key=1 keyid=2bits base62 width=11"  # hides order and volume; key= may change, the rest is for ever
+# keys = {{ 1 = "000102030405060708090a0b0c0d0e0f" }}  # id = key: 32 hexadecimal digits, env:VARIABLE or file:PATH
 
-# ---- Tokens: with one of them, every client has to show one (docs/security.md). There is no default one. ----
+# ---- Tokens: with one of them, every client must show one (docs/security.md). There is no default one. ----
 
 # [[token]]
 # name = "shop"                        # what logs and metrics call its bearer
 # names = ["orders", "user-*"]         # what its bearer may mint and read; ["*"] is everything
 # hash = "sha256d:0000000000000000000000000000000000000000000000000000000000000000"  # `floe token new` prints it
-# mysql_native = "*0000000000000000000000000000000000000000"  # for MySQL clients that know mysql_native_password alone
-# max_names = 1000                     # no new name where its patterns cover so many already
-# raise = false                        # whether it may also move them on (ALTER TABLE … AUTO_INCREMENT), for good
-# ledger = ["default"]                 # the realms whose ledger it may use as floe://, each with all that IDs come from; ["*"] is all
+# mysql_native = "*0000000000000000000000000000000000000000"  # for MySQL clients that know only mysql_native_password
+# max_names = 1000                     # no new name if its patterns already cover this many
+# raise = false                        # whether it may also raise them (ALTER TABLE … AUTO_INCREMENT), which cannot be undone
+# ledger = ["default"]                 # the realms that it may use as floe:// and mint any ID in; ["*"] is all
 # certificate = "shop.example"         # a CN or DNS name in a client certificate that stands for the token
 
 # ---- tinyid's own tokens, row by row as its table tiny_id_token holds them (docs/clients.md). With one of them, tinyid's ----
@@ -281,12 +283,12 @@ fn ports() -> String {
     let line = |protocol: &Protocol| format!("# {} = \"127.0.0.1:{}\"\n", protocol.word, protocol.port);
     for protocol in needed {
         text += &format!(
-            "# Where to listen for clients of {}, or \"off\". The default is left out where something else has its port; an address\n# that is set has to be free.\n{}\n",
+            "# Where to listen for clients of {}, or \"off\". If another program has the default's port, floe goes without it; an\n# address that is set must be free.\n{}\n",
             protocol.name,
             line(protocol)
         );
     }
-    text += "# Where to listen for one protocol alone. The default is nowhere.\n";
+    text += "# Where to listen for this protocol only. The default is nowhere.\n";
     text.extend(others.into_iter().map(line));
     text
 }

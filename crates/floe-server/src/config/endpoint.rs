@@ -14,7 +14,7 @@ use super::reader;
 pub enum Endpoint {
     /// TCP. Port 0 takes a free one.
     Tcp(SocketAddr),
-    /// A unix socket, at this path. Who may connect is who may write to the file.
+    /// A unix socket at this path. Clients that may write to the file may connect.
     Unix(PathBuf),
 }
 
@@ -75,7 +75,7 @@ pub(super) fn hosts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
     {
         true if !host.is_empty() => Ok(host),
         _ => Err(format!(
-            "{host:?} is no name of a machine: write it without a scheme and a port, such as \"ids.example.com\""
+            "{host:?} is not a host name: write it without a scheme and a port, such as \"ids.example.com\""
         )),
     };
     hosts.iter().map(|text| reader::text(text.get_ref()).and_then(host)).collect()

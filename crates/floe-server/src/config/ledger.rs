@@ -1,4 +1,4 @@
-//! The ledger's setting: a URL alone, or a table with what has to be found there; and how long it is waited for.
+//! The ledger's setting: a URL, or a table that also says what must be found there; and how long to wait for the ledger.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) struct LedgerSetting {
     pub(super) realm_id: Option<String>,
 }
 
-/// Reads `"url"`, or `{ url = "…", create = false, realm_id = "…" }`, of which each part may be left out.
+/// Reads `"url"`, or `{ url = "…", create = false, realm_id = "…" }`. Each part may be left out.
 pub(super) fn ledger(value: &DeValue<'_>) -> Result<LedgerSetting, String> {
     let DeValue::Table(table) = value else {
         return Ok(LedgerSetting { url: Some(url(value)?), create: None, realm_id: None });
@@ -40,7 +40,7 @@ fn url(value: &DeValue<'_>) -> Result<String, String> {
     // The scheme alone is shown: what follows may hold a password.
     match ledger.split_once(':') {
         Some((scheme, _)) if !floe_ledger::is_scheme(scheme) => Err(format!(
-            "the scheme {scheme} is not that of a ledger that this build has: it has {}",
+            "this build has no ledger with the scheme {scheme}: it has {}",
             floe_ledger::schemes().join(", ")
         )),
         Some(_) => Ok(ledger),
@@ -60,7 +60,7 @@ fn realm_id(value: &DeValue<'_>) -> Result<String, String> {
     }
 }
 
-/// Reads how long a ledger that is not there is waited for: a duration, 0, or `forever`, which is `None`.
+/// Reads how long to wait for a missing ledger: a duration, 0, or `forever`, which is `None`.
 pub(super) fn patience(value: &DeValue<'_>) -> Result<Option<Duration>, String> {
     match value {
         DeValue::String(text) if text == "forever" => Ok(None),
@@ -68,7 +68,7 @@ pub(super) fn patience(value: &DeValue<'_>) -> Result<Option<Duration>, String> 
         DeValue::Integer(zero) if zero.as_str() == "0" => Ok(Some(Duration::ZERO)),
         DeValue::String(text) => super::parse_duration(text)
             .map(Some)
-            .map_err(|problem| format!("{problem}, \"0\" to end at once, or \"forever\"")),
+            .map_err(|problem| format!("{problem}, \"0\" to exit at once, or \"forever\"")),
         other => Err(format!(
             "expected a duration such as \"5m\", \"0\" or \"forever\", found {}",
             reader::shown(other)
@@ -77,7 +77,7 @@ pub(super) fn patience(value: &DeValue<'_>) -> Result<Option<Duration>, String> 
 }
 
 impl Config {
-    /// How the ledger is opened: its realm, what may be made, and which realm it has to be.
+    /// How the ledger is opened: its realm, whether it may be made, and the required realm id.
     pub(crate) fn opening(&self) -> Opening {
         let opening = Opening::of(&self.realm);
         let opening = if self.create { opening } else { opening.existing() };

@@ -24,16 +24,16 @@ pub struct NameSettings {
     pub definition: Definition,
     /// How this process serves them.
     pub taste: NameOptions,
-    /// The first number of such a segment or counter, where it is new; with `None` it is 1, or a segment's offset.
+    /// The first number of such a segment or counter, if it is new. With `None`, it is 1, or a segment's offset.
     pub first: Option<u64>,
 }
 
-/// A name, or all that begin alike.
+/// A name, or all names with one prefix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NameRule {
     /// This name.
     Exact(Name),
-    /// Every name that begins so and goes on: `user-*`.
+    /// Every longer name with this prefix: `user-*`.
     Pattern(String),
 }
 
@@ -76,8 +76,8 @@ impl fmt::Display for NameRule {
 /// ShardingSphere's word for the bound below which a tick's sequence begins.
 const VIBRATION: &str = "max-vibration-offset";
 
-/// Reads one `[[name]]`, and where it stands. `kinds` are those that the program registered. Without `keys`, those of a
-/// sealed form stay where they are, and the definition cannot be minted from.
+/// Reads one `[[name]]`, and where it stands. `kinds` are those that the program registered. Without `keys`, the keys
+/// of a sealed form are not read, and the definition cannot be minted from.
 pub(super) fn read(
     section: &Section<'_, '_>,
     kinds: &KindRegistry,
@@ -115,14 +115,14 @@ pub(super) fn read(
         }),
         Some((kind, _)) => define(section, *kind, true),
         None => {
-            // What it would be is not known, and what stands there may be wrong all the same.
+            // The kind is not known, but the other settings may be wrong too.
             for kind in Kind::ALL {
                 define(section, *kind, false);
             }
             None
         }
     };
-    // So is the form of what cannot be read.
+    // The form of an unreadable definition may be wrong too.
     let bits = match (&unformed, &kind) {
         (Some(definition), _) => definition.form_bits(),
         (None, Some((kind, _))) if !kind.is_number() => Some(128),
@@ -139,8 +139,8 @@ pub(super) fn read(
     Some((section.at_key("name"), NameSettings { rule: rule?, definition, taste, first }))
 }
 
-/// The definition that the settings of a kind make, without a form. Whether a setting that it needs is there is looked at
-/// where the name is known to be of that `kind`.
+/// The definition that the settings of a kind make, without a form. It checks for missing settings only if the name
+/// is `known` to be of that `kind`.
 fn define(section: &Section<'_, '_>, kind: Kind, known: bool) -> Option<Definition> {
     let mut given = Given::default();
     let mut wrong = BTreeSet::new();
@@ -166,7 +166,7 @@ fn define(section: &Section<'_, '_>, kind: Kind, known: bool) -> Option<Definiti
     if !known && given.is_empty() {
         return None;
     }
-    // What was complained about has its default there, of which nothing is said.
+    // A setting with a complaint has its default here, which gets no complaint of its own.
     let definition = kind.define(&given, &mut |key, why| {
         if !wrong.contains(key) {
             section.complain(key, why);
@@ -181,7 +181,7 @@ fn check_first(section: &Section<'_, '_>, definition: &Definition, first: Option
     let complain = |problem: String| section.complain("first", problem);
     match definition.begin_position(first).map(|position| definition.number_at(position)) {
         Ok(Some(number)) if number != first => {
-            complain(format!("{first} is none of its numbers: write {number}, the next one that is"));
+            complain(format!("{first} is not one of its numbers: write {number}, the next one"));
         }
         Ok(_) => {}
         Err(NoPosition::Uncounted(_)) => complain(format!(
@@ -223,7 +223,7 @@ fn kind_of(word: &str, kinds: &KindRegistry) -> Result<(Kind, String), String> {
     }
 }
 
-/// What a registered kind is configured by: texts, whole numbers, true and false.
+/// The settings of a registered kind: texts, whole numbers, true and false.
 fn properties(section: &Section<'_, '_>) -> Option<Properties> {
     section.entries("properties").into_iter().try_fold(Properties::default(), |properties, (key, value)| {
         let value = match value.get_ref() {
@@ -247,10 +247,10 @@ fn keys(section: &Section<'_, '_>) -> Option<Keys> {
             let number = id.parse().map_err(|_| match id.len() > 5 {
                 // Perhaps the key itself.
                 true => format!(
-                    "a key id is a number, 0 to 65535, and what stands there has {} characters: write keys = {{ 1 = \"…\" }}",
+                    "a key id is a number, 0 to 65535, and this one has {} characters: write keys = {{ 1 = \"…\" }}",
                     id.len()
                 ),
-                false => format!("{id:?} is no key id: write a number, 0 to 65535"),
+                false => format!("{id:?} is not a key id: write a number, 0 to 65535"),
             })?;
             let key = text(value.get_ref()).map_err(|_| format!("{id}: expected a text in quotes"))?;
             let key = key_of(&key).map_err(|why| format!("{id}: {why}"))?;
@@ -260,14 +260,12 @@ fn keys(section: &Section<'_, '_>) -> Option<Keys> {
     })
 }
 
-/// Reads a key from where it is. What was read is in no message.
+/// Reads a key from its place. Messages never contain what was read.
 fn key_of(place: &str) -> Result<Key, String> {
     let (digits, place) = match (place.strip_prefix("env:"), place.strip_prefix("file:")) {
         (Some(variable), _) => (
             std::env::var(variable).map_err(|_| match variable.parse::<Key>() {
-                Ok(_) => {
-                    "env: stands before the name of a variable, and not before the key itself".to_owned()
-                }
+                Ok(_) => "env: takes the name of a variable, not the key itself".to_owned(),
                 Err(_) => format!("the environment variable {variable} is not set"),
             })?,
             format!("in {variable}"),
@@ -280,12 +278,12 @@ fn key_of(place: &str) -> Result<Key, String> {
     };
     digits.trim().parse().map_err(|_| {
         format!(
-            "a key is 32 hexadecimal digits (openssl rand -hex 16 makes one), env:VARIABLE or file:PATH, and what is {place} is none"
+            "a key is 32 hexadecimal digits (openssl rand -hex 16 makes one), env:VARIABLE or file:PATH, and the text {place} is not a key"
         )
     })
 }
 
-/// The kind that `word` may be a slip of the pen for.
+/// The kind that `word` may be a misspelling of.
 fn nearest<'k>(word: &str, kinds: &'k KindRegistry) -> Option<&'k str> {
     let word = word.to_lowercase();
     if let Some(called) = Definition::called(&word) {
@@ -322,8 +320,8 @@ fn form(section: &Section<'_, '_>, bits: u32, with_keys: bool) -> Option<Option<
     }
 }
 
-/// Complains about a name that is listed again, and leaves it out: what differs from the first is then no complaint of its
-/// own.
+/// Complains about a name that is listed again, and drops it, so that its differences from the first get no
+/// complaints of their own.
 pub(super) fn without_doubles(
     document: &Document<'_>,
     names: Vec<(usize, NameSettings)>,
@@ -353,7 +351,7 @@ fn taste(section: &Section<'_, '_>) -> NameOptions {
             .map_err(|error| format!("{error}: write \"zero\", \"random:100\" (a bound), or \"rolling\""))
     };
     section.set("start", &mut taste.start, |value| start(value).map(Some));
-    // There a tick begins at 0 to this number, itself included; the sequence's own bits bound it.
+    // In ShardingSphere, a tick begins at 0 up to and including this number. The bits of the sequence bound it.
     if let Some(most) = section.read(VIBRATION, within(0..=u64::from(u16::MAX))) {
         match section.has("start") {
             true => section.complain(VIBRATION, "start says the same: say it once"),

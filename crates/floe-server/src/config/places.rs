@@ -1,4 +1,4 @@
-//! Where in its file each setting stands, for what is wrong with several of them together.
+//! Where each setting is in its file, for complaints about several settings together.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::reader::Document;
 
-/// See the module. Where something stands is no part of what it says: all of these are equal.
+/// See the module. The place of a setting is not a part of its value, so all `Places` are equal.
 #[derive(Clone, Default)]
 pub struct Places {
     /// By the setting's path, such as `limits.max_wait`.

@@ -1,7 +1,7 @@
 //! Reads a TOML document one setting at a time, so that every complaint has its place and a way out.
 //!
-//! A [`Section`] is a table of the document. Each setting is asked for once, with the function that reads its
-//! value; what was never asked for is unknown, and is reported with the nearest setting that was. All complaints
+//! A [`Section`] is a table of the document. Each setting is read once, by a function for its value. A setting that
+//! was never read is unknown, and is reported with the nearest known setting. All complaints
 //! of a document are gathered, not only the first.
 
 use std::cell::{OnceCell, RefCell};
@@ -55,17 +55,17 @@ pub(super) struct Document<'t> {
     lines: OnceCell<Vec<usize>>,
 }
 
-/// What there is to say of a document that was read as far as it could be.
+/// The complaints about a document that was read as far as possible.
 #[derive(Default)]
 pub(super) struct Complaints {
     /// The complaints, sorted by place, each with its place.
     pub(super) problems: Vec<String>,
-    /// The settings that were complained about: they have their defaults, which nobody asked for.
+    /// The settings with complaints. They have default values that nobody asked for.
     wrong: BTreeSet<String>,
 }
 
 impl Complaints {
-    /// Whether a setting was complained about whose path begins so.
+    /// Whether there is a complaint about a setting with this path prefix.
     pub(super) fn about(&self, path: &str) -> bool {
         self.wrong.range(path.to_owned()..).next().is_some_and(|wrong| wrong.starts_with(path))
     }
@@ -146,7 +146,7 @@ impl<'d, 't> Section<'d, 't> {
         self.value(key).is_some()
     }
 
-    /// The setting `key`, read by `read`; `None` where it is not given, or not so (which is then complained about).
+    /// The setting `key`, read by `read`; `None` if it is not given, or is wrong, which adds a complaint.
     pub(super) fn read<T>(
         &self,
         key: &'static str,
@@ -224,7 +224,7 @@ impl<'d, 't> Section<'d, 't> {
                 table.iter().map(|(key, value)| (key.get_ref().as_ref(), value)).collect()
             }
             other => {
-                // What it is may be a secret that stands in the wrong place.
+                // The value may be a secret in the wrong place.
                 self.complain(key, format_args!("expected a table of settings, found {}", other.type_str()));
                 Vec::new()
             }
@@ -238,7 +238,7 @@ impl<'d, 't> Section<'d, 't> {
         self.document.wrong.borrow_mut().insert(path);
     }
 
-    /// The texts that the tables of the array of tables `key` have for `setting`; `None` where one has none. Nothing is
+    /// The texts that the tables of the array of tables `key` have for `setting`; `None` if one has none. Nothing is
     /// complained about.
     pub(super) fn texts(&self, key: &str, setting: &str) -> Vec<Option<&'d str>> {
         let Some(DeValue::Array(elements)) = self.value(key).map(Spanned::get_ref) else { return Vec::new() };
@@ -352,7 +352,7 @@ pub(super) fn bytes_within(range: RangeInclusive<usize>) -> impl Fn(&DeValue<'_>
             let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
             number.parse::<usize>().ok().filter(|_| digits)?.checked_mul(*scale)
         });
-        match found.ok_or_else(|| format!("{text:?} is no number of bytes: {expected}"))? {
+        match found.ok_or_else(|| format!("{text:?} is not a number of bytes: {expected}"))? {
             found if range.contains(&found) => Ok(found),
             _ => Err(format!(
                 "{text} is outside the allowed {} to {}",

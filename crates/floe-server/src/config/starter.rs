@@ -3,7 +3,7 @@
 pub(super) const TEXT: &str = r##"# A configuration of floe. `floe config --defaults` shows every other setting, `floe config --check FILE` says what is
 # wrong with this file, and `floe serve --config FILE` serves it.
 
-# The prefix of all names in the ledger. It can never change: a name has other marks, and other IDs, in another realm.
+# The prefix of all names in the ledger. It can never change: in another realm, a name has other marks and other IDs.
 # Commands take it from this file (`floe marks list --config FILE`).
 realm = "default"
 
@@ -14,11 +14,11 @@ data_dir = "floe-data"
 # Where to listen. Other machines can reach "0.0.0.0:7600"; then add a token (`floe token new`).
 listen = ["127.0.0.1:7600"]
 
-# A segment or a counter that is new begins at 1, unless `first` says otherwise. With this line a server makes none without
-# `first`: no name that was forgotten, or misspelled, repeats the numbers of the system before floe.
+# A new segment or counter begins at 1, unless `first` says otherwise. With this line, a server makes one only if it
+# has a `first`. So a forgotten or misspelled name cannot repeat the numbers of the system before floe.
 new_names = "ask for first"
 
-# One [[name]] for each name that clients ask for. What a name is (everything but `first` here) can never change.
+# One [[name]] for each name that clients ask for. The definition of a name (everything here except `first`) can never change.
 
 # 64-bit IDs that are ordered in time.
 [[name]]
@@ -38,7 +38,7 @@ first = 1
 # kind = "counter"
 # first = 1
 
-# A name for each key that begins so, made when it is first asked for.
+# A name for each key that begins with user-, made on first use.
 # [[name]]
 # name = "user-*"
 # kind = "snowflake"

@@ -85,7 +85,7 @@ fn a_wrong_value_is_told_what_is_allowed() {
 #[test]
 fn a_file_has_to_say_what_can_never_change() {
     let missing = |text: &str, setting: &str| complains(text, &[setting, "it is missing"]);
-    assert!(parse("").unwrap_err().to_string().contains("names its realm"));
+    assert!(parse("").unwrap_err().to_string().contains("must name its realm"));
     missing("[[name]]\nkind = \"counter\"", "[[name]] name");
     missing("[[name]]\nname = \"a\"", "[[name]] kind");
     missing("[[name]]\nname = \"a\"\nkind = \"snowflake\"", "[[name]] layout");
@@ -189,10 +189,10 @@ fn bytes_have_units_and_a_share_of_the_connections_is_a_number() {
     assert_eq!(read("connections_per_token = 7").connections_per_token, Some(7));
     for (text, expected) in [
         ("memory = \"15MB\"", "outside the allowed 16MB to 1024GB"),
-        ("memory = \"64\"", "no number of bytes"),
-        ("memory = \"-64MB\"", "no number of bytes"),
-        ("memory = \"64 MB\"", "no number of bytes"),
-        ("memory = \"99999999999999999999GB\"", "no number of bytes"),
+        ("memory = \"64\"", "not a number of bytes"),
+        ("memory = \"-64MB\"", "not a number of bytes"),
+        ("memory = \"64 MB\"", "not a number of bytes"),
+        ("memory = \"99999999999999999999GB\"", "not a number of bytes"),
         ("memory = 64", "\"256MB\""),
         ("connections_per_address = 0", "outside the allowed"),
         ("connections_per_token = 0", "outside the allowed"),
@@ -227,7 +227,7 @@ fn what_is_missing_hides_no_other_mistake() {
     // The realm, and what only a look at several settings shows.
     all_told(
         &format!("listen = [\"0.0.0.0:7600\"]\n[limits]\nmax_wait = \"30s\"\n{}", name("kind = \"counter\"")),
-        &["names its realm", "0.0.0.0:7600 is reachable", "limits.request_timeout"],
+        &["must name its realm", "0.0.0.0:7600 is reachable", "limits.request_timeout"],
     );
     // A layout, and the form of the same name, its taste, and other names.
     all_told(

@@ -11,7 +11,7 @@ use toml::de::DeValue;
 use super::names::NameRule;
 use super::reader::{self, Document, Section, boolean, text, within};
 
-/// How a token begins, so that people and scanners of repositories know one when they see it.
+/// How a token begins, so that people and repository scanners recognise it.
 const PREFIX: &str = "floe_";
 
 /// How the text of a hash begins: SHA-256, twice.
@@ -22,33 +22,33 @@ const HASH: &str = "sha256d:";
 pub struct TokenSettings {
     /// What logs and metrics call its bearer.
     pub name: String,
-    /// What a secret is checked against; `None` where a certificate alone names the bearer.
+    /// The hash that a secret is compared with; `None` if only a certificate names the bearer.
     pub hash: Option<TokenHash>,
-    /// What a proof of mysql_native_password is checked against.
+    /// The hash that a proof of mysql_native_password is compared with.
     pub mysql_native: Option<NativeHash>,
     /// A name in a client certificate (its CN, or a DNS name) by which the bearer is known without a secret.
     pub certificate: Option<String>,
     /// The names that the bearer may mint and read.
     pub names: Vec<NameRule>,
-    /// How many names that its patterns cover there may be for the bearer to bring another one into being.
+    /// The bearer may make a new name only while its patterns cover fewer names than this.
     pub max_names: Option<usize>,
-    /// Whether the bearer may move those names on (`ALTER TABLE … AUTO_INCREMENT`), which nothing takes back.
+    /// Whether the bearer may raise those names (`ALTER TABLE … AUTO_INCREMENT`), which cannot be undone.
     pub raise: bool,
-    /// The realms whose ledger the bearer may use (`floe://…`): with one of them, all that its IDs come from.
+    /// The realms that the bearer may use as a ledger (`floe://…`). It can then mint any ID there.
     pub ledger: Vec<NameRule>,
 }
 
-/// One `[[tiny_id_token]]` of a configuration: a row of tinyid's own table, `tiny_id_token(token, biz_type)`. Whoever
-/// shows the token gets that name's IDs over tinyid's calls, and nothing else.
+/// One `[[tiny_id_token]]` of a configuration: a row of tinyid's own table, `tiny_id_token(token, biz_type)`. A
+/// client with this token gets that name's IDs over tinyid's calls, and nothing else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TinyIdToken {
-    /// What a secret is checked against. The table, and the file, hold the secret itself.
+    /// The hash that a secret is compared with. The table, and the file, hold the secret itself.
     pub hash: TokenHash,
     /// The name.
     pub biz_type: String,
 }
 
-/// SHA-256, twice, of a secret. Once would not do: the proof of MySQL's caching_sha2_password can be made from that.
+/// SHA-256, twice, of a secret. Once is not enough: from that, the proof of MySQL's caching_sha2_password can be made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TokenHash(pub(crate) [u8; 32]);
 
@@ -82,7 +82,7 @@ impl fmt::Display for NativeHash {
     }
 }
 
-// What stands in a log for ever should not be there.
+// A hash must not get into logs, which are kept for ever.
 impl fmt::Debug for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TokenHash(…)")
@@ -95,7 +95,7 @@ impl fmt::Debug for NativeHash {
     }
 }
 
-/// A new token. The secret is in no other place than here.
+/// A new token. The secret is stored nowhere else.
 pub struct NewToken {
     secret: String,
     settings: TokenSettings,
@@ -117,9 +117,8 @@ impl NewToken {
         let names = names.split(',').map(|rule| NameRule::parse(rule.trim())).collect::<Result<_, _>>()?;
         let name = called(name)?;
         let mut bits = [0; 32];
-        getrandom::fill(&mut bits).map_err(|error| {
-            format!("the system gives no random bits ({error}), and a token is nothing else: try again")
-        })?;
+        getrandom::fill(&mut bits)
+            .map_err(|error| format!("the system gives no random bits for a token ({error}): try again"))?;
         let secret = bits.iter().fold(PREFIX.to_owned(), |text, byte| format!("{text}{byte:02x}"));
         let settings = TokenSettings {
             name,
@@ -149,7 +148,7 @@ impl NewToken {
         let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
         let native = mysql_native.map(|hash| hash.to_string()).unwrap_or_default();
         format!(
-            "[[token]]\nname = {name}\nnames = [{}]\nhash = \"{hash}\"\n# For MySQL clients that know mysql_native_password alone.\n# mysql_native = \"{native}\"\n# To move these names on by ALTER TABLE … AUTO_INCREMENT, which nothing takes back.\n# raise = true\n# To use the ledger of these realms, and all that IDs come from there (floe://).\n# ledger = [\"default\"]\n",
+            "[[token]]\nname = {name}\nnames = [{}]\nhash = \"{hash}\"\n# For MySQL clients that know only mysql_native_password.\n# mysql_native = \"{native}\"\n# To let its bearer raise these names with ALTER TABLE … AUTO_INCREMENT, which cannot be undone.\n# raise = true\n# To let its bearer use the ledger of these realms (floe://), and mint any ID there.\n# ledger = [\"default\"]\n",
             names.join(", ")
         )
     }
@@ -171,7 +170,7 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
     let max_names = section.read("max_names", within(0..=1_000_000));
     let raise = section.read("raise", boolean).unwrap_or(false);
     if !section.has("name") {
-        section.complain("name", "it is missing: say what logs and metrics are to call its bearer");
+        section.complain("name", "it is missing: give its bearer a name for logs and metrics");
     }
     if !section.has("names") {
         section.complain("names", "it is missing: list what its bearer may mint, such as [\"orders\", \"user-*\"], or [\"*\"] for every name");
@@ -202,7 +201,7 @@ pub(super) fn read_row(section: &Section<'_, '_>) -> Option<TinyIdToken> {
         let biz_type = text(value)?;
         floe::Name::new(&biz_type).map(|_| biz_type).map_err(|error| error.to_string())
     });
-    // What else a row has; nothing hangs on it.
+    // Another column of a row. It has no effect.
     section.has("remark");
     for column in ["token", "biz_type"] {
         if !section.has(column) {
@@ -212,7 +211,7 @@ pub(super) fn read_row(section: &Section<'_, '_>) -> Option<TinyIdToken> {
     Some(TinyIdToken { hash: token?, biz_type: biz_type? })
 }
 
-/// Complains about what two tokens share and only one can have.
+/// Complains about values that two tokens share and only one may have.
 pub(super) fn complain_about_doubles(document: &Document<'_>, tokens: &[(usize, TokenSettings)]) {
     // Where each setting had a value first.
     let mut first: HashMap<(&str, String), usize> = HashMap::new();
@@ -255,14 +254,14 @@ fn names(value: &DeValue<'_>) -> Result<Vec<NameRule>, String> {
     rules.iter().map(|rule| NameRule::parse(&text(rule.get_ref())?)).collect()
 }
 
-/// The bytes of a hash. What stands there is never shown: it may be the secret itself.
+/// The bytes of a hash. The text is never shown, because it may be the secret itself.
 fn hash(value: &DeValue<'_>) -> Result<[u8; 32], String> {
     let expected = |why: &str| {
         format!("{why}: write \"{HASH}\" and 64 hexadecimal digits, as `floe token new` prints it")
     };
-    let DeValue::String(text) = value else { return Err(expected("it is no text in quotes")) };
+    let DeValue::String(text) = value else { return Err(expected("it is not a text in quotes")) };
     if text.starts_with(PREFIX) {
-        return Err(expected("this is a token itself, which belongs to its bearer and into no file here"));
+        return Err(expected("this is a token itself, which only its bearer may keep"));
     }
     let digits = text.strip_prefix(HASH).ok_or_else(|| expected("it is not a hash of a token"))?;
     hexadecimal(digits).ok_or_else(|| expected("it is not a hash of a token"))
@@ -274,7 +273,7 @@ fn native(value: &DeValue<'_>) -> Result<[u8; 20], String> {
         _ => None,
     };
     read.ok_or_else(|| {
-        "it is not such a hash: write \"*\" and 40 hexadecimal digits, as `floe token new` prints it"
+        "it is not a hash of this kind: write \"*\" and 40 hexadecimal digits, as `floe token new` prints it"
             .to_owned()
     })
 }

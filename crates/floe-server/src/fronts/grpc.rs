@@ -1,8 +1,8 @@
 //! gRPC: floe's own calls and katsubushi's, translated to the [`Service`], which decides; health and reflection.
 //!
 //! They are routes beside those of HTTP and pass the same gate. A refusal becomes a gRPC status by its column of the
-//! table in [`status`](crate::status); where asking again makes sense, `grpc-retry-pushback-ms` says when, which is what
-//! clients with a retry policy heed.
+//! table in [`status`](crate::status); where asking again makes sense, `grpc-retry-pushback-ms` says when, which
+//! clients with a retry policy follow.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ mod health;
 mod ids;
 mod katsubushi;
 
-/// What the .proto files say, as Rust. `tests/it/generated.rs` makes it, so that nobody who builds floe has to.
+/// The .proto files as Rust. `tests/it/generated.rs` makes it, so that a build of floe does not have to.
 #[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
 mod proto {
     pub(super) mod floe {

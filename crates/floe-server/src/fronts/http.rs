@@ -1,7 +1,8 @@
 //! HTTP: floe's own calls, and those of Leaf, tinyid and katsubushi, translated to the [`Service`], which decides.
 //!
-//! Every request passes one gate first (sizes, time, counting, errors as RFC 9457 `problem+json`), then its route; a
-//! gRPC call is a request too, whose errors are gRPC's. The routes and their description in `/openapi.json` are one list: a route that is not described is not served.
+//! Every request first passes one gate (sizes, time, counting, errors as RFC 9457 `problem+json`), then its route. A
+//! gRPC call passes the same gate, and its errors are gRPC's. The routes and their description in `/openapi.json` are
+//! one list: a route without a description is not served.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -120,10 +121,10 @@ pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<K
         .routes(routes!(operate::problem))
         .split_for_parts();
     document::complete(&mut api, limits);
-    // The badge of an outside validator would be fetched by whoever reads the page.
+    // Readers of the page would fetch the badge of an outside validator.
     let pages = utoipa_swagger_ui::Config::new(["/openapi.json"]).validator_url("none");
     let docs = utoipa_swagger_ui::SwaggerUi::new("/docs").config(pages);
-    // It never changes, and writing it anew for each request would cost as much as a thousand IDs. It always has a JSON form.
+    // It never changes, and writing it again for each request would cost as much as a thousand IDs. It always has a JSON form.
     let description = Bytes::from(api.to_json().unwrap_or_default());
     let description = axum::routing::get(async || text(StatusCode::OK, "application/json", description));
     router
@@ -136,7 +137,7 @@ pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<K
         .layer(axum::middleware::from_fn_with_state(shared, gate))
 }
 
-/// What every request passes. It may be in a task of its own, which does not know whose it is.
+/// Every request passes this gate. It may run in its own task, which does not know the connection.
 async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Response<Body> {
     match request.extensions().get().map(Arc::clone) {
         Some(client) => {
@@ -148,8 +149,8 @@ async fn gate(State(shared): State<Shared>, request: Request, next: Next) -> Res
     }
 }
 
-/// Limits first, then its route under the request's deadline, then the count. Who calls is found out here, and refused by
-/// the service: a probe of `/readyz` is asked for nothing.
+/// Checks the limits, runs the route under the request's deadline, then counts. The caller is determined here and
+/// refused by the service, so that a probe of `/readyz` needs no token.
 async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: Next) -> Response<Body> {
     let since = Instant::now();
     let at_work = client.at_work();
@@ -166,7 +167,7 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
     let call = asked.is_none() && grpc::is_call(request.headers());
     let now = || shared.service.steady_time();
     let needed = held::request(&request);
-    // A call of the originals' with a Host that is none has an answer of its own.
+    // A call of the originals with an invalid Host has its own answer.
     let of_site = match asked.as_ref().and_then(Asked::malformed) {
         Some(_) => Ok(()),
         None => {
@@ -242,14 +243,14 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
     response = held::until_it_is_read(response, held);
     client.touch();
     drop(at_work);
-    // An ID that a cache hands out a second time is a duplicate; nothing else here is worth keeping either.
+    // If a cache answered with an ID again, it would be a duplicate. Nothing else here is worth caching either.
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if let Some(date) = shared.service.date(since).1.and_then(|date| HeaderValue::from_bytes(&date).ok()) {
         response.headers_mut().insert(header::DATE, date);
     }
     let status = grpc::as_http(&response).unwrap_or(response.status().as_u16());
     shared.service.metrics().request(route, status, since.elapsed());
-    // No query, and no path that was refused: either may hold a token that somebody put in the wrong place.
+    // Without the query, and without a refused path: both may hold a token in the wrong place.
     let path = if status < 400 { asked.as_ref().map_or(uri.path(), Asked::path) } else { route };
     tracing::debug!(%caller, %method, path, status, "request");
     response
@@ -322,8 +323,8 @@ fn allowed(route: &str) -> Option<&'static str> {
 }
 
 /// Refuses what is too large before anything reads it. A gRPC call's messages are read by its service, within the same
-/// limit. Calls of Leaf and tinyid, and those of a ledger, are `lenient`: they take any body. No other call takes one: what a client puts
-/// there would be ignored, so it is refused too.
+/// limit. Calls of Leaf and tinyid, and those of a ledger, are `lenient`: they take any body. No other call takes a
+/// body. It would be ignored, so it is refused.
 async fn admit(
     shared: &Shared,
     request: Request,

@@ -1,5 +1,5 @@
-//! What katsubushi's calls have in common over memcached's protocol, HTTP and gRPC: the one name that serves those that
-//! name none, and their statistics.
+//! The common parts of katsubushi's calls over memcached's protocol, HTTP and gRPC: the name that serves calls
+//! without a name, and their statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,7 +64,7 @@ impl Katsubushi {
         })
     }
 
-    /// Mints `n` IDs of the name that serves calls which name none.
+    /// Mints `n` IDs of the name that serves calls without a name.
     ///
     /// # Errors
     /// A [`Refusal`], as for [`Service::mint`].
@@ -93,7 +93,7 @@ impl Katsubushi {
         self.misses.fetch_add(ids, Ordering::Relaxed);
     }
 
-    /// What the name is that serves calls which name none.
+    /// The definition of the name that serves calls without a name.
     ///
     /// # Errors
     /// A [`Refusal`], as for [`Service::mint`].
@@ -104,7 +104,7 @@ impl Katsubushi {
     /// How the calls went since the start, over all protocols together, as the original counts them.
     ///
     /// # Errors
-    /// A [`Refusal`] of who has to say who calls, and does not.
+    /// A [`Refusal`] if the caller must authenticate and does not.
     pub(crate) fn stats(&self, caller: &Caller) -> Result<KatsubushiStats, Refusal> {
         caller.check()?;
         let metrics = self.service.metrics();

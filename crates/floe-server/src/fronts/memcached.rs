@@ -1,8 +1,8 @@
 //! memcached's protocol, as katsubushi's clients speak it: a key is a name, and `get` mints one ID for each key.
 //!
-//! `get`s of one key that stand next to each other in a pipeline are minted in one step. A `get` that asks for several
-//! keys comes to all of its IDs or to one error: what had been minted before the error is wasted, never half told. No
-//! answer is ever a miss, since clients take one for "no value".
+//! `get`s of one key that stand next to each other in a pipeline are minted in one step. A `get` with several keys
+//! gets all of its IDs or one error. IDs that were minted before the error are wasted, so that no answer is half
+//! complete. No answer is a miss, because clients read a miss as "no value".
 
 use std::fmt::Write;
 use std::io;
@@ -25,8 +25,8 @@ mod text;
 pub(crate) use binary::Binary;
 pub(crate) use text::Text;
 
-/// What is said to whoever wants something stored.
-pub(crate) const SERVED: &str = "floe mints IDs and stores nothing: it serves get and gets, whose keys are names, stats, version and quit";
+/// The error for commands that store a value.
+pub(crate) const SERVED: &str = "floe mints IDs and stores nothing: it serves get and gets (their keys are names), stats, version and quit";
 
 /// memcached's version comes first: libmemcached refuses a server whose version begins with 0.
 const VERSION: &str = concat!("1.6.0-floe-", env!("CARGO_PKG_VERSION"));
@@ -37,7 +37,7 @@ const MOST_IN_A_RUN: usize = 1024;
 /// See the module.
 pub(super) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
 
-/// What both forms of the protocol mint and count with.
+/// What both forms of the protocol use to mint and to count.
 struct Minter {
     katsubushi: Arc<Katsubushi>,
     service: Arc<Service>,
@@ -105,7 +105,7 @@ impl Minter {
                         answer(Ok(&shown));
                     }
                 }
-                // Too many for one step are not too many for so many clients' calls.
+                // Too many for one step may still be possible as single calls.
                 Err(refusal) if step > 1 && refusal.status.may_be_of_the_count() => at_once = 1,
                 Err(refusal) => {
                     self.katsubushi.missed(left);
@@ -122,10 +122,10 @@ impl Minter {
         self.service.mint(&self.caller, &katsubushi::CALL, name, count).await
     }
 
-    /// What `stats` tells, as katsubushi names it: of its calls over every wire, as `/stats` does.
+    /// The figures of `stats`, with katsubushi's names: of its calls over every wire, as in `/stats`.
     ///
     /// # Errors
-    /// A [`Refusal`] of who has to say who he is, and does not.
+    /// A [`Refusal`] if the caller must authenticate and does not.
     fn stats(&self) -> Result<[(&'static str, String); 9], Refusal> {
         let stats = self.katsubushi.stats(&self.caller)?;
         Ok([

@@ -1,8 +1,8 @@
 //! MySQL's protocol, for users of ticket servers: `REPLACE INTO Tickets64 (stub) VALUES ('a')`, then
 //! `SELECT LAST_INSERT_ID()`. The table is the name; whichever database a client uses, the names are the same.
 //!
-//! `INSERT` and `REPLACE` of n rows mint n numbers that follow one another, and say the first. Nothing is stored, so
-//! nothing can be read back, and a `ROLLBACK` takes no number back, as it does not in MySQL.
+//! `INSERT` and `REPLACE` of n rows mint n consecutive numbers and return the first. Nothing is stored, so nothing
+//! can be read back. As in MySQL, a `ROLLBACK` takes no number back.
 
 use std::collections::HashMap;
 use std::io;
@@ -36,13 +36,13 @@ mod first;
 use about::About;
 use answer::{Answer, Format, Rows, Value};
 
-/// What the greeting calls the server: clients take from its beginning what they may ask for.
+/// The server's version in the greeting. Clients read from its beginning which features they may use.
 const VERSION: &str = concat!("8.0.40-floe-", env!("CARGO_PKG_VERSION"));
 
 /// The most statements that a connection has prepared.
 const MOST_PREPARED: usize = 1_000;
 
-/// What a prepared statement takes beside its text, in bytes.
+/// The memory of a prepared statement without its text, in bytes.
 const PREPARED_BYTES: usize = 128;
 
 /// The longest user name, in bytes. MySQL's has 32 characters and MariaDB's 128, of at most four bytes.
@@ -54,10 +54,10 @@ const DATABASE_BYTES: usize = 4 * 64;
 /// The most tables that are listed at once. Clients ask for others by name.
 const MOST_TABLES: usize = 1_000;
 
-/// What is told to whoever sends other SQL.
-const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), in whose rows a number would be an ID of the client's choice, then SELECT LAST_INSERT_ID(); ALTER TABLE name AUTO_INCREMENT = n moves a name on. It knows SET, USE, SHOW VARIABLES, SHOW FIELDS, SELECT of variables, and transactions, which do nothing";
+/// The error for other SQL.
+const SERVED: &str = "floe mints IDs, and stores no rows: REPLACE INTO name (stub) VALUES ('a') or INSERT INTO name () VALUES (), without numbers in the rows, since they would be IDs that the client chose; then SELECT LAST_INSERT_ID(). ALTER TABLE name AUTO_INCREMENT = n raises a name. It knows SET, USE, SHOW VARIABLES, SHOW FIELDS, SELECT of variables, and transactions, which do nothing";
 
-/// A row. Every kind answers whose IDs are numbers of 63 bits.
+/// One row. Kinds with numbers of 63 bits answer.
 pub(super) static ROW: Call =
     Call { natural: Definition::SEGMENT, answers: |_| true, instead: "", for_texts: call::NO_TEXTS };
 
@@ -73,13 +73,13 @@ pub(super) static ROWS: Call = Call {
 pub(crate) struct Mysql {
     service: Arc<Service>,
     tls: Tls,
-    /// Whom the client's certificate names, else nobody, or anybody.
+    /// The caller from the client's certificate, or an unknown caller.
     connected: Caller,
     caller: Caller,
     metrics: ProtocolMetrics,
     packet_bytes: usize,
     salt: Salt,
-    /// The way in which the client makes its proofs.
+    /// The client's authentication plugin.
     plugin: Plugin,
     phase: Phase,
     capabilities: Capabilities,
@@ -90,7 +90,7 @@ pub(crate) struct Mysql {
     paused: Option<Paused>,
 }
 
-/// A query of which some statements have been answered, and others wait until the client has taken that.
+/// A query with some answered statements. The others wait until the client has read the answers.
 #[derive(Clone, Copy)]
 struct Paused {
     next: sql::Place,
@@ -105,7 +105,7 @@ pub(crate) enum Tls {
     None,
     /// The client may ask for it.
     Offered,
-    /// Who does not ask for it is refused.
+    /// A client that does not ask for it is refused.
     Required,
     /// It has begun.
     Begun,
@@ -159,7 +159,7 @@ impl Failure {
         Self { code, state, text: text.into(), status: Status::BadRequest }
     }
 
-    /// What floe does not know; `near` is where that begins.
+    /// The error for unknown SQL, which begins at `near`.
     fn other(near: &[u8]) -> Self {
         Refusal::bad(format!("not understood from '{}' on: {SERVED}", about::shown(near))).into()
     }
@@ -196,7 +196,7 @@ impl Failure {
 /// See the module.
 pub(super) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
 
-/// Serves a connection, which becomes one of TLS after the greeting where the client asks for that.
+/// Serves a connection. After the greeting it changes to TLS if the client asks for that.
 fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
     Box::pin(async move {
         let Conversation { mut stream, caller, client, backend, draining, id, tls: offer, .. } = conversation;
@@ -220,7 +220,7 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
     })
 }
 
-/// Only for want of a place: TLS begins within the protocol.
+/// Only for a lack of places, because TLS starts inside the protocol.
 fn turn_away(why: &TurnedAway<'_>, _: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let TurnedAway::Busy(why) = why {
@@ -241,7 +241,7 @@ impl Mysql {
         random: [u8; 20],
     ) -> Self {
         let access = service.access();
-        // Who has to prove something does it best in the way that needs one hash of a token.
+        // If clients must log in, this plugin needs only one hash of a token.
         let plugin = if access.asks() { Plugin::CachingSha2 } else { Plugin::NativePassword };
         let packet_bytes = limits.request_bytes();
         Self {
@@ -268,7 +268,7 @@ impl Mysql {
         self.connected = caller.at(&self.connected);
     }
 
-    /// What both sides may do, of which the client chooses.
+    /// The capabilities that the server offers. The client chooses among them.
     fn offered(&self) -> Capabilities {
         match self.tls {
             Tls::None => Capabilities::OFFERED,
@@ -276,7 +276,7 @@ impl Mysql {
         }
     }
 
-    /// Takes one packet; `Read` where the next one may follow. A query may be [paused](Self::paused), and is taken again then.
+    /// Takes one packet. `Read` if the next one may follow. A query may be [paused](Self::paused); then its packet is taken again.
     async fn take_packet(
         &mut self,
         packet: &Packet<'_>,
@@ -312,7 +312,7 @@ impl Mysql {
         }
     }
 
-    /// Judges a login, or asks for its proof in the way in which the client can make one.
+    /// Checks a login, or asks for a proof by a plugin that the client knows.
     fn log_in(&mut self, login: &Login<'_>, replies: &mut Replies<'_>) -> Next {
         if login.user.len() > USER_BYTES {
             self.refuse(&Failure::long_user(), replies);
@@ -323,7 +323,7 @@ impl Mysql {
             return Next::Close;
         }
         self.about.user = login.user.to_vec();
-        // A client that names no way knows but the oldest one.
+        // A client that names no plugin knows only the oldest one.
         let named = login.plugin.map_or(Some(Plugin::NativePassword), Plugin::named);
         if named == Some(self.plugin) {
             return self.prove(login.proof, replies);
@@ -451,8 +451,9 @@ impl Mysql {
         self.about.standing = Standing::default();
     }
 
-    /// Answers statement after statement; the first that fails ends it. When what was answered should be written, the rest
-    /// is left for when the client has taken that: a query of many statements never has more than a few answers in memory.
+    /// Answers one statement after another, up to the first failure. If answers are due to be written, the rest waits
+    /// until the client has read them, so that a query with many statements never has more than a few answers in
+    /// memory.
     async fn query(&mut self, text: &[u8], sequence: u8, output: &mut Vec<u8>, since: Instant) -> Next {
         let (mut statements, mut sequence) = match self.paused.take() {
             Some(Paused { next, sequence }) => (sql::statements_from(text, next), sequence),
@@ -670,7 +671,7 @@ impl Session for Mysql {
         };
         Some(taken.unwrap_or_else(|error| {
             let sequence = input.get(3).copied().unwrap_or_default();
-            let text = format!("{error}: connect anew");
+            let text = format!("{error}: connect again");
             self.metrics.refused(Status::BadRequest);
             Replies::new(output, sequence, self.capabilities).error(error.code(), error.state(), &text);
             (input.len(), Next::Close)
@@ -695,7 +696,7 @@ impl Session for Mysql {
 
 impl Prepared {
     fn add(&mut self, text: &[u8], parameters: usize) -> u32 {
-        // Numbers come again after 2^32 statements, of which a few are left.
+        // Numbers repeat after 2^32 statements, so it skips those still in use.
         while self.last == 0 || self.statements.contains_key(&self.last) {
             self.last = self.last.wrapping_add(1);
         }
@@ -714,8 +715,8 @@ impl Prepared {
 }
 
 /// The answer to a question to `information_schema`.
-/// Whether a proof for `salt` is one of a token's secret. The user that comes with it is nobody's business: the secret tells
-/// who calls.
+/// Whether a proof for `salt` is one of a token's secret. The user is ignored, because the secret identifies the
+/// caller.
 fn proves(token: &TokenSettings, plugin: Plugin, proof: &[u8], salt: &Salt) -> bool {
     match plugin {
         Plugin::NativePassword => {

@@ -1,4 +1,4 @@
-//! What stands in the place of gRPC where its feature is off: no request is a call of it.
+//! Replaces gRPC if its feature is off: no request is a gRPC call.
 
 use std::sync::Arc;
 

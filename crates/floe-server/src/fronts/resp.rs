@@ -1,4 +1,4 @@
-//! Redis' protocol: `INCR` and `INCRBY` on names that count, `MINT` on every kind, and what clients say besides.
+//! Redis' protocol: `INCR` and `INCRBY` on names that count, `MINT` on every kind, and the other commands that clients send.
 //!
 //! `INCR`s of one name that stand next to each other in a pipeline are minted in one step. What is queued between `MULTI`
 //! and `EXEC` runs as a batch, and is not atomic: every number is handed out once anyway.
@@ -37,7 +37,7 @@ const SHOWN: usize = 40;
 /// See the module.
 pub(super) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
 
-/// `INCR`. Every kind answers whose IDs are numbers of 63 bits.
+/// `INCR`. Kinds with numbers of 63 bits answer.
 pub(super) static INCR: Call =
     Call { natural: Definition::Counter, answers: |_| true, instead: "", for_texts: call::NO_TEXTS };
 
@@ -58,7 +58,7 @@ pub(crate) struct Resp {
 struct State {
     service: Arc<Service>,
     metrics: ProtocolMetrics,
-    /// Who the client was when it connected, which `RESET` makes it again.
+    /// The caller at the start of the connection. `RESET` restores it.
     connected: Caller,
     caller: Caller,
     id: u64,
@@ -87,7 +87,7 @@ struct Run {
     count: u64,
 }
 
-/// What came since `MULTI`.
+/// The commands since `MULTI`.
 #[derive(Default)]
 struct Queue {
     commands: Vec<u8>,
@@ -96,7 +96,7 @@ struct Queue {
     broken: bool,
 }
 
-/// What a command came to.
+/// The outcome of a command.
 type Answer = Result<(), Refused>;
 
 /// Why a command came to nothing, and the word that clients tell it by.
@@ -218,7 +218,7 @@ impl State {
     async fn take(&mut self, request: &Request<'_>, raw: &[u8], output: &mut Vec<u8>) -> Next {
         let Some(command) = request.command() else { return Next::Read };
         if [&b"POST"[..], b"Host:"].iter().any(|word| command.eq_ignore_ascii_case(word)) {
-            // A browser that a page has sent here, on a port of this protocol alone: what follows is no command.
+            // A browser, sent by a web page to a port of this protocol. What follows is not a command.
             self.flush(output).await;
             self.refuse(&Refusal::bad("this is Redis' protocol, and no HTTP").into(), output);
             return Next::Close;
@@ -227,7 +227,7 @@ impl State {
         let fresh = std::mem::replace(&mut self.fresh, false) && self.shared && line;
         #[cfg(feature = "protocol-memcached")]
         if fresh && is_memcacheds(command, request) {
-            // Its first word alone does not tell it from a line that somebody types to Redis.
+            // Its first word alone does not distinguish it from a line that a person types to Redis.
             self.metrics.refused(Status::BadRequest);
             floe_wire::memcached::text::reply::client_error(
                 output,
@@ -288,7 +288,7 @@ impl State {
                     self.note(last);
                     left -= step;
                 }
-                // Too many for one step are not too many for so many calls.
+                // Too many for one step may still be possible as single calls.
                 Err(refusal) if step > 1 && refusal.status.may_be_of_the_count() => at_once = 1,
                 Err(refusal) => {
                     let refused = refusal.into();
@@ -376,7 +376,7 @@ impl State {
         request: &Request<'_>,
         output: &mut Vec<u8>,
     ) -> Result<Next, Refused> {
-        // As Redis does: who has not said who they are says that first.
+        // As in Redis, a client must log in first.
         if !matches!(word, b"AUTH" | b"HELLO" | b"RESET" | b"QUIT") {
             self.caller.check()?;
         }
@@ -527,7 +527,7 @@ fn incremented<'a>(command: &[u8], request: &Request<'a>) -> Option<&'a [u8]> {
     request.get(1).filter(|_| plain || by_one)
 }
 
-/// What was minted, as the numbers that Redis' integers hold.
+/// The minted IDs, as Redis' integers.
 fn numbers(name: &str, minted: Minted) -> Result<impl Iterator<Item = i64> + use<>, Refusal> {
     let too_wide = |what: &str| {
         Refusal::new(
@@ -628,11 +628,11 @@ fn unknown(word: &[u8]) -> Refusal {
         )
     } else if is(&STORE) {
         format!(
-            "{shown} is refused: floe mints numbers and stores none that a client chose. SET name n NX sets the number that a new name begins behind"
+            "{shown} is refused: floe mints numbers and stores none that a client chose. SET name n NX sets the number after which a new name begins"
         )
     } else if is(&SCRIPTS) {
         format!(
-            "{shown} is refused: floe runs no scripts. INCR, INCRBY and MINT mint in one step, and a name of the kind `dated` counts each day anew"
+            "{shown} is refused: floe runs no scripts. INCR, INCRBY and MINT mint in one step, and a name of the kind `dated` restarts its count each day"
         )
     } else {
         format!(

@@ -1,6 +1,6 @@
 //! Twitter's Snowflake service of 2010 over Thrift: `get_id`, `get_worker_id`, `get_datacenter_id`, `get_timestamp`.
 //!
-//! Its calls name no name, so one name serves them all. Its interface declares no exceptions, so every error is a
+//! Its calls have no name in them, so one name serves them all. Its interface declares no exceptions, so every error is a
 //! TApplicationException. A oneway call is not answered, and nothing is minted for it.
 
 use std::io;
@@ -56,7 +56,7 @@ pub(crate) struct Thrift {
 struct Minter {
     service: Arc<Service>,
     caller: Caller,
-    /// What serves the calls, which name none.
+    /// The name that serves the calls, which name none.
     name: String,
 }
 
@@ -92,7 +92,7 @@ impl Session for Thrift {
             (_, Err(fault)) => Err(Failure::protocol(Exception::Protocol, fault.to_string())),
             (Kind::Other(kind), _) => Err(Failure::protocol(
                 Exception::InvalidMessageType,
-                format!("a message of type {kind} is no call"),
+                format!("a message of type {kind} is not a call"),
             )),
             // Nobody would get the ID.
             (Kind::Oneway, _) => Ok(0),
@@ -124,7 +124,7 @@ struct Failure {
 }
 
 impl Failure {
-    /// What has no row in the table: the message, not what it asks for, is wrong.
+    /// An error without a row in the table: the message itself is wrong.
     fn protocol(exception: Exception, text: String) -> Self {
         Self { status: Status::BadRequest, exception, text }
     }
@@ -145,7 +145,7 @@ impl Minter {
                 if !is_useragent(useragent) {
                     self.service.metrics().count(USERAGENTS_REFUSED);
                     return Err(Refusal::bad(format!(
-                    "the user agent \"{}\" is none: a letter, then letters, digits and hyphens, such as `get_id(\"my-app2\")`",
+                    "the user agent \"{}\" is not valid: write a letter, then letters, digits and hyphens, such as `get_id(\"my-app2\")`",
                     shown(useragent)
                 ))
                 .into());
@@ -177,13 +177,13 @@ impl Minter {
             Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => Err(Refusal::new(
                 Status::WrongKind,
                 format!(
-                    "`{name}` mints IDs that no i64 holds: set default_names.thrift to another name, or ask at /v1/mint/{name}"
+                    "`{name}` mints IDs that do not fit an i64: set default_names.thrift to another name, or ask at /v1/mint/{name}"
                 ),
             )),
         }
     }
 
-    /// A node field of the worker that mints: it is read off an ID, so it is the one that clients' IDs carry.
+    /// A node field of the minting worker. It is read from a minted ID, so it is the one in clients' IDs.
     async fn node(&self, field: &str) -> Result<i64, Refusal> {
         let Self { service, caller, name } = self;
         let missing = |layout: &dyn std::fmt::Display| {

@@ -17,7 +17,7 @@ pub(super) enum Detected {
     Nothing,
 }
 
-/// The first byte of the hello of a client that wants TLS. No protocol begins so.
+/// The first byte of a TLS client's hello. No protocol begins with it.
 const HELLO: u8 = 0x16;
 
 /// Tells the protocol from the first bytes of a connection to a port of this `protocol` alone, or of all of them.
@@ -30,7 +30,7 @@ pub(super) fn detect(protocol: Option<&Protocol>, bytes: &[u8]) -> Detected {
         (_, [HELLO, ..]) => Detected::Tls,
         (Some(own), _) if own.protocol == &http::PROTOCOL => Detected::Known(own),
         (Some(own), [first, ..]) if first.is_ascii_alphabetic() => match (http::PROTOCOL.begins)(bytes) {
-            // A browser that a web page has sent here: what follows is no command.
+            // A browser, sent here by a web page. What follows is not a command.
             Begins::Yes => Detected::Nothing,
             Begins::Unsure => Detected::Unsure,
             Begins::No => Detected::Known(own),

@@ -14,17 +14,17 @@ use floe_wire::Protocol;
 
 use crate::config::Endpoint;
 
-/// How many connections the system keeps until they are accepted: a fleet of clients that all connect again at once is
-/// not to wait for the second try of those that were dropped.
+/// How many connections the system keeps until they are accepted. If a fleet of clients reconnects at once, dropped
+/// connections would have to wait for a second try.
 const BACKLOG: u32 = 1024;
 
 /// What to listen on.
 #[derive(Clone, Debug)]
 pub(crate) struct Port {
     pub endpoint: Endpoint,
-    /// What alone is spoken there; `None` is every protocol in which the client speaks first.
+    /// The only protocol there; `None` is every protocol in which the client speaks first.
     pub protocol: Option<&'static Protocol>,
-    /// Whether the server starts all the same where something else has the port.
+    /// Whether the server starts even if another program has the port.
     pub optional: bool,
 }
 
@@ -80,7 +80,7 @@ impl Socket {
         }
     }
 
-    /// Where it listens, with the port that was really taken, and what alone is spoken there.
+    /// Where it listens, with the actual port, and its only protocol, if it has one.
     pub(super) fn endpoint(&self) -> io::Result<(Endpoint, Option<&'static Protocol>)> {
         let endpoint = match &self.listener {
             Listener::Tcp(listener) => Endpoint::Tcp(listener.local_addr()?),
@@ -138,7 +138,7 @@ fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Takes the place of a socket whose process was killed; of nothing else.
+/// Replaces a socket of a killed process, and nothing else.
 #[cfg(unix)]
 async fn bind_unix(path: &Path) -> io::Result<Listener> {
     use std::os::unix::fs::MetadataExt;
@@ -182,7 +182,7 @@ impl Drop for File {
 
             let own = |file: std::fs::Metadata| file.ino() == self.inode;
             if std::fs::symlink_metadata(&self.path).is_ok_and(own) {
-                // One that stays is taken for abandoned by the next server.
+                // If the file stays, the next server treats it as abandoned.
                 let _ = std::fs::remove_file(&self.path);
             }
         }
@@ -203,7 +203,7 @@ fn why(port: &Port, error: &io::Error) -> String {
             address.ip()
         ),
         (Endpoint::Unix(_), io::ErrorKind::AddrInUse) => format!(
-            "a server that runs has that socket, or the file is no socket: stop that server, or name another path ({setting})"
+            "a running server has that socket, or the file is not a socket: stop that server, or name another path ({setting})"
         ),
         (Endpoint::Tcp(_), io::ErrorKind::PermissionDenied) => format!(
             "the system allows ports below 1024 to privileged users only: take a higher one ({setting})"

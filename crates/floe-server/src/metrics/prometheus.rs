@@ -1,7 +1,7 @@
 //! Prometheus' text format, version 0.0.4, from the OpenMetrics text that the library writes.
 //!
-//! Samples are the same in both. What stands before them is not: here a family has the name of its samples, so a counter's
-//! ends with `_total` there too, an info is a gauge, and units and the end are not written.
+//! Samples are the same in both formats, but the lines before them differ. Here a family has the name of its samples,
+//! so a counter's name ends with `_total` there too. An info is a gauge, and units and the end are not written.
 //!
 //! Source: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 

@@ -1,8 +1,8 @@
 //! Names that the ledger does not know yet: whether one may be made, and what the log says of it.
 //!
-//! A segment or a counter that is new begins at 1. Where it takes over from another system, or is a misspelled name of
-//! this one, that repeats IDs which are in use. So a server that other machines reach asks for the first number, and every
-//! birth has its line in the log. Kinds whose IDs begin with the time, or are random, repeat nothing when they begin.
+//! A segment or a counter that is new begins at 1. If it replaces another system, or is a misspelled name of this
+//! one, it repeats IDs that are in use. So a server that other machines can reach needs the first number, and every
+//! new name gets a line in the log. Kinds whose IDs begin with the time, or are random, repeat nothing when they begin.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::access::Caller;
 use crate::config::NewNames;
 use crate::status::{Refusal, Status};
 
-/// How many names are known by their letters alone, and how many refused ones the log is told of: both are for people.
+/// How many names are compared without case, and how many refused names are logged: both are for people.
 const LIKE: usize = 10_000;
 /// How many names one question to the ledger brings. Where there are more, they are not read again for so long: a client
 /// that makes many must not have all of them read for each.
 const PAGE: usize = 1_000;
 const LIKE_FOR: Duration = Duration::from_secs(1);
 const REFUSED: usize = 1_000;
-const WAS_REFUSED: &str = "a name that the ledger does not know was refused (said once)";
+const WAS_REFUSED: &str = "a name that the ledger does not know was refused (logged once)";
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What is known of the names that the ledger holds.
@@ -33,9 +33,9 @@ const HOUR: Duration = Duration::from_secs(3_600);
 pub(super) struct Births {
     /// When each token's bearers, or all who need none, will have used up what they may make.
     paces: HashMap<String, Instant>,
-    /// Names by their letters in lower case, and when they were read from the ledger, which others write to as well.
+    /// Names by their lower-case letters, and when they were read from the ledger, since others write to it too.
     like: Option<(Instant, HashMap<String, Box<str>>)>,
-    /// New names that were refused, and of which the log knows.
+    /// New names that were refused and logged.
     refused: HashSet<Box<str>>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Service {
-    /// Refuses to make a name that the ledger does not know, where the configuration says so.
+    /// Refuses to make a name that the ledger does not know, if the configuration says so.
     ///
     /// # Errors
     /// A [`Refusal`] with the way out.
@@ -67,8 +67,9 @@ impl Service {
             NewNames::FromOne => return Ok(()),
             NewNames::AskForFirst if !counted || first.or(asked.first).is_some() => return Ok(()),
             NewNames::AskForFirst => format!(
-                "there is no name `{name}` yet, and this server makes no {kind} whose first number it was not told: set first = N in \
-                 its [[name]] (N is one more than the largest number in use, and 1 where there is none), or run floe marks raise \
+                "there is no name `{name}` yet, and this server makes a new {kind} only if it knows the first number: \
+                 set first = N in its [[name]] (N is one more than the largest number in use, or 1 if there is none), \
+                 or run floe marks raise \
                  {name} --kind {kind} --to N{}",
                 self.with_its_file()
             ),
@@ -84,8 +85,8 @@ impl Service {
         Err(Refusal::new(Status::UnknownName, detail))
     }
 
-    /// Holds each token's bearers, or all who need none, to `limits.new_names_per_hour` names that come into being on first
-    /// use; an hour's worth may come at once.
+    /// Limits each token's bearers, or all clients without one, to `limits.new_names_per_hour` names made on first
+    /// use. They may be made all at once.
     ///
     /// # Errors
     /// `Busy` with the time after which one more may.
@@ -104,19 +105,19 @@ impl Service {
         Err(Refusal::for_now(
             Status::Busy,
             format!(
-                "the name `{name}` cannot come into being now: {caller} has brought {most} into being within an hour, which is the bound (limits.new_names_per_hour). One more may come in {seconds} s; a name that a configuration file lists may come at any time"
+                "the name `{name}` cannot be made now: {caller} has made {most} names within an hour, which is the limit (limits.new_names_per_hour). One more can be made in {seconds} s; a name that a configuration file lists can be made at any time"
             ),
             Duration::from_secs(seconds),
         ))
     }
 
-    /// What a command needs to be told of this server; not where the file is, which is nobody's business.
+    /// The flags that a command needs for this server, without the path of the file, which clients must not see.
     fn with_its_file(&self) -> &'static str {
         if self.rules.has_file() { " --config FILE" } else { "" }
     }
 
-    /// Tells the log, once for a name, that it was refused and `why`; `always`, or only where another name is like it. A
-    /// name that the configuration lists is not served: its line is an error, and the one that it has when the server starts.
+    /// Logs once for a name that it was refused and `why`; `always`, or only if a similar name exists. For a listed
+    /// name, the line is an error, and is the one that it gets when the server starts.
     pub(super) fn tell_of_refused(&self, asked: &Asked<'_>, births: &mut Births, why: &str, always: bool) {
         let name = asked.name;
         let is_listed = matches!(self.rules.of(name), Ok(Rule::Listed(_)));
@@ -134,7 +135,7 @@ impl Service {
             false => tracing::warn!(%name, by, near, elsewhere, "{WAS_REFUSED}: {why}"),
         }
         if births.refused.len() == REFUSED {
-            tracing::warn!("{REFUSED} names were refused: the log is told of no more of them");
+            tracing::warn!("{REFUSED} names were refused: more of them are not logged");
         }
     }
 
@@ -147,10 +148,10 @@ impl Service {
         births: &mut Births,
     ) {
         let (name, by) = (asked.name, asked.caller.shown());
-        // What a counted name begins at, as it is now in the ledger.
+        // The first number of a counted name, as it is now in the ledger.
         let first =
             definition.position_of(first.unwrap_or(0)).and_then(|position| definition.number_at(position));
-        // What begins with the time, or is random, was not raised anywhere.
+        // Names with time-ordered or random IDs were not raised anywhere.
         let elsewhere = first.and_then(|_| self.elsewhere(name));
         match (self.near(name, births), elsewhere) {
             (None, None) => tracing::info!(%name, %definition, first, by, "a new name"),
@@ -159,7 +160,7 @@ impl Service {
             }
             (near, elsewhere) => tracing::warn!(
                 %name, %definition, first, by, near, elsewhere,
-                "a new name, which another realm of this ledger has: what was raised there is not raised here"
+                "a new name, which another realm of this ledger has too: a raise there does not raise it here"
             ),
         }
         if let Some((_, like)) = &mut births.like
@@ -169,8 +170,8 @@ impl Service {
         }
     }
 
-    /// Which other realms of the ledger have the name, and what comes next there. Where the ledger does not answer, the log
-    /// goes without.
+    /// Which other realms of the ledger have the name, and what comes next there. If the ledger does not answer, the
+    /// log line has no such part.
     fn elsewhere(&self, name: &Name) -> Option<String> {
         let found = self.floe.ledger().in_other_realms(name).ok()?;
         let shown = |Elsewhere { realm, definition, mark }: &Elsewhere| {
@@ -196,7 +197,7 @@ impl Service {
         (**near != *name.as_str()).then(|| near.clone())
     }
 
-    /// All names but `own`, which may be bound by now; `None` where the ledger does not answer: that is told elsewhere, and
+    /// All names but `own`, which may be bound by now; `None` if the ledger does not answer: that is told elsewhere, and
     /// asked again.
     fn names_by_letters(&self, own: &Name) -> Option<HashMap<String, Box<str>>> {
         let mut like: HashMap<String, Box<str>> = HashMap::new();

@@ -1,28 +1,28 @@
-//! What a call that asks for IDs is: its protocol declares it.
+//! A call that asks for IDs, as its protocol declares it.
 
 use floe::{Definition, Kind, Layout};
 
 use crate::status::{Refusal, Status};
 
-/// A call that asks for IDs: which kinds can answer it, and of which kind a name that nobody configured comes into being.
+/// A call that asks for IDs: which kinds can answer it, and which kind a new name gets if it is not configured.
 pub(crate) struct Call {
-    /// What a name that nobody configured becomes when this call asks for it first. It answers the call.
+    /// The definition of an unconfigured name that this call asks for first. It answers the call.
     pub natural: Definition,
     /// Whether names of a kind answer.
     pub answers: fn(Kind) -> bool,
-    /// What to do where they do not, or why they cannot.
+    /// What to do if they do not answer, or why they cannot.
     pub instead: &'static str,
-    /// What to do where the IDs are texts; `None` where the answer can hold them.
+    /// What to do if the IDs are texts; `None` if the answer can hold them.
     pub for_texts: Option<&'static str>,
 }
 
 /// floe's own calls, in every protocol that has some. Every kind answers.
 pub(crate) static NATIVE: Call = Call { natural: SNOWFLAKE, answers: |_| true, instead: "", for_texts: None };
 
-/// What names become by calls that want IDs which begin with the time.
+/// The definition of new names for calls that want IDs ordered by time.
 pub(crate) const SNOWFLAKE: Definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
 
-/// What to do where only numbers can be answered with.
+/// What to do if the answer can only have numbers.
 pub(crate) const NO_TEXTS: Option<&str> =
     Some("ask at /v1/mint/{name}, with MINT of Redis' protocol, or with memcached's get");
 

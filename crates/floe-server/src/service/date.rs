@@ -15,7 +15,7 @@ pub(crate) type DateText = [u8; 29];
 pub(super) struct Dates(Mutex<Option<(Instant, Option<DateText>)>>);
 
 impl Service {
-    /// The date at `now`, and when it is another one; no date while the clock stands outside the years that HTTP can write.
+    /// The date at `now`, and when it changes. There is no date while the clock is outside the years that HTTP can write.
     pub(crate) fn date(&self, now: Instant) -> (Instant, Option<DateText>) {
         let mut made = self.dates.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(date) = made.filter(|(until, _)| now < *until) {

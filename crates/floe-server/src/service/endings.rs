@@ -1,9 +1,9 @@
 //! How names end. Their marks stay, so nothing under them can repeat.
 //!
 //! `floe names retire` closes a name for ever: servers read which names were retired every few seconds. And a name that a
-//! client made for one day (`order:20261122`) ends by itself 30 days after that day: where one comes into being on first use
-//! within two days of the day that its text ends with, the ledger gets a note of its last day. A name that came into being
-//! on another day is no such name, nor is one that a configuration lists.
+//! client made for one day (`order:20261122`) ends by itself 30 days after that day: if it is made on first use
+//! within two days of the day in its text, the ledger gets a note of its last day. A name that was made on another
+//! day does not end, nor does one that a configuration lists.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -20,17 +20,17 @@ use crate::status::{Refusal, Status};
 /// How soon a server learns that a name was retired elsewhere.
 const LOOK: Duration = Duration::from_secs(5);
 const PAGE: usize = 1_000;
-/// How long a name of one day is there for those who are late.
+/// How long a name of one day stays available for late clients.
 const DAYS_AFTER: i64 = 30;
-/// How far from its day a name may come into being: clients' days begin in their own zones.
+/// How far from its day a name may be made, because clients' days begin in their own time zones.
 const DAYS_AROUND: i32 = 2;
 
 impl Service {
-    /// The last day of a name that comes into use: the one that the ledger has, or, where it is `new` and named after a day
-    /// that is now, the one that it gets.
+    /// The last day of an opened name: the one in the ledger, or, if it is `new` and named after a current day, the
+    /// one that it gets now.
     ///
     /// # Errors
-    /// `Exhausted` where that day has passed.
+    /// `Exhausted` if that day has passed.
     pub(super) fn last_day(
         &self,
         name: &Name,
@@ -68,7 +68,7 @@ impl Service {
         self.today().is_some_and(|today| today > day)
     }
 
-    /// Whether a note of the ledger's, and what it says, are of a name whose last day has passed.
+    /// Whether a note in the ledger is about a name with a last day that has passed.
     pub(super) fn is_past_note(&self, note: &str, text: &str) -> bool {
         ledger::last_day_of(note, text).is_some_and(|day| self.is_past(day))
     }
@@ -94,7 +94,7 @@ impl Service {
         }
     }
 
-    /// Ends the names in memory that were retired, or whose last day has passed, and goes on for ever.
+    /// Ends the names in memory that were retired, or that are past their last day. It never returns.
     pub(crate) async fn end_names(self: &Arc<Self>) -> ! {
         loop {
             tokio::time::sleep(LOOK).await;
@@ -118,7 +118,7 @@ impl Service {
         Ok(())
     }
 
-    /// Who holds the name learns what it ended with, and so does who asks for it next.
+    /// Ends a name: its holders and later callers get the refusal.
     fn end(&self, open: &Arc<OpenName>, refusal: Refusal) {
         let name = open.handle.name();
         if open.ended.get().is_none() {
@@ -138,7 +138,7 @@ fn over(name: &Name, day: Date) -> Refusal {
     Refusal::new(
         Status::Exhausted,
         format!(
-            "`{name}` was the name of one day and ended by itself, {DAYS_AFTER} days after that, with {day}: its mark is kept, so that nothing repeats. Use the name of another day, or list this one in a configuration file"
+            "`{name}` was the name of one day, {day}, and ended by itself {DAYS_AFTER} days later: its mark is kept, so that nothing repeats. Use the name of another day, or list this one in a configuration file"
         ),
     )
 }

@@ -20,8 +20,9 @@ use crate::status::{Refusal, Status};
 pub(crate) struct Inspection {
     /// The ID as it was given.
     pub id: String,
-    /// One reading where a name or a layout was given; else those that make sense, of at most 100 of this server's names,
-    /// then those of no name. Names whose IDs have a form, or a day in them, come first: little else reads as one of theirs.
+    /// One reading if a name or a layout was given. Otherwise all readings that make sense: for at most 100 of this
+    /// server's names, then without a name. Names with a form, or with a day in their IDs, come first, because few
+    /// other IDs look like theirs.
     pub readings: Vec<Reading>,
     /// There are readings under more names: ask again with `after` set to this.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,13 +57,13 @@ pub(crate) struct Reading {
     /// The node fields taken together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<u64>,
-    /// What tells it apart within its tick.
+    /// The sequence number within its tick.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// The how manieth it is: of its name (from 0 for a segment, from 1 for a counter), or of its day.
+    /// Its position: within its name (from 0 for a segment, from 1 for a counter), or within its day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
-    /// The number that it stands for, in decimal digits, where a form writes it.
+    /// Its number in decimal digits, if it is written in a form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<String>,
     /// The bit fields, high to low.
@@ -93,7 +94,7 @@ pub(crate) struct Opened {
     pub id: String,
     /// The number that it is, in decimal digits.
     pub number: String,
-    /// The ID as its kind writes it, where that is not the number.
+    /// The ID as its kind writes it, if that is not the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -103,7 +104,7 @@ const AHEAD_MS: i64 = 86_400_000;
 
 impl Service {
     /// What `id` is under a name, in a layout (a preset's name or its text), or, with neither, what it can be.
-    /// Blocking where the name is not open here.
+    /// Blocking if the name is not open here.
     ///
     /// # Errors
     /// A [`Refusal`]: no such name or layout, or an ID that cannot be one of it.
@@ -118,7 +119,7 @@ impl Service {
         caller.check()?;
         if after.is_some() && (name.is_some() || layout.is_some()) {
             return Err(Refusal::bad(
-                "`after` goes on where an answer without a name and a layout ended: leave it out where one of them is given",
+                "`after` continues an answer that was asked for without a name and a layout: leave it out if you give one of them",
             ));
         }
         let mut next = None;
@@ -163,11 +164,11 @@ impl Service {
         let Some(form) = definition.form() else {
             return Err(Refusal::new(
                 Status::WrongKind,
-                format!("`{name}` has no form, so its IDs stand for nothing but themselves"),
+                format!("`{name}` has no form, so its IDs are not texts of a number"),
             ));
         };
         let number = form.decode(id).map_err(|error| no_text_of_the_form(id, &definition, &error))?;
-        // What the name cannot have minted is no ID of it, whatever the form says.
+        // If the name cannot have minted it, it is not an ID of the name, even if the form reads it.
         read(id, &definition)?;
         let text = definition.unformed_text(number);
         let number = number.to_string();
@@ -175,7 +176,7 @@ impl Service {
         Ok(Opened { name: name.to_owned(), id: id.to_owned(), number, text })
     }
 
-    /// What a name is, with the keys that this server has for it, and without opening it.
+    /// The definition of a name, with this server's keys for it, without opening it.
     fn known_definition(&self, caller: &Caller, name: &str) -> Result<Definition, Refusal> {
         if let Some(Known::Open(open)) = self.find(name) {
             return Ok(open.handle.definition().clone());
@@ -184,7 +185,7 @@ impl Service {
         if let Some(Known::Mismatch(detail)) = self.find(name) {
             return Err(Refusal::new(Status::Stopped, &*detail));
         }
-        // Only what the ledger has is what IDs were minted by; the configuration brings the keys, if they are the right ones.
+        // IDs were minted by the ledger's definition. The configuration only adds the keys, if they are the right ones.
         if let Ok(parsed) = Name::new(name)
             && let Ok(names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings))) =
                 self.rules.of(&parsed)
@@ -227,7 +228,7 @@ impl Service {
             let place = (rank(definition), served.name());
             let worse =
                 || best.len() > MOST_NAMES && best.last_key_value().is_some_and(|(last, _)| place > *last);
-            // A counted number can be any: it is a reading only where the name's own shape shows in it.
+            // Any number can be a counted one, so it is a reading only if the name's form or date shows in it.
             let counted = matches!(definition.unformed(), Definition::Segment { .. } | Definition::Counter);
             if (!counted || definition.form().is_some())
                 && after.is_none_or(|after| place > after)
@@ -247,7 +248,7 @@ impl Service {
         }
         let next = best.last_key_value().filter(|_| more).map(|((rank, name), _)| format!("{rank}:{name}"));
         let mut readings: Vec<_> = best.into_values().collect();
-        // The first page has told of the rest.
+        // The first page had the other readings.
         if after.is_some() {
             return Ok((readings, next));
         }
@@ -265,18 +266,18 @@ impl Service {
         match (readings.is_empty(), parsed) {
             (false, _) => Ok((readings, next)),
             (true, Err(_)) => Err(Refusal::bad(format!(
-                "{:?} is no number, UUID, ULID, ObjectId or KSUID with a time that has been, and no ID of a name served here: give its ?name=, or ask `floe inspect`, which knows more",
+                "{:?} is not a number, UUID, ULID, ObjectId or KSUID with a time in the past, and not an ID of a name served here: give its ?name=, or use `floe inspect`, which knows more kinds",
                 short(id)
             ))),
             (true, Ok(_)) => Err(Refusal::bad(format!(
-                "{} is no ID of a name served here nor of any preset (its time would lie in the future, or it has too many bits): give its ?name= or its ?layout=",
+                "{} is not an ID of a name served here, nor of any preset (its time would lie in the future, or it has too many bits): give its ?name= or its ?layout=",
                 short(id)
             ))),
         }
     }
 }
 
-/// How little an ID of such a name looks like others: 0 is the least.
+/// How distinctive an ID of such a name is: 0 is the most distinctive.
 fn rank(definition: &Definition) -> u8 {
     match definition {
         Definition::Formed(..) => 0,
@@ -290,7 +291,7 @@ fn place(after: &str) -> Result<(u8, &str), Refusal> {
     let place = after.split_once(':').and_then(|(rank, name)| Some((rank.parse().ok()?, name)));
     place.ok_or_else(|| {
         Refusal::bad(format!(
-            "after = {:?} is no place where a page ended: give the answer's `next`",
+            "after = {:?} is not where a page ended: give the `next` of an answer",
             short(after)
         ))
     })
@@ -307,7 +308,7 @@ fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
     }
 }
 
-/// What an ID of a kind without a ledger can be: nothing of who minted it is in it.
+/// The readings of an ID of a kind without a ledger. It does not show who minted it.
 fn read_unreserved(id: &str) -> Vec<Reading> {
     // Of whatever version.
     let uuid = id.parse::<Uuid>().ok().and_then(|id| {
@@ -326,7 +327,7 @@ fn read_unreserved(id: &str) -> Vec<Reading> {
 }
 
 impl Reading {
-    /// What the library says of an ID of a definition, in the words of `/v1/inspect`.
+    /// The library's reading of an ID, in the terms of `/v1/inspect`.
     fn of(definition: &Definition, said: Said) -> Self {
         let known = |key: &str| said.extra.iter().find(|(known, _)| known == key).map(|(_, datum)| datum);
         let text = |key: &str| match known(key) {
@@ -366,7 +367,7 @@ impl Reading {
 }
 
 fn no_text_of_the_form(id: &str, definition: &Definition, error: &FormError) -> Refusal {
-    Refusal::bad(format!("{} is no ID in the form \"{}\": {error}", short(id), form_of(definition)))
+    Refusal::bad(format!("{} is not an ID in the form \"{}\": {error}", short(id), form_of(definition)))
 }
 
 fn read_snowflake(id: WideId, layout: &Layout) -> Result<Reading, Refusal> {

@@ -1,7 +1,7 @@
-//! The names in memory: how many there are, and which make room for others.
+//! The names in memory: how many there are, and which ones are unloaded for others.
 //!
 //! The ledger may hold millions of names. A server keeps those in memory that it lists, and up to `limits.max_names` of the
-//! others; one more takes the place of some that nobody uses, which come back from the ledger when they are asked for.
+//! others; one more replaces some unused ones, which are loaded from the ledger again when they are asked for.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -15,7 +15,7 @@ impl Service {
     /// Makes room for one more name that is not listed.
     ///
     /// # Errors
-    /// `Busy` where each of them is in use.
+    /// `Busy` if each of them is in use.
     pub(super) fn make_room(&self, name: &Name) -> Result<(), Refusal> {
         let loaded = self.open.read().unwrap_or_else(PoisonError::into_inner).len();
         let most = self.most_loaded();
@@ -27,7 +27,7 @@ impl Service {
         Err(Refusal::for_now(
             Status::Busy,
             format!(
-                "the name `{name}` cannot be loaded: this server has {} names in memory beside those that its file lists, which is the bound, and each of them is in use: ask again, or raise limits.max_names",
+                "the name `{name}` cannot be loaded: this server has {} names in memory beside those that its file lists, which is the limit, and each of them is in use: ask again, or raise limits.max_names",
                 self.max_names
             ),
             RETRY,
@@ -39,13 +39,13 @@ impl Service {
         self.max_names.saturating_add(self.rules.listed().count())
     }
 
-    /// Unloads up to `most` names, at first such as nobody has minted from since the last time; how many it were.
+    /// Unloads up to `most` names, first those without a mint since the last time. Returns how many.
     fn unload(&self, most: usize) -> usize {
         let mut known = self.open.write().unwrap_or_else(PoisonError::into_inner);
         let mut gone: Vec<Box<str>> = Vec::new();
         for idle_alone in [true, false] {
             let names = known.iter().filter(|(_, known)| match known {
-                // Nobody can take hold of one meanwhile, and so nobody mints from it: the lock is held.
+                // The lock is held, so no call can get the name and mint from it meanwhile.
                 Known::Open(open) => {
                     let is_held = open.listed || Arc::strong_count(open) > 1;
                     !is_held && (open.is_idle() || !idle_alone) && self.floe.unload(open.handle.name())

@@ -9,7 +9,7 @@ use crate::status::{Refusal, Status};
 pub(super) enum Rule<'r> {
     /// It is listed.
     Listed(&'r NameSettings),
-    /// It comes into being on first use: by a pattern, or because there is no file.
+    /// It is made on first use: by a pattern, or because there is no file.
     FirstUse(Option<&'r NameSettings>),
 }
 
@@ -56,7 +56,7 @@ impl Rules {
         self.settings.iter().filter(|settings| matches!(settings.rule, NameRule::Pattern(_)))
     }
 
-    /// Whether any name comes into being on first use without a pattern.
+    /// Whether any name is made on first use without a pattern.
     pub(super) fn on_first_use(&self) -> bool {
         self.on_first_use
     }
@@ -78,7 +78,7 @@ impl Rules {
         if pattern.is_none() && !self.on_first_use {
             return Err(self.unknown(name));
         }
-        // What is called like a kind becomes nothing else by itself.
+        // An unconfigured name that is the word of a kind gets that kind.
         let called = Definition::called(name.as_str());
         if let (Some(called), Some(pattern)) = (called, pattern)
             && called.kind() != pattern.definition.kind()
@@ -86,7 +86,7 @@ impl Rules {
             return Err(Refusal::new(
                 Status::UnknownName,
                 format!(
-                    "`{name}` is the name of a kind, and the pattern that covers it is of another one: list the name in the configuration file with the kind that it is to have"
+                    "`{name}` is the name of a kind, and the pattern that covers it has another kind: list the name in the configuration file with the kind that it should have"
                 ),
             ));
         }
@@ -94,7 +94,7 @@ impl Rules {
             return Err(Refusal::new(
                 Status::UnknownName,
                 format!(
-                    "`{name}` is the name of a kind that this version of floe does not mint yet, so no name comes into being under it: use another name, or list it in a configuration file with a kind of its own"
+                    "`{name}` is the name of a kind that this version of floe does not mint yet, so no such name is made: use another name, or list it in a configuration file with another kind"
                 ),
             ));
         }
@@ -107,12 +107,12 @@ impl Rules {
             .any(|settings| settings.rule.to_string() == "*" && settings.definition.kind() == Kind::SNOWFLAKE)
     }
 
-    /// Who asks is told neither where the configuration lies nor which other names there are: it may be anybody.
+    /// The error names neither the configuration file nor other names, because anybody may ask.
     fn unknown(&self, name: &Name) -> Refusal {
         let way_out = match self.has_file {
             true => "add a [[name]] for it to the server's configuration and restart",
             false => {
-                "write a configuration file with a [[name]] (names come into being on first use only on loopback listeners with the embedded ledger)"
+                "write a configuration file with a [[name]] (names are made on first use only on loopback listeners with the embedded ledger)"
             }
         };
         Refusal::new(Status::UnknownName, format!("there is no name `{name}`: {way_out}"))

@@ -1,7 +1,7 @@
-//! The ledger, offered to other processes (`floe://…`): the bearers of tokens with that right call it through this server,
-//! which hands on what the store says.
+//! The ledger, offered to other processes (`floe://…`): bearers of tokens with that right call it through this
+//! server, which passes on the store's answers.
 //!
-//! The store is opened for them by itself. A cache of this server is left out: what it holds is this server's.
+//! The store is opened separately for them, without this server's cache, because the cache's ranges belong to this server.
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ impl Offered {
 }
 
 impl Service {
-    /// The answer of the ledger of `realm` to a question of another process, as [`Offer::answer`] has it. One that the caller
-    /// does not wait for any more is carried out if it has begun.
+    /// The answer of the ledger of `realm` to a question of another process, as [`Offer::answer`] has it. If the
+    /// caller stops waiting, a call that has begun still finishes.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller may not ask, or it is no question.
+    /// A [`Refusal`] if the caller may not ask, or it is no question.
     pub(crate) async fn ledger_call(
         &self,
         caller: &Caller,

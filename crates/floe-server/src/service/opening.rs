@@ -1,4 +1,4 @@
-//! How a name comes to be served: found, or bound within the bounds of those that come into being by themselves.
+//! How a name is opened: it is found, or made within the limits for new names.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,7 +15,7 @@ use crate::access::Caller;
 use crate::config::NewNames;
 use crate::status::{Refusal, Status};
 
-/// A name that is open, and how it came to the number that the call gave it.
+/// An open name, and what came of the first number that the call gave it.
 pub(super) type Opened = (Arc<OpenName>, Option<Beginning>);
 
 impl Service {
@@ -28,8 +28,8 @@ impl Service {
         Ok(self.opened_from(caller, call, name, None).await?.0)
     }
 
-    /// [`opened`](Self::opened) for a call that gives the name its `first` number, where it is new; with what came of that.
-    /// It is none where the name was there before, or has a larger first number in the configuration.
+    /// [`opened`](Self::opened) for a call that gives a new name its `first` number. Returns what came of it; `None`
+    /// if the name existed before, or has a larger first number in the configuration.
     pub(super) async fn opened_from(
         self: &Arc<Self>,
         caller: &Caller,
@@ -44,8 +44,7 @@ impl Service {
         .map_err(|refusal| refusal.told(caller.sees_inside()))
     }
 
-    /// Refuses a name under which the call would not mint. A name does not come into being by being asked about here,
-    /// and the ledger is not asked.
+    /// Refuses a name under which the call would not mint. It makes no name, and does not ask the ledger.
     ///
     /// # Errors
     /// A [`Refusal`], as for minting.
@@ -105,7 +104,7 @@ impl Service {
                 return Ok((known.open()?, None));
             }
             let (service, caller, name) = (Arc::clone(self), caller.clone(), name.clone());
-            // The lock goes along: a call that stops waiting leaves the opening to end by itself.
+            // The lock moves into the task: if the call stops waiting, the opening still finishes.
             let mut births = births;
             let task = tokio::task::spawn_blocking(move || {
                 let asked = Asked { caller: &caller, call, name: &name, first };
@@ -132,7 +131,7 @@ impl Service {
             .of(name)
             .inspect_err(|refusal| self.tell_of_refused(asked, births, refusal.whole(), false))?;
         let stored = match (&rule, self.floe.ledger().definition(name)) {
-            // It needs no ledger to mint: whether the ledger knows it matters to the log alone.
+            // It needs no ledger to mint, so only the log needs to know whether the ledger has it.
             (names::Rule::Listed(settings), Err(LedgerError::Unavailable(_)))
                 if !settings.definition.needs_ledger() && self.new_names != NewNames::Refuse =>
             {
@@ -145,7 +144,7 @@ impl Service {
         };
         let (new, first_use) = (stored.is_none(), matches!(rule, names::Rule::FirstUse(_)));
         let (definition, taste, first) = match rule {
-            // What a rule says holds, also against the ledger: a difference is shown, not hidden.
+            // The configuration's definition is used, even if the ledger has another. The difference is then reported, not hidden.
             names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings)) => {
                 (settings.definition.clone(), settings.taste.clone(), settings.first)
             }
@@ -159,7 +158,7 @@ impl Service {
         call.admits(name.as_str(), &definition)?;
         if new {
             self.may_be_born(asked, &definition, first, births)?;
-            // A call that will be refused for its number makes nothing. Each period of a dated name begins at 1 anyway.
+            // If the call will be refused for its number, it must make nothing. Each period of a dated name begins at 1 anyway.
             if let Some(first) = asked.first.filter(|first| *first > 1 || definition.kind() != Kind::DATED) {
                 position(name, &definition, first)?;
             }
@@ -169,9 +168,7 @@ impl Service {
                 if matches!(name.as_str(), "." | "..") {
                     return Err(Refusal::new(
                         Status::UnknownName,
-                        format!(
-                            "`{name}` is a step in a path, so no name comes into being under it: use another name"
-                        ),
+                        format!("`{name}` is a step in a path, so no such name is made: use another name"),
                     ));
                 }
                 self.room_with(caller, name)?;
@@ -180,8 +177,8 @@ impl Service {
             self.make_room(name)?;
         }
         let last_day = if first_use { self.last_day(name, &definition, new)? } else { None };
-        // The larger of what the configuration and the call say is above what either knows of. What the configuration says
-        // holds also for a name that was bound before, and never raised; there a larger one is left to the call.
+        // The larger number of the configuration and the call is safe for both. The configured number also applies to
+        // a name that was bound before and never raised; a larger one of the call is then left to the call.
         let is_counted = definition.position_of(0).is_some();
         let asked_first = asked.first.filter(|asked| is_counted && first.is_none_or(|first| first <= *asked));
         let first = if asked_first.is_some() { asked_first.filter(|_| new) } else { first };
@@ -193,7 +190,7 @@ impl Service {
                 .map(|(handle, begun)| (handle, Some(begun))),
         };
         let (handle, begun) = match defined {
-            // What it is stands in the configuration, and its IDs are unique by themselves.
+            // Its definition is in the configuration, and its IDs are unique without the ledger.
             Err(DefineError::Unavailable(_)) if !first_use && !new && !definition.needs_ledger() => {
                 let handle = self.floe.define_unbound(name, &definition);
                 let handle = handle.map_err(|error| self.refuse_to_open(name, error))?;
@@ -209,7 +206,7 @@ impl Service {
         {
             tracing::warn!(
                 %name, first, next,
-                "the name has begun below its first number, which changes nothing now: stop every server and run floe marks raise {name} --to {first}"
+                "the name began below its first number, so `first` has no effect now: stop every server, then run floe marks raise {name} --to {first}"
             );
         }
         let open = Arc::new(OpenName {
@@ -237,8 +234,8 @@ impl Service {
         Ok((open, begun.filter(|_| asked_first.is_some() && new)))
     }
 
-    /// Holds the number of names that a token's patterns cover to its own bound, before the ledger gets another one: one
-    /// bearer is not to use up what is for all. Names that have ended do not count.
+    /// Checks the limit of names that a token's patterns cover, before the ledger gets another one, so that one
+    /// bearer cannot use up what is for all. Ended names do not count.
     fn room_with(&self, caller: &Caller, name: &Name) -> Result<(), Refusal> {
         let Some((most, beginnings)) = caller.most_names() else { return Ok(()) };
         let mut count = 0;
@@ -252,12 +249,12 @@ impl Service {
         Err(Refusal::new(
             Status::Exhausted,
             format!(
-                "the name `{name}` cannot come into being: there are {most} names already that the token `{caller}` covers by its patterns; raise max_names of that [[token]], list the name in a configuration file, or retire names that are used no more (floe names retire)"
+                "the name `{name}` cannot be made: the patterns of the token `{caller}` already cover {most} names; raise max_names of that [[token]], list the name in a configuration file, or retire names that are no longer used (floe names retire)"
             ),
         ))
     }
 
-    /// How many names the ledger holds that begin so and have not ended, counted no further than `enough`.
+    /// How many names with this prefix the ledger holds that have not ended, counted up to `enough`.
     fn count_bound(&self, beginning: &str, enough: usize) -> Result<usize, Refusal> {
         let ledger = self.floe.ledger();
         let unreadable = |error| self.unreadable(&error);
@@ -287,8 +284,8 @@ impl Service {
         Ok(count)
     }
 
-    /// Binds what was served before the ledger answered, as soon as it does, and goes on for ever. A name that the ledger
-    /// has bound to something else is stopped.
+    /// Binds the names that were served before the ledger answered, as soon as it answers. It never ends. A name that
+    /// has another definition in the ledger is stopped.
     pub(crate) async fn bind_late(self: &Arc<Self>) -> ! {
         loop {
             while lock(&self.unbound).is_empty() {
@@ -311,7 +308,7 @@ impl Service {
             Err(error) => {
                 tracing::error!(%name, %definition, "the name is stopped: {error}");
                 let open = self.find(name.as_str()).and_then(|known| known.open().ok());
-                // What a later caller is told, and whether the whole server has to stop.
+                // The error for later callers; this also finds out whether the whole server must stop.
                 let refusal = self.refuse_to_open(&name, error);
                 if let Some(open) = open {
                     // It is set once: a name is bound late once.
@@ -337,7 +334,7 @@ impl Service {
             }
             DefineError::Unavailable(_) => report::unavailable().with_inside(detail),
             DefineError::Retired { .. } => Refusal::new(Status::Exhausted, detail),
-            // What the configuration says of the name cannot be served: no request is to blame.
+            // The configured definition cannot be served, so no request is to blame.
             DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::new(Status::Stopped, detail),
             // And whatever a later version of the library adds.
             _ => {

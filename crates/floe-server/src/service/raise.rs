@@ -1,4 +1,4 @@
-//! Moving a name on for a client.
+//! Raising a name for a client.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ impl Service {
     /// Makes the next ID of a name that counts at least `next`; a mark never goes down, so a lower one changes nothing.
     ///
     /// # Errors
-    /// A [`Refusal`], also where it cannot be promised: a segment that was minted from may be held in part by servers
-    /// that are running, this one among them, and what they hold lies below the raised mark.
+    /// A [`Refusal`], also if the raise cannot be promised: running servers, this one included, may hold numbers of a
+    /// used segment, and these lie below the raised mark.
     pub(crate) async fn raise(
         self: &Arc<Self>,
         caller: &Caller,
@@ -39,11 +39,11 @@ impl Service {
         self.within_wait(move || service.raise_blocking(&caller, &name, &definition, next)).await
     }
 
-    /// Sets the number that a name begins behind which counts and has minted nothing yet: its next ID is above `number`.
-    /// Whether it did; a name that has minted is left as it is.
+    /// Sets the number after which a counted name begins: its next ID is above `number`. Returns whether it did; a
+    /// name that has minted is not changed.
     ///
     /// # Errors
-    /// A [`Refusal`], as for [`raise`](Self::raise), of which this never has to refuse a segment in use.
+    /// A [`Refusal`], as for [`raise`](Self::raise), but never for a segment in use.
     pub(crate) async fn begin_behind(
         self: &Arc<Self>,
         caller: &Caller,
@@ -51,15 +51,15 @@ impl Service {
         name: &str,
         number: u64,
     ) -> Result<bool, Refusal> {
-        // Behind 0 every name begins.
+        // Every name begins after 0.
         if number == 0 { caller.check_name(name) } else { caller.check_raise(name) }?;
-        // Who may move a name on says with the number where a new one begins.
+        // If the caller may raise the name, the number is also the first one of a new name.
         let first = caller.check_raise(name).is_ok().then(|| number.saturating_add(1));
         let (open, begun) = self.opened_from(caller, call, name, first).await?;
         let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
         call.admits(name, &definition)?;
         let (caller, name) = (caller.clone(), open.handle.name().clone());
-        // Where the name was born with this call, it was born behind `number`.
+        // If this call made the name, it begins after `number`.
         let set = match begun.filter(|_| number > 0) {
             Some(begun) => begun == Beginning::Here,
             None => {
@@ -73,12 +73,12 @@ impl Service {
         Ok(set)
     }
 
-    /// Refuses to move a segment to where it never is: below the number at which the configuration has it begin.
+    /// Refuses to raise a segment to a number below the configured first one.
     fn check_above_first(&self, name: &str, next: u64) -> Result<(), Refusal> {
         let Some((name, rule)) =
             Name::new(name).ok().and_then(|name| Some((name.clone(), self.rules.of(&name).ok()?)))
         else {
-            // That is refused where the name is opened.
+            // Opening the name refuses that.
             return Ok(());
         };
         match rule {
@@ -94,10 +94,10 @@ impl Service {
         }
     }
 
-    /// Whether a name is there: one that counts is from its first ID on, or from when it was moved on.
+    /// Whether a name exists. A counted name exists from its first ID on, or once it was raised.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller may not know, or the ledger cannot say.
+    /// A [`Refusal`] if the caller may not know, or the ledger cannot say.
     pub(crate) async fn exists(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<bool, Refusal> {
         caller.check_name(name)?;
         let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
@@ -121,7 +121,7 @@ impl Service {
         let late = |_| {
             Refusal::for_now(
                 Status::Busy,
-                "the ledger is slow to answer, so what came of this is not known yet: ask again",
+                "the ledger is slow to answer, so the outcome is not known yet: ask again",
                 RETRY,
             )
         };
@@ -155,7 +155,7 @@ impl Service {
         let request = Reserve { key, floor: last, count: 1, max_mark: 0, token, create: false, note: None };
         match self.floe.ledger().reserve(&request).map_err(|error| self.unreadable(&error))? {
             Reply::Got { .. } => {
-                tracing::warn!(%caller, %name, number, "a client set the number that the name begins behind");
+                tracing::warn!(%caller, %name, number, "a client set the number after which the name begins");
                 Ok(true)
             }
             Reply::Refused { .. } => Ok(false),
@@ -176,10 +176,10 @@ impl Service {
         let held = |mark| {
             Refusal::bad(match definition.number_at(mark).filter(|_| position <= mark) {
                 Some(reserved) => format!(
-                    "`{name}` is in use, and servers hold numbers of it below {reserved}: {next} changes nothing if a later one was minted, for a name never goes back. Else stop them, raise it with floe marks raise {name} --to {next}, and start them again; or name a number above {reserved}"
+                    "`{name}` is in use, and servers hold numbers of it below {reserved}: if a number above {next} was already minted, there is nothing to do, because a name never goes back. Otherwise stop them, raise it with floe marks raise {name} --to {next}, and start them again; or use a number above {reserved}"
                 ),
                 None => format!(
-                    "`{name}` is in use, and servers that are running mint on from the numbers that they hold, below {next}: stop them, raise it with floe marks raise {name} --to {next}, and start them again"
+                    "`{name}` is in use, and running servers keep minting the numbers that they hold, below {next}: stop them, raise it with floe marks raise {name} --to {next}, and start them again"
                 ),
             })
         };
@@ -194,7 +194,7 @@ impl Service {
             // Somebody was faster.
             true => Err(held(before)),
             false => {
-                tracing::warn!(%caller, %name, next, "a client moved the name on");
+                tracing::warn!(%caller, %name, next, "a client raised the name");
                 Ok(())
             }
         }
@@ -204,7 +204,7 @@ impl Service {
 /// The position of the first ID of a name that is `next` or more.
 ///
 /// # Errors
-/// A [`Refusal`] where the name has none.
+/// A [`Refusal`] if the name has none.
 pub(super) fn position(name: &Name, definition: &Definition, next: u64) -> Result<u64, Refusal> {
     if next > MAX_MARK {
         return Err(Refusal::new(

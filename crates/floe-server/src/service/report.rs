@@ -37,10 +37,10 @@ pub(crate) struct NameReport {
     /// `ready`, `unavailable`, `exhausted`, `clock apart`, `clock refused`, `stopped`, `retired` (for ever), or `closed`
     /// (bound in the ledger, and not in memory here).
     pub state: &'static str,
-    /// Why the state is what it is, where there is more to say.
+    /// The reason for the state, if there is more to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// What is left of the window, in milliseconds.
+    /// The time left in the window, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_left_ms: Option<u64>,
     /// The numbers left in hand.
@@ -56,7 +56,7 @@ pub(crate) struct NameReport {
 pub(crate) struct NamesPage {
     /// This page of them.
     pub names: Vec<NameReport>,
-    /// The patterns under which more may come into being; `*` alone where any name may.
+    /// The patterns of names that may be made; only `*` if any name may be made.
     pub patterns: Vec<String>,
     /// Ask again with `after` set to this for the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub(crate) struct SlotReport {
     pub live: bool,
     /// Whether this server holds it.
     pub own: bool,
-    /// Who reserved last, for people: clients on the same machine and tokens for every name.
+    /// Who reserved last, as a text for people. Only clients on the same machine and tokens for every name see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Counted {
     pub(crate) mark: u64,
     /// The least ID that is not reserved by anybody; none where dates are in it.
     pub(crate) next: Option<u64>,
-    /// The least numbers that a segment has, where it is open here.
+    /// The smallest size of a segment, if it is open here.
     pub(crate) step: Option<u64>,
 }
 
@@ -125,7 +125,7 @@ impl Service {
     /// ledger holds. Blocking.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller is unknown.
+    /// A [`Refusal`] if the caller is unknown.
     pub(crate) fn names(&self, caller: &Caller, after: &str, limit: usize) -> Result<NamesPage, Refusal> {
         caller.check()?;
         let mut reports = BTreeMap::new();
@@ -166,10 +166,10 @@ impl Service {
         Ok(NamesPage { names, patterns, next, ledger_trouble })
     }
 
-    /// One name. Blocking where it is not open here.
+    /// One name. Blocking if it is not open here.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller may not know, there is none, or the ledger cannot say.
+    /// A [`Refusal`] if the caller may not know, there is none, or the ledger cannot say.
     pub(crate) fn name(&self, caller: &Caller, name: &str) -> Result<NameReport, Refusal> {
         caller.check_name(name)?;
         let name = floe::Name::new(name).map_err(|error| Refusal::bad(error.to_string()))?;
@@ -202,7 +202,7 @@ impl Service {
         }
     }
 
-    /// What a ledger that cannot be read comes to. One that may not be used any more stops the server.
+    /// The refusal for a ledger that cannot be read. A ledger that must not be used any more stops the server.
     pub(super) fn unreadable(&self, error: &LedgerError) -> Refusal {
         let detail = error.to_string();
         match error {
@@ -217,7 +217,7 @@ impl Service {
         }
     }
 
-    /// How a name comes into being that is not there yet.
+    /// How a missing name can be made.
     fn how_it_comes(&self, name: &floe::Name, rule: &Rule<'_>) -> String {
         let settings = match rule {
             Rule::Listed(settings) | Rule::FirstUse(Some(settings)) => Some(settings),
@@ -231,17 +231,17 @@ impl Service {
                 "this server makes none (new_names = \"refuse\"): make it with floe marks raise {name}, or floe mint {name}"
             ),
             (NewNames::AskForFirst, Some(settings)) => format!(
-                "it comes into being when its first number is told: set first = N in its [[name]], or run floe marks raise {name} --kind {} --to N",
+                "it is made when its first number is known: set first = N in its [[name]], or run floe marks raise {name} --kind {} --to N",
                 settings.definition.kind()
             ),
-            _ => format!("it comes into being when it is first minted from, such as with /v1/mint/{name}"),
+            _ => format!("it is made when it is first minted from, such as with /v1/mint/{name}"),
         }
     }
 
     /// Up to `limit` slots after the one whose key is `after`. Blocking.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
+    /// A [`Refusal`] if the caller is unknown, or the ledger cannot say.
     pub(crate) fn slots(&self, caller: &Caller, after: &str, limit: usize) -> Result<SlotsPage, Refusal> {
         caller.check()?;
         let status = self.floe.status();
@@ -269,7 +269,7 @@ impl Service {
     /// Up to `limit` names that count, as the ledger has them and as far as the caller may know of them. Blocking.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller is unknown, or the ledger cannot say.
+    /// A [`Refusal`] if the caller is unknown, or the ledger cannot say.
     pub(crate) fn counted(&self, caller: &Caller, limit: usize) -> Result<Vec<Counted>, Refusal> {
         caller.check()?;
         let told = |refusal: Refusal| refusal.told(caller.sees_inside());
@@ -292,7 +292,7 @@ impl Service {
         Ok(records.filter(|counted| caller.sees(&counted.name)).collect())
     }
 
-    /// The least numbers that a segment of an open name has.
+    /// The smallest size of a segment of an open name.
     pub(crate) fn step(&self, name: &str) -> Option<u64> {
         match self.find(name)? {
             Known::Open(open) => Some(open.min_step),
@@ -303,7 +303,7 @@ impl Service {
     /// How the names that are open here stand, as far as the caller may know of them.
     ///
     /// # Errors
-    /// A [`Refusal`] where the caller is unknown.
+    /// A [`Refusal`] if the caller is unknown.
     pub(crate) fn open_names(&self, caller: &Caller) -> Result<Vec<NameStatus>, Refusal> {
         caller.check()?;
         let names = self.floe.status().names;
@@ -313,13 +313,13 @@ impl Service {
     /// Up to `limit` records of the ledger whose keys start with `prefix`. Blocking.
     ///
     /// # Errors
-    /// A [`Refusal`] where the ledger cannot say.
+    /// A [`Refusal`] if the ledger cannot say.
     pub(super) fn records(&self, prefix: &str, limit: usize) -> Result<Vec<Record>, Refusal> {
         self.floe.ledger().list(prefix, "", limit).map_err(|error| self.unreadable(&error))
     }
 
-    /// Whether clients should be sent here: no where nothing can be minted, and from the moment of draining. Why not is
-    /// told as far as the caller may know.
+    /// Whether clients should be sent here: no if nothing can be minted, and once the server drains. The reason is
+    /// shown as far as the caller may know it.
     pub(crate) fn readiness(&self, caller: &Caller) -> Readiness {
         self.readiness_told(caller.sees_inside())
     }
@@ -333,7 +333,7 @@ impl Service {
         if self.is_draining() {
             return Readiness::Not("draining: this server is shutting down".to_owned());
         }
-        // Clients are sent to where every name is minted from, as long as a server has never served any.
+        // A server that has never served all names is not ready while its ledger is missing.
         if let Some(cause) = self.awaited.missing().filter(|_| self.rules.need_the_ledger()) {
             let open = || format!("the ledger is not there yet ({TOLD_MORE})");
             return Readiness::Not(if inside { cause } else { open() });
@@ -349,7 +349,7 @@ impl Service {
         self.draining.load(Ordering::Acquire)
     }
 
-    /// This server's numbers, for whoever reads them all.
+    /// All numbers of this server.
     pub(crate) fn status(&self) -> floe::Status {
         self.floe.status()
     }
@@ -435,7 +435,7 @@ fn barren(status: &floe::Status, inside: bool) -> Option<String> {
             false => format!("stopped: {}", stopped("any name").detail),
         });
     }
-    // What is asked for first may be a kind without a time, or not.
+    // The first name that is asked for may or may not need a time.
     if let Some(cause) = status.clock.refused.as_ref().filter(|_| status.names.is_empty()) {
         return Some(format!("the clock is refused: {cause}"));
     }
@@ -457,7 +457,7 @@ fn barren(status: &floe::Status, inside: bool) -> Option<String> {
     if status.names.iter().any(serves) {
         return None;
     }
-    // One that is not ready is there: where all are, each of them serves.
+    // There is a name that is not ready: if all were ready, they would all serve.
     let first = status.names.iter().find(|name| name.state != NameState::Ready)?;
     let trouble = trouble(first, inside).unwrap_or_default();
     let cause = match &first.state {
@@ -467,18 +467,19 @@ fn barren(status: &floe::Status, inside: bool) -> Option<String> {
     Some(format!("no name can be minted from; `{}` is {cause}", first.name))
 }
 
-/// What an operator should know of the clock while it mints, or as soon as it does not.
+/// What an operator should know about the clock, while the server mints or once it does not.
 pub(super) fn clock_trouble(status: &floe::Status) -> Option<String> {
     let clock = &status.clock;
     let jumped = |ahead: u64, why: &str| format!("the wall clock jumped {ahead} ms ahead, and {why}");
     match clock.state {
         ClockState::Doubting(ahead) => Some(jumped(ahead, "is not followed yet")),
-        ClockState::Contradicted(ahead) => {
-            Some(jumped(ahead, "the ledger's clock says that it is wrong: set it right; it is not followed"))
-        }
-        // Less than that is what a restart goes on behind, where a window had just been reserved.
+        ClockState::Contradicted(ahead) => Some(jumped(
+            ahead,
+            "is not followed, because the ledger's clock says that it is wrong: set it right",
+        )),
+        // A restart can run ahead by less than that, if a window had just been reserved.
         ClockState::Holding(ahead) if ahead > TOLD_AHEAD_MS => Some(format!(
-            "IDs run {ahead} ms ahead of the wall clock: it went back, or another process that was taken for an earlier life of this one had reserved so far; look at the clock, and at who else mints here (floe slots)"
+            "IDs run {ahead} ms ahead of the wall clock: the clock went back, or another process that was taken for an earlier run of this one had reserved that far; check the clock, and which other nodes mint here (floe slots)"
         )),
         _ => clock.apart.clone(),
     }
@@ -511,21 +512,21 @@ fn trouble(status: &NameStatus, inside: bool) -> Option<String> {
     })
 }
 
-/// What strangers are told of a snowflake name that is exhausted: which node holds a worker id is not for them.
+/// What strangers are told about an exhausted snowflake name, without the node that holds a worker id.
 pub(super) fn no_worker_id(name: &floe::Name) -> String {
     format!(
         "`{name}` cannot be minted from: no worker id is free for this server, or the time bits of the layout are used up ({TOLD_MORE})"
     )
 }
 
-/// What strangers are told of what is stopped.
+/// What strangers are told about a stopped name or ledger.
 pub(super) fn stopped(what: &str) -> Refusal {
     let detail =
-        format!("{what} is not minted from: that could repeat an ID, or the clock is wrong ({TOLD_MORE})");
+        format!("{what} cannot be minted from: an ID could repeat, or the clock is wrong ({TOLD_MORE})");
     Refusal::new(Status::Stopped, detail)
 }
 
-/// What strangers are told of a ledger that does not answer.
+/// What strangers are told about a ledger that does not answer.
 pub(super) fn unavailable() -> Refusal {
     let detail = format!("the ledger is unavailable: ask again ({TOLD_MORE})");
     Refusal::for_now(Status::Unavailable, detail, super::RETRY)

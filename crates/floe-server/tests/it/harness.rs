@@ -37,7 +37,7 @@ pub(crate) fn file(text: &str) -> Config {
 }
 
 impl Server {
-    /// Without a file: names come into being on first use.
+    /// Without a file: names are made on first use.
     pub(crate) async fn standalone() -> Self {
         Self::start(Config::standalone(), directory()).await
     }

@@ -148,7 +148,7 @@ async fn an_id_in_a_form_opens_to_its_number() {
         ("/v1/open/none/123", 404, "no name"),
         ("/v1/open/b32/11MHQTB098W0U", 400, "at byte 12"),
         ("/v1/open/b32/11MHQTB098W0%EF%BC%90", 400, "has 15 bytes"),
-        ("/v1/open/hash/aaaaaaaa", 400, "no ID in the form"),
+        ("/v1/open/hash/aaaaaaaa", 400, "not an ID in the form"),
         ("/v1/open/dec/C-0", 400, "writes 21 to 21"),
         // Texts of the form, and nothing that the name can have minted.
         ("/v1/open/dec/C-0000000000000000000", 400, "is not an ID of"),

@@ -1,4 +1,4 @@
-//! How many names are in memory, and how many may come into being.
+//! How many names are in memory, and how many may be made.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -49,7 +49,7 @@ async fn a_session_of_lines() {
         b"get a\r\nGETS a b\r\nget a a\nget b\r\nversion\r\nverbosity 1\r\nset a 0 0 5\r\nget a\r\nset a 0 0 1 noreply\r\nx\r\nincr a 1\r\ndelete a\r\ngat 1 a\r\nstats items\r\nget\r\nquit\r\nget a\r\n",
     )
     .await;
-    let stores = "CLIENT_ERROR bad-request: floe mints IDs and stores nothing: it serves get and gets, whose keys are names, stats, version and quit\r\n";
+    let stores = "CLIENT_ERROR bad-request: floe mints IDs and stores nothing: it serves get and gets (their keys are names), stats, version and quit\r\n";
     let expected = format!(
         "VALUE a 0 1\r\n1\r\nEND\r\nVALUE a 0 1 1\r\n2\r\nVALUE b 0 1 2\r\n1\r\nEND\r\nVALUE a 0 1\r\n3\r\nVALUE a 0 1\r\n4\r\nEND\r\nVALUE b 0 1\r\n2\r\nEND\r\nVERSION {}\r\nOK\r\n{stores}{stores}{stores}ERROR\r\nEND\r\nERROR\r\n",
         VERSION

@@ -34,7 +34,7 @@ async fn without_a_file_a_name_becomes_what_is_natural_on_its_wire() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_from_which_nothing_can_be_minted_does_not_start() {
-    // Where others can ask, or share the ledger, no name comes into being by itself.
+    // If others can ask, or share the ledger, no name is made on first use.
     let mut open_to_all = Config::standalone();
     open_to_all.listen = vec!["0.0.0.0:0".parse().unwrap()];
     open_to_all.insecure = true;

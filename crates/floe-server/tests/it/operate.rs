@@ -1,4 +1,4 @@
-//! What operators and their machines read.
+//! Pages for operators and their tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -60,7 +60,7 @@ async fn a_unix_socket_is_served_like_an_address_and_gone_afterwards() {
     let request = b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
     assert!(say(UnixStream::connect(&path).await.unwrap(), request).await.contains("floe_"));
     let refused = Server::try_start(on(&path), crate::harness::directory()).await.err().unwrap();
-    assert!(matches!(&refused, ServeError::Listen(why) if why.contains("a server that runs")), "{refused}");
+    assert!(matches!(&refused, ServeError::Listen(why) if why.contains("a running server")), "{refused}");
     assert_eq!(say(UnixStream::connect(&path).await.unwrap(), b"incr a\r\nquit\r\n").await, ":2\r\n+OK\r\n");
     server.stop().await.unwrap();
     assert!(!path.exists());
@@ -72,7 +72,7 @@ async fn a_file_that_is_no_socket_is_left_alone() {
     let path = directory.path().join("floe.sock");
     std::fs::write(&path, "a letter").unwrap();
     let refused = Server::try_start(on(&path), directory.clone()).await.err().unwrap();
-    assert!(refused.to_string().contains("no socket"), "{refused}");
+    assert!(refused.to_string().contains("not a socket"), "{refused}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "a letter");
     let long = directory.path().join("x".repeat(200));
     let refused = Server::try_start(on(&long), directory).await.err().unwrap();

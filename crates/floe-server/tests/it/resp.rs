@@ -207,7 +207,7 @@ async fn who_inspects_a_name_that_is_not_there_is_told_how_it_comes_to_be() {
     for (names, how) in [
         (
             "new_names = 'ask for first'\n[[name]]\nname = 'n*'\nkind = 'segment'\n",
-            "first number is told: set first = N",
+            "first number is known: set first = N",
         ),
         (
             "new_names = 'ask for first'\n[[name]]\nname = 'n*'\nkind = 'counter'\n",

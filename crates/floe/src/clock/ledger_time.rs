@@ -1,4 +1,4 @@
-//! What is known of the ledger's own clock: its last answer, carried on by the monotonic clock.
+//! What is known of the ledger's clock: its last answer, extrapolated by the monotonic clock.
 
 use crate::time::{MonoMillis, UnixMillis};
 
@@ -27,12 +27,12 @@ pub(crate) struct LedgerTime {
 }
 
 impl Heard {
-    /// The answer to a question, `None` where the ledger has no clock.
+    /// The answer to a question, `None` if the ledger has no clock.
     pub(crate) fn new(said: Option<UnixMillis>, asked: MonoMillis, answered: MonoMillis) -> Self {
         said.map_or(Self::NoClock(answered), |said| Self::Time(LedgerTime { said, asked, answered }))
     }
 
-    /// How long ago it answered; `None` where it has not.
+    /// How long ago it answered; `None` if it has not.
     pub(crate) fn age(&self, now: MonoMillis) -> Option<u64> {
         match self {
             Self::Nothing => None,
@@ -49,14 +49,14 @@ impl Heard {
 }
 
 impl LedgerTime {
-    /// How far `time` is ahead of the ledger's clock at `now`, in milliseconds, below 0 where it is behind. What the
-    /// length of the call may explain is not counted.
+    /// How far `time` is ahead of the ledger's clock at `now`, in milliseconds; negative if it is behind. A
+    /// difference that the length of the call can explain is not counted.
     fn distance(&self, time: UnixMillis, now: MonoMillis) -> i64 {
         let (least, most) = (self.shown(now.since(self.answered)), self.shown(now.since(self.asked)));
         time.since(most).max(0) + time.since(least).min(0)
     }
 
-    /// [`LedgerTime::distance`], where that is more than two clocks may be apart.
+    /// [`LedgerTime::distance`], if it is more than two clocks may differ.
     pub(crate) fn apart(&self, time: UnixMillis, now: MonoMillis) -> Option<i64> {
         Some(self.distance(time, now)).filter(|distance| distance.unsigned_abs() > APART_MS)
     }

@@ -55,7 +55,7 @@ impl Stopwatch {
 
 /// How often the ticker looks at the clocks while somebody mints.
 const PERIOD: Duration = Duration::from_millis(1);
-/// After so many rounds in which nobody minted it parks.
+/// It parks after this many rounds in which nobody minted.
 const IDLE_ROUNDS: u32 = 10;
 
 /// The clock of this machine, with a ticker: a thread that keeps the time at hand while minting is fast, so that a

@@ -26,7 +26,7 @@ pub(super) fn read(definition: &Definition, text: &str) -> Result<Reading, ReadI
     }
     let reading = Reading::new("counter", "counter", "decimal", id.to_string()).with("position", id);
     Ok(reading.explained(format!(
-        "a counter prints its position itself:\n  {id}\n\
-         every number below it was handed out, or given up, before it; it holds no time and no worker\n"
+        "a counter prints its count:\n  {id}\n\
+         every smaller number was handed out or skipped before it; it holds no time and no worker\n"
     )))
 }

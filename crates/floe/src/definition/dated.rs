@@ -1,4 +1,4 @@
-//! Dated names: the date followed by a counter that begins anew each day, month or year.
+//! Dated names: the date followed by a counter that restarts each day, month or year.
 
 use std::fmt::{self, Write as _};
 
@@ -17,13 +17,13 @@ pub(crate) static ROW: Row = Row {
         Setting::new(
             "zone",
             Takes::Text("ZONE"),
-            "The time zone whose days a dated name counts [default: UTC]",
+            "The time zone in which a dated name's day begins [default: UTC]",
         )
         .required("it is missing: say in which time zone a day begins, such as \"Asia/Shanghai\" or \"UTC\""),
         Setting::new(
             "date",
             Takes::Text("DATE"),
-            "The date in a dated name's IDs, and how often its counter begins anew: yyyyMMdd, yyyyMM, yyyy, yyMMdd, yyMM or yy [default: yyyyMMdd]",
+            "The date in a dated name's IDs; each new date restarts the counter: yyyyMMdd, yyyyMM, yyyy, yyMMdd, yyMM or yy [default: yyyyMMdd]",
         ),
         Setting::new("digits", Takes::Whole(1..=12), "The digits of a dated name's counter [default: 6]").required(
             "it is missing: say how many digits the counter has, 1 to 10, or to 12 for a counter of a month or a year",
@@ -32,7 +32,7 @@ pub(crate) static ROW: Row = Row {
         Setting::new(
             "overflow",
             Takes::Text("WHAT"),
-            "What happens past the last number of so many digits: refuse, or widen the number [default: refuse]",
+            "What happens after the last number of these digits: refuse, or widen the number [default: refuse]",
         ),
     ],
     options: &[],
@@ -112,7 +112,7 @@ fn written(shape: &DatedShape, day: Date) -> String {
     }
 }
 
-/// What stands where in a dated name's ID.
+/// The parts of a dated name's ID.
 fn pieces(text: &str, shape: &DatedShape, day: Date, number: u64) -> String {
     let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
     let period = shape.date().period();

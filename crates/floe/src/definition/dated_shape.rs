@@ -305,7 +305,7 @@ impl DatedShape {
         })?;
         if !(1..=date.max_digits()).contains(&digits) {
             return Err(DefinitionError::Value(format!(
-                "digits {digits} is outside 1..={}, which is what fits behind the date {date}",
+                "digits {digits} is outside 1..={}, the digits that fit behind the date {date}",
                 date.max_digits()
             )));
         }

@@ -57,11 +57,11 @@ impl fmt::Display for ReadIdError {
                 write!(f, "{text:?} is not an ID of `{definition}`: {why}")
             }
             Self::Form { text, form, error } => {
-                write!(f, "{text:?} is no ID in the form \"{form}\": {error}")
+                write!(f, "{text:?} is not an ID in the form \"{form}\": {error}")
             }
             Self::Kind(error) => write!(f, "{error}"),
             Self::Registered(kind) => {
-                write!(f, "what is in an ID of the kind {kind} is known to whoever registered it")
+                write!(f, "only the program that registered the kind {kind} can read its IDs")
             }
         }
     }

@@ -14,7 +14,11 @@ pub(crate) static ROW: Row = Row {
     word: "segment",
     aliases: &[],
     settings: &[
-        Setting::new("increment", Takes::Whole(1..=MAX), "The distance of a segment's numbers [default: 1]"),
+        Setting::new(
+            "increment",
+            Takes::Whole(1..=MAX),
+            "The distance between a segment's numbers [default: 1]",
+        ),
         Setting::new("offset", Takes::Whole(0..=MAX), "The first of a segment's numbers [default: 1]"),
     ],
     options: &["min_step", "max_step", "refill"],
@@ -74,6 +78,6 @@ pub(super) fn read(
     Ok(reading.explained(format!(
         "a segment prints the n-th position of its reserved ranges, n from 0, as {offset} + {increment} * n:\n  \
          ({id} - {offset}) / {increment} = {nth}, without a remainder\n\
-         it holds no time and no worker: which node minted it, and when, the number does not say\n"
+         it holds no time and no worker: the number does not say which node minted it, or when\n"
     )))
 }

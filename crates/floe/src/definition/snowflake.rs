@@ -14,9 +14,9 @@ pub(crate) static ROW: Row = Row {
             "The bit fields of a snowflake: a preset such as twitter or \"sonyflake epoch=2020-01-01T00:00:00Z\", or \"time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z\" [default: twitter]",
         )
         .required("it is missing: write a preset such as \"twitter\", or fields such as \"time:41 worker:10 sequence:12\" with a tick and an epoch"),
-        Setting::new("tick", Takes::Text("TICK"), "How long one step of a snowflake's time is, where the layout does not say it"),
-        Setting::new("epoch", Takes::Time, "The time that a snowflake counts from, where the layout does not say it"),
-        Setting::new("own", Takes::Flag, "Give the snowflake a generator of its own, which no other name of its layout shares"),
+        Setting::new("tick", Takes::Text("TICK"), "How long one step of a snowflake's time is, if the layout does not say it"),
+        Setting::new("epoch", Takes::Time, "The time from which a snowflake counts, if the layout does not say it"),
+        Setting::new("own", Takes::Flag, "Give the snowflake its own generator instead of the one that names of its layout share"),
     ],
     options: &["start", "max_ahead", "max-vibration-offset"],
     has_time: true,
@@ -40,7 +40,7 @@ fn layout(given: &Given, complain: Complain<'_>) -> Option<Layout> {
         let problem = match (said, given.get(key)) {
             (true, Some(_)) => Some("the layout says it too: say it once".to_owned()),
             (false, None) if !is_preset => Some(format!(
-                "it is missing, and a layout of fields has no other: add for example {key} = \"{example}\""
+                "it is missing, and a layout of fields needs it: add for example {key} = \"{example}\""
             )),
             _ => None,
         };

@@ -15,7 +15,7 @@ impl<'t> Words<'t> {
         Self(text.split(' '))
     }
 
-    /// What stands behind `key` in the next word; `None` where that does not begin so.
+    /// The text after `key` in the next word; `None` if the word does not begin with it.
     pub(super) fn value(&mut self, key: &str) -> Option<&'t str> {
         self.0.next()?.strip_prefix(key)
     }

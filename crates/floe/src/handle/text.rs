@@ -241,7 +241,7 @@ impl TextMinter {
             Source::Ledgerless(ids) => ids.mint_each(count, &mut self.show(&mut texts)),
             Source::Registered(ids) => ids.mint_each(count, &mut |id, _| {
                 let text = texts.put(id);
-                // It is to be a line of a text and a word of a log, like any other ID.
+                // It must fit into one line of a text and one word of a log, like any other ID.
                 match text.is_empty() || text.len() > MAX_TEXT || text.contains(|c: char| c.is_control()) {
                     false => Ok(()),
                     true => Err(MintError::stopped(format!(

@@ -13,11 +13,11 @@ pub(crate) static ROW: Row = Row {
     word: "nanoid",
     aliases: &[],
     settings: &[
-        Setting::new("length", Takes::Whole(1..=63), "The characters of a nanoid [default: 21]"),
+        Setting::new("length", Takes::Whole(1..=63), "The number of characters in a nanoid [default: 21]"),
         Setting::new(
             "alphabet",
             Takes::Text("CHARACTERS"),
-            "The characters that a nanoid is made of [default: 64 that a URL needs not escape]",
+            "The alphabet of a nanoid [default: 64 characters that need no escape in a URL]",
         ),
     ],
     options: &[],
@@ -63,8 +63,8 @@ fn format(properties: &Properties) -> Result<NanoIdFormat, DefinitionError> {
 
 /// Mints NanoIDs: each character is any of the alphabet with the same probability.
 ///
-/// As many random bits are taken for a character as its place in the alphabet has, and taken anew where they say a
-/// place behind its end; a remainder of a division would favour the first characters.
+/// For each character it takes as many random bits as a place in the alphabet needs, and takes new ones if they give
+/// a place past its end. The remainder of a division would favour the first characters.
 ///
 /// ```
 /// use floe::kind::{Mint, NanoIdFormat, NanoIdGenerator};

@@ -1,4 +1,4 @@
-//! What kinds with a time in them are made of: the steady clock, randomness, and what a process has once.
+//! The parts of kinds with a time: the steady clock, randomness, and what a process has only once.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use super::random::Random;
 use crate::clock::{Clock, ClockPolicy, Stamp, system};
 use crate::error::{MintError, Stopped};
 
-/// Rollbacks are held through however large they are: uniqueness of these kinds does not hang on the time.
+/// The clock holds through rollbacks of any size, because the uniqueness of these kinds does not depend on time.
 const POLICY: ClockPolicy = ClockPolicy { wait_ms: 5, max_hold_ms: u64::MAX };
 
 /// One for the whole process, as ObjectIds need it: its clock has one thread, which is parked while nothing is minted.
@@ -24,7 +24,7 @@ pub(crate) struct Origin {
     /// The wall clock, for kinds that are finer than the steady clock.
     wall_nanos: WallNanos,
     pub(crate) random: Random,
-    /// The clock's era that was seen last: a new one means that the process slept or was copied.
+    /// The last seen era of the clock. A new one means that the process slept or was copied.
     era: AtomicU64,
     pub(super) process: Process,
 }
@@ -59,7 +59,7 @@ impl Origin {
     /// Milliseconds since 1970 by the steady clock, at most about a millisecond old.
     ///
     /// # Errors
-    /// [`MintError::Stopped`] where the wall clock is outside 1970 to 2500.
+    /// [`MintError::Stopped`] if the wall clock is outside 1970 to 2500.
     #[inline]
     pub(crate) fn millis(&self) -> Result<u64, MintError> {
         self.stamp().map(Stamp::millis)
@@ -77,14 +77,14 @@ impl Origin {
             .map(|stamp| self.notice(stamp))
     }
 
-    /// The stamp if it is at hand, unnoticed: to be compared with one that was noticed.
+    /// The stamp if it is at hand, without noticing a new era: for comparison with an earlier stamp.
     #[inline]
     pub(crate) fn at_hand(&self) -> Option<Stamp> {
         self.clock.at_hand()
     }
 
-    /// [`Origin::millis`] by a look at the clocks themselves: for those who would otherwise give up, since the thread
-    /// that keeps the time at hand may be late, or missing in a forked child.
+    /// [`Origin::millis`] by reading the clocks directly, for a caller that would otherwise fail: the thread that
+    /// keeps the time at hand may be late, or missing in a forked child.
     #[cold]
     pub(crate) fn look(&self) -> Result<u64, MintError> {
         let now = self.clock.look();
@@ -94,13 +94,13 @@ impl Origin {
         )
     }
 
-    /// Time in parts of a millisecond, 4096 to each: the wall clock's where the steady clock agrees with it, and else
-    /// the steady clock's, whose milliseconds are whole.
+    /// Time in units of 1/4096 millisecond: the wall clock's time if the steady clock agrees with it, otherwise the
+    /// steady clock's, in whole milliseconds.
     ///
     /// # Errors
     /// As [`Origin::millis`].
     pub(crate) fn parts(&self) -> Result<u64, MintError> {
-        /// The steady clock may be at hand and so a little old, by more where the machine is busy.
+        /// The steady clock's cached time may be a little old, and older if the machine is busy.
         const NEAR_MS: u64 = 1_000;
         const PER_MS: u64 = 1_000_000;
         let steady = self.millis()?;
@@ -125,7 +125,7 @@ impl Origin {
         }
     }
 
-    /// Drops what was drawn ahead, here and by everything of this origin.
+    /// Drops what was drawn ahead, here and everywhere with this origin.
     pub(crate) fn invalidate(&self) {
         self.random.invalidate();
         self.process.invalidate();

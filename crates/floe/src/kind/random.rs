@@ -1,8 +1,8 @@
 //! Where kinds get random bits: drawn from the operating system once, and stretched for many IDs.
 //!
 //! A thread has its own ChaCha12 (RFC 8439's function with twelve rounds), keyed by 32 bytes of the operating system's
-//! randomness, for 64 KiB. No state is shared, so no thread waits for another; and what a copy of the
-//! memory shows of IDs minted later ends with the seed.
+//! randomness, for 64 KiB. No state is shared, so no thread waits for another. A copy of the memory shows the random
+//! bits of later IDs only until the next seed.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -15,9 +15,9 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use crate::error::MintError;
 use crate::sync::lock_std;
 
-/// So many words of 8 bytes are made at once.
+/// How many words of 8 bytes are made at once.
 const WORDS: usize = 128;
-/// So many times are words made of one seed: 64 KiB, as `rand`'s thread generator does it.
+/// How many times words are made from one seed: 64 KiB in all, as in `rand`'s thread generator.
 const REFILLS: u32 = 64;
 
 /// Counts the calls of [`invalidate`]: randomness that was drawn before the last one is dropped.
@@ -49,12 +49,12 @@ thread_local! {
 pub(crate) enum Random {
     /// Each thread's own, from the operating system.
     System,
-    /// An argument: what a test says.
+    /// Given by a test.
     #[cfg_attr(not(test), expect(dead_code, reason = "what ships draws from the system"))]
     Given(Arc<Given>),
 }
 
-/// Random words as an argument.
+/// Random words, given as an argument.
 pub(crate) struct Given {
     words: Mutex<Box<dyn FnMut() -> u64 + Send>>,
     generation: AtomicU64,
@@ -69,7 +69,7 @@ impl Random {
     /// `N` times 64 random bits.
     ///
     /// # Errors
-    /// [`MintError::Stopped`] where the operating system gives none.
+    /// [`MintError::Stopped`] if the operating system gives none.
     #[inline(always)]
     pub(crate) fn words<const N: usize>(&self) -> Result<[u64; N], MintError> {
         match self {
@@ -128,7 +128,7 @@ pub(crate) fn invalidate() {
 fn system_words<const N: usize>() -> Result<[u64; N], MintError> {
     READY.with(|ready| {
         let taken = ready.taken.get();
-        // Words of one seed, or of one generation, are not joined by those of another.
+        // Words of different seeds or generations are not mixed.
         let Some(words) = ready.words.get(taken..taken + N).filter(|_| ready.is_current()) else {
             return refilled(ready);
         };
@@ -141,7 +141,7 @@ fn system_words<const N: usize>() -> Result<[u64; N], MintError> {
 fn take<const N: usize>(words: &[Cell<u64>]) -> [u64; N] {
     let mut taken = [0; N];
     for (taken, word) in taken.iter_mut().zip(words) {
-        // What was handed out is in no copy of this memory.
+        // Random bits that were handed out must not stay in memory, since a copy of the process would have them too.
         *taken = word.take();
     }
     taken
@@ -184,7 +184,7 @@ impl Ready {
         });
         match made {
             Ok(made) => made?,
-            // In a thread that is ending, whose own is gone.
+            // The thread is ending, and its own generator is gone.
             Err(_) => fill(&mut seed(generation)?),
         }
         self.generation.set(generation);

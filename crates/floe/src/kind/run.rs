@@ -1,9 +1,9 @@
-//! A run of positions that only grows: what keeps a time-ordered kind unique and in order within a process.
+//! A run of positions that only grows. It keeps a time-ordered kind unique and in order within a process.
 //!
-//! A position is a time and what tells IDs of that time apart, as one number. A draw is one compare-and-swap that leaves
-//! a larger number than it found, so no position is drawn twice, and a draw that begins after another has returned finds
-//! that one's number or a larger one, whatever the clock said in between. Where the low bits of a time are used up the
-//! next position is the first of the next time: the run is then **ahead** of the clock, and the limit says how far.
+//! A position is one number: a time, and low bits that distinguish IDs of that time. A draw is one compare-and-swap
+//! that leaves a larger number than it found, so no position is drawn twice. A draw that begins after another has
+//! returned finds its number or a larger one, whatever the clock did meanwhile. If the low bits of a time are used
+//! up, the next position is the first of the next time: the run is then **ahead** of the clock, up to a limit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -99,7 +99,7 @@ impl UlidGenerator {
             return self.begin(now);
         }
         if state.generation != self.origin.random.generation() {
-            // A copy of this process goes on from the same number: another millisecond, with other random bits.
+            // A copy of this process would continue from the same number, so take another millisecond, with other random bits.
             return self.begin_after(last);
         }
         match last.random() {
@@ -196,7 +196,7 @@ impl UlidMinter {
         if self.left > 0 && self.stamp == stamp {
             return Ok(self.take());
         }
-        // Where so many do not fit the millisecond any more, one still may.
+        // If this many no longer fit the millisecond, one may still fit.
         let (first, count) = match self.generator.draw(CHUNK) {
             Ok(first) => (first, CHUNK),
             Err(_) => (self.generator.draw(1)?, 1),

@@ -24,7 +24,7 @@ pub(crate) static ROW: Row = Row {
     settings: &[Setting::new(
         "precise",
         Takes::Flag,
-        "Let a uuid7 tell the time to a quarter of a microsecond instead of a millisecond",
+        "Give a uuid7 the time to a quarter of a microsecond instead of a millisecond",
     )],
     options: &[],
     has_time: true,
@@ -37,7 +37,7 @@ pub(crate) static ROW: Row = Row {
         check: |properties| match properties.get("time") {
             None | Some("precise") => Ok(()),
             Some(other) => {
-                Err(DefinitionError::Value(format!("time={other} is no time of a uuid7: there is precise")))
+                Err(DefinitionError::Value(format!("a uuid7 cannot have time={other}: write time=precise")))
             }
         },
         bits: Some(128),

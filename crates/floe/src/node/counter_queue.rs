@@ -1,5 +1,5 @@
-//! Counters and dated names: group commit. A reservation serves the callers that were queued when it was sent, in
-//! call order, and nobody else: a number that was reserved before a call began would break the order of the cluster.
+//! Counters and dated names: group commit. A reservation serves only the callers that were queued when it was sent,
+//! in call order. A number that was reserved before a call began would break the cluster's order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ pub(crate) struct CounterQueue {
     shape: Option<Arc<DatedShape>>,
     queue: VecDeque<Arc<Ticket>>,
     asking: Option<Asking>,
-    /// How many callers the next question is held back for, a moment long: those that were just answered often ask
-    /// again at once, and should share a trip with those that queued meanwhile rather than take turns with them.
+    /// How many callers the next call waits for, for a moment. Callers that were just answered often ask again at
+    /// once. They should share a trip with those that queued meanwhile, instead of taking turns with them.
     gathering: Option<usize>,
     /// The last end that this process saw (I1).
     last_end: u64,
-    /// The latest period (day, month or year) that the ledger has been seen at: a node whose clock is behind adopts it.
+    /// The latest period (day, month or year) seen in the ledger. A node with a clock that is behind adopts it.
     period: u64,
-    /// What is left of the period, once that is known to be less than was asked for.
+    /// What is left of the period, once it is known to be less than a caller asked for.
     room: Option<(u64, u64)>,
     pause: Pause,
     stopped: Option<Stopped>,
@@ -67,7 +67,7 @@ impl CounterQueue {
         &self.name
     }
 
-    /// Where the mark was when it was last seen (I1).
+    /// The mark that was seen last (I1).
     pub(crate) fn last_end(&self) -> u64 {
         self.last_end
     }
@@ -81,7 +81,7 @@ impl CounterQueue {
         self.stopped.as_ref()
     }
 
-    /// Why not one number can be minted now, as far as the ledger has told.
+    /// Why no number can be minted now, as far as the ledger's answers show.
     pub(crate) fn barred(&self, now: &Now) -> Option<MintError> {
         match self.bounds(now) {
             Err(error) => Some(error),
@@ -94,7 +94,7 @@ impl CounterQueue {
         self.asking.is_some() || !self.queue.is_empty()
     }
 
-    /// Whether nothing is asked, and nobody waited for who is not there yet.
+    /// Whether no call is under way, and the queue does not wait for more callers.
     fn may_ask(&self) -> bool {
         self.asking.is_none() && self.gathering.is_none_or(|known| self.queue.len() >= known)
     }
@@ -128,7 +128,7 @@ impl CounterQueue {
         }
     }
 
-    /// The period, where its positions begin (0 for a counter), and the first position past them.
+    /// The period, its first position (0 for a counter), and the first position after it.
     fn bounds(&self, now: &Now) -> Result<(u64, u64, u64), MintError> {
         let Some(shape) = &self.shape else { return Ok((0, 0, MAX_MARK)) };
         if let Some(refusal) = now.refusal() {
@@ -164,7 +164,7 @@ impl CounterQueue {
         while let Some(ticket) = self.queue.pop_front() {
             if ticket.count > room - count {
                 if count == 0 {
-                    // It can never be served in this period; those behind it may want less.
+                    // This caller can never be served in this period. Callers behind it may want less.
                     ticket.answer(Err(self.used_up(period, room)));
                     continue;
                 }
@@ -182,7 +182,7 @@ impl CounterQueue {
             floor: mutate!(floor, DayFloorIgnored => 0),
             count,
             max_mark: end - count,
-            // Fresh for every attempt: what an unanswered one reserved is discarded.
+            // A new token for every attempt: a range that an unanswered attempt reserved is discarded.
             token: desk.token(),
             create: false,
             note: None,
@@ -209,7 +209,7 @@ impl CounterQueue {
                     let cause = went_back(&Key::name(&self.name), previous_mark, self.last_end);
                     return self.stop(&Stopped::ledger(cause));
                 }
-                // A fresh token gets what was asked for, no less (I3).
+                // A new token gets exactly what was asked for (I3).
                 if end.checked_sub(start) != Some(callers.iter().map(|ticket| ticket.count).sum()) {
                     self.give_up(callers);
                     return self.stop(&Stopped::ledger(format!(
@@ -251,7 +251,7 @@ impl CounterQueue {
             self.period = reached;
             return;
         }
-        // The next period may have begun since it was asked: of that the mark has used nothing.
+        // The next period may have begun since the call. The mark has used nothing of it.
         if let Ok((period, floor, end)) = self.bounds(now) {
             self.room = Some((period, end.saturating_sub(mark.max(floor))));
         }
@@ -293,18 +293,18 @@ impl CounterQueue {
     }
 }
 
-/// The clock's date is none that the name's IDs have: two digits of a year have an end, and clocks can be wrong.
+/// The name's IDs cannot have the clock's date: two digits of a year run out, and clocks can be wrong.
 fn cannot_be_written(shape: &DatedShape, now: &Now) -> MintError {
     let (format, time) = (shape.date(), now.stamp.time());
     match shape.date_at(time) {
         Some(date) if format.is_short() && date.year() > *format.years().end() => {
             MintError::Exhausted(format!(
-                "{date} cannot be written as {format}, whose years end with {}: bind a new name with years of four digits",
+                "{date} cannot be written as {format}, since its years end with {}: bind a new name with years of four digits",
                 format.years().end()
             ))
         }
         _ => MintError::Stopped(Stopped::clock(format!(
-            "{} is no date that can be written as {format}: set the clock right",
+            "{} is not a date that can be written as {format}: set the clock right",
             now.wall
         ))),
     }
@@ -312,7 +312,7 @@ fn cannot_be_written(shape: &DatedShape, now: &Now) -> MintError {
 
 #[cfg(feature = "mutations")]
 impl CounterQueue {
-    /// The callers, with those that have gone replaced by those that are queued now.
+    /// The callers; those that have gone are replaced by queued ones.
     fn handed_on(&mut self, mut callers: Vec<Arc<Ticket>>) -> Vec<Arc<Ticket>> {
         for gone in callers.iter_mut().filter(|ticket| !ticket.is_open()) {
             let heir = self.queue.iter().position(|ticket| ticket.is_open() && ticket.count == gone.count);

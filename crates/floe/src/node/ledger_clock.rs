@@ -1,8 +1,8 @@
-//! The check of this machine's clock against the ledger's own: when the ledger is asked, and whether a window may be
-//! reserved by what it said.
+//! The check of this machine's clock against the ledger's clock: when to ask the ledger, and whether a window may be
+//! reserved.
 //!
-//! Uniqueness does not hang on it: marks see to that. It keeps a clock that is hours off from leaving marks and IDs
-//! there that everybody has to live with until that time has come.
+//! Uniqueness does not depend on it, since marks protect that. But a clock that is hours ahead would leave marks and
+//! IDs in the future, and all nodes would have to live with them until then.
 
 use super::{Op, Pause, Purpose, RequestQueue};
 use crate::clock::{ClockState, Heard, Now};
@@ -12,12 +12,12 @@ use crate::mutation::mutate;
 use crate::shared_cursor::BlockReason;
 use crate::time::{MonoMillis, UnixMillis};
 
-/// So old an answer is still right to within what two clocks drift; then the ledger is asked again, and nobody waits.
+/// After this time the node asks the ledger again, and no caller waits. Until then, two clocks drift too little to matter.
 const REFRESH_MS: u64 = 5 * 60_000;
 /// How soon it is asked again while the clocks do not agree.
 const AGAIN_MS: u64 = 5_000;
 
-/// What a node knows of its questions about the ledger's clock. What the answers said is the steady clock's to know.
+/// The state of a node's questions about the ledger's clock. The steady clock keeps the answers.
 #[derive(Default)]
 pub(super) struct LedgerClock {
     asked: Option<Asked>,
@@ -35,15 +35,15 @@ struct Asked {
 /// Whether a window may be reserved.
 pub(super) enum Gate {
     Open,
-    /// Not before the ledger has said what its clock shows. The node steps again then.
+    /// Not before the ledger's clock is known. The node steps again then.
     Awaited,
     /// The clocks do not agree; the text says by how much, and the way out.
     Apart(String),
 }
 
 impl RequestQueue {
-    /// Whether a window may be reserved by this clock. In every era the ledger's clock is asked first; from then on
-    /// its answer is carried on, and nobody waits.
+    /// Whether a window may be reserved by this clock. Each era asks the ledger's clock first. Later its answer is
+    /// extrapolated, and no caller waits.
     pub(super) fn gate(&mut self, now: &Now) -> Gate {
         if !self.settings.check_clock {
             return Gate::Open;
@@ -75,31 +75,31 @@ impl RequestQueue {
         self.ledger_clock.asked = Some(Asked { call, at: now.mono, era });
     }
 
-    /// Asks again where somebody waits.
+    /// Asks again if somebody waits.
     pub(super) fn pursue_clock(&mut self, now: &Now) {
         if self.ledger_clock.awaited {
             self.ask_clock(now);
         }
     }
 
-    /// When to look again whether it is to be asked.
+    /// When to check again whether to ask.
     pub(super) fn clock_deadline(&self) -> Option<MonoMillis> {
         let LedgerClock { asked, awaited, pause } = &self.ledger_clock;
         (*awaited && asked.is_none()).then(|| pause.until()).flatten()
     }
 
-    /// When, and in which era, question `call` was put; `None` where it has been overtaken by another.
+    /// When the call was made, and in which era; `None` if a later call has replaced it.
     pub(super) fn clock_asked(&mut self, call: u64) -> Option<(MonoMillis, u64)> {
         let asked = self.ledger_clock.asked.take_if(|asked| asked.call == call)?;
         Some((asked.at, asked.era))
     }
 
-    /// The ledger has said something.
+    /// The ledger has answered.
     pub(super) fn clock_heard(&mut self) {
         (self.ledger_clock.awaited, self.ledger_clock.pause) = (false, Pause::default());
     }
 
-    /// The ledger has not said anything: what to tell those who wait.
+    /// The ledger has not answered. Returns what to tell waiting callers.
     pub(super) fn clock_silent(&mut self, error: &LedgerError, now: &Now) -> BlockReason {
         let mut pause = self.ledger_clock.pause;
         let trouble = self.unavailable(error.to_string(), now, &mut pause, 0);
@@ -112,21 +112,23 @@ impl RequestQueue {
         let by = now.apart()?;
         let (seconds, millis) = (by.unsigned_abs() / 1_000, by.unsigned_abs() % 1_000);
         let side = if by > 0 { "ahead of" } else { "behind" };
-        // The wall clock is right again, and the steady one stands where it was when it minted last.
+        // The wall clock is right again, and the steady clock still stands at the last minted time.
         let right = now.heard.time().is_some_and(|ledger| ledger.apart(now.wall, now.mono).is_none());
         let out = match right {
-            true => "it has minted by that time, and waits until it has come; start this process again",
-            false => "set right the one that is wrong",
+            true => {
+                "the clock is right again, but this process has minted with the wrong time and waits until that time comes: start this process again"
+            }
+            false => "set the wrong one right",
         };
         Some(format!(
-            "this machine's clock is {seconds}.{millis:03} s {side} the clock of the ledger ({}): {out}, or mint all the same with clock.ledger = \"ignore\" (--ignore-ledger-clock)",
+            "this machine's clock is {seconds}.{millis:03} s {side} the clock of the ledger ({}): {out}, or mint anyway with clock.ledger = \"ignore\" (--ignore-ledger-clock)",
             self.settings.ledger
         ))
     }
 }
 
 impl super::Node {
-    /// Takes in the answer to a question about the ledger's clock.
+    /// Takes the answer to a question about the ledger's clock.
     pub(crate) fn handle_clock(
         &mut self,
         id: u64,

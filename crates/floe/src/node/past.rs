@@ -1,23 +1,23 @@
-//! What a node remembers of names that it has unloaded: how far their marks were, so that a ledger that went back
-//! meanwhile is found out when they come back (I1).
+//! What a node remembers of unloaded names: their marks. If the ledger goes back meanwhile, the node notices when a
+//! name is loaded again (I1).
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 
 use crate::ledger::Key;
 
-/// How many names are remembered, the last that were unloaded: five megabytes.
+/// How many names are remembered: those that were unloaded last. They take five megabytes.
 const MOST: usize = 1 << 16;
 
-/// See the module. A name is known by 64 bits of a keyed hash: that one stands for another happens once in 10^14 names,
-/// and stops a name that could have gone on, no more.
+/// See the module. A name is known by 64 bits of a keyed hash. Two names share a hash once in 10^14 names. Then a
+/// name stops that could have gone on; nothing worse happens.
 #[derive(Default)]
 pub(super) struct Past {
     hash: RandomState,
     /// The mark of a name, and when it was noted.
     marks: HashMap<u64, (u64, u64)>,
-    /// The names by when they were noted: each as often as in `marks`, so that one that comes and goes costs no other's
-    /// place, and is not forgotten for what was noted of it before.
+    /// The names in the order in which they were noted. A name is here exactly if it is in `marks`. So a name that is
+    /// loaded and unloaded again and again takes one place only, and its older note does not make it forgotten.
     order: BTreeMap<u64, u64>,
     notes: u64,
 }
@@ -38,7 +38,7 @@ impl Past {
         }
     }
 
-    /// The mark of a name that comes back.
+    /// The mark of a name that is loaded again.
     pub(super) fn take(&mut self, key: &Key) -> Option<u64> {
         if self.marks.is_empty() {
             return None;

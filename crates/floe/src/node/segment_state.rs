@@ -21,7 +21,7 @@ const MOST_GROWTH: u64 = 16;
 pub(crate) struct Steps {
     pub(crate) min: u64,
     pub(crate) max: u64,
-    /// The interval between two reservations that the step is made to fit.
+    /// The interval between two reservations. The step adapts to it.
     pub(crate) refill_ms: u64,
 }
 
@@ -31,16 +31,16 @@ pub(crate) struct SegmentState {
     pub(crate) numbers: Arc<SegmentSupply>,
     steps: Steps,
     step: u64,
-    /// The last end that this process held (I1), less what it gave back.
+    /// The end of the last range that this process held, without what it gave back (I1).
     last_end: u64,
     /// The last reservation: its token, and where it began.
     last: Option<(Token, u64)>,
     refilled: Option<MonoMillis>,
     asking: Option<(u64, Token)>,
     unanswered: Option<Token>,
-    /// The most that the ledger has left below the largest number, once that is known to be less than a step.
+    /// How many numbers the ledger has left below the largest one, once that is known to be less than a step.
     room: Option<u64>,
-    /// How many have to follow one another for the largest call that waits; `None` where nobody wants any.
+    /// How many consecutive numbers the largest waiting call needs; `None` if no call waits.
     wanted: Option<u64>,
     pause: Pause,
     era: u64,
@@ -75,7 +75,7 @@ impl SegmentState {
             return;
         }
         if self.numbers.line.cursor.left() >= self.step && self.longest_run() >= wanted {
-            // There is enough, whatever the ledger said last.
+            // There are enough numbers, whatever the ledger answered last.
             self.wanted = None;
             self.numbers.line.set_trouble(None);
             return;
@@ -83,7 +83,7 @@ impl SegmentState {
         self.ask(index, wanted, desk, now);
     }
 
-    /// In a new era nothing that was reserved before is minted, and nothing of it is given back either.
+    /// In a new era, the node neither mints nor gives back what was reserved before.
     fn on_new_era(&mut self, now: &Now) {
         if mutate!(now.stamp.era() == self.era, EraIgnored => true) {
             return;
@@ -91,7 +91,7 @@ impl SegmentState {
         self.numbers.line.cursor.close();
         (self.last, self.asking, self.era) = (None, None, now.stamp.era());
         self.unanswered = mutate!(None, TokenOutlivesItsEra => self.unanswered);
-        // What was dropped was not used up: it says nothing about the rate.
+        // The discarded range was not used up, so it says nothing about the rate.
         self.refilled = None;
     }
 
@@ -109,7 +109,7 @@ impl SegmentState {
         if self.unanswered.is_none() {
             self.fit_step(now);
         }
-        // The first reservation is the segment in use and its spare in one piece.
+        // The first reservation is one range for both the segment in use and its spare.
         let count = if self.last.is_none() { self.step.saturating_mul(2) } else { self.step };
         let count =
             count.max(wanted).min(self.room.unwrap_or(u64::MAX)).min(self.numbers.end - self.last_end);
@@ -129,9 +129,9 @@ impl SegmentState {
         self.asking = Some((desk.ask(Purpose::SegmentState(index), Op::Reserve(request)), token));
     }
 
-    /// The step follows the rate, as Leaf's does: larger when the last one was used up before the interval was over,
-    /// half as large when it lasted twice as long. Leaf doubles it; here it grows by as much as the interval was missed,
-    /// within bounds, so that a name that has been in use for seconds bears an outage of minutes.
+    /// The step follows the rate, as in Leaf. It grows if the last segment was used up before the interval was over,
+    /// and halves if it lasted twice as long. Leaf doubles it. Here it grows in proportion to how much the interval
+    /// was missed, within bounds, so that a name survives an outage of minutes after seconds of use.
     fn fit_step(&mut self, now: &Now) {
         if let Some(refilled) = self.refilled {
             let lasted = now.mono.since(refilled);
@@ -191,7 +191,7 @@ impl SegmentState {
             owned.current = std::mem::take(&mut owned.spare);
         }
         let new = mutate!(start, SegmentFromLastEnd => self.last_end)..end;
-        // A range that begins where the last one ends makes it longer; otherwise it is the spare.
+        // A range that begins where the last one ends extends it. Any other range is the spare.
         match (&mut owned.current, &mut owned.spare) {
             (current, spare) if current.is_empty() => (*current, *spare) = (new, 0..0),
             (current, spare) if spare.is_empty() && current.end == start => current.end = end,
@@ -208,7 +208,7 @@ impl SegmentState {
         line.waiters.wake();
     }
 
-    /// Closes the cursor and gives the unminted tail of the last reservation back. Returns the least that the mark is at
+    /// Closes the cursor and gives back the unminted tail of the last reservation. Returns a lower bound of the mark
     /// from then on.
     pub(crate) fn give_back(&mut self, desk: &mut RequestQueue, now: &Now) -> u64 {
         self.on_new_era(now);
@@ -216,7 +216,7 @@ impl SegmentState {
         let next = mutate!(cursor.close(), GiveBackBeforeClose => cursor.next());
         let Some((token, start)) = self.last.take() else { return self.last_end };
         let from = mutate!(next.unwrap_or(self.last_end).max(start), GiveBackOfMinted => start);
-        // Where another reservation has taken effect meanwhile the token is another one, and nothing happens.
+        // If another reservation has taken effect meanwhile, the record has another token, and the ledger ignores the give-back.
         if from < self.last_end {
             desk.ask(Purpose::GiveBack, Op::GiveBack { key: self.key.clone(), token, from });
         }
@@ -249,7 +249,7 @@ impl SegmentState {
 
     pub(crate) fn deadline(&self) -> Option<MonoMillis> {
         let waits = self.waits() && self.asking.is_none();
-        // With no pause to wait for it is asked at once, when the answer that is being handled has been.
+        // Without a pause, the node asks as soon as the current answer is handled.
         if waits { Some(self.pause.until().unwrap_or_default()) } else { None }
     }
 }

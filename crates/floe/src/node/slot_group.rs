@@ -1,4 +1,4 @@
-//! Worker slots: who holds one, and the window of time in it. One slot serves every layout of its width.
+//! Worker slots and the windows of time in them. One slot serves every layout with as many worker bits.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,25 +15,26 @@ use crate::shared_cursor::BlockReason;
 use crate::stream::Stream;
 use crate::time::{MonoMillis, UnixMillis};
 
-/// A slot whose mark is less than this behind a window before now is passed over at first: a node whose clock is that
-/// much ahead must not take over live slots.
+/// How long a slot must have been quiet before a node takes it at first: its mark must be a window and this time in
+/// the past. A node with a clock that is this much ahead must not take over live slots.
 const QUIET_MS: u64 = 10_000;
-/// So many slots are probed before a node says that they are out.
+/// How many slots a node probes before it says that all are taken.
 const MOST_PROBED: u64 = 4_096;
-/// So many of the slots at hand are probed before all others.
+/// How many of the slots at hand are probed before all others.
 const MOST_AT_HAND: usize = 64;
-/// After so many the quietest of them is taken whose window has passed, and only then the next are probed: where nothing
-/// has been quiet for long, as after many restarts, slots are still found within so many round trips and one.
+/// After this many probes, the node takes the quietest probed slot with a window that has passed; only without one
+/// does it probe more. So it finds a slot within this many round trips plus one, even if no slot has been quiet for
+/// long, as after many restarts.
 const PROBED_AT_ONCE: u64 = 64;
-/// How soon a fixed slot and a clock that is off are looked at again, and slots that were all taken for the first time.
+/// How soon to look again at a fixed slot, at a clock that is wrong, and at slots that were all taken for the first time.
 const PROBE_AGAIN_MS: u64 = 1_000;
-/// Where slots were all taken, each later look probes so many at most, and goes on where the last one ended: nodes that wait
-/// for a slot must not become the ledger's load. Their distance doubles up to the first of these where one look sees every
-/// slot, and else up to the second, each shortened by up to a half at random.
+/// If all slots were taken, each later look probes at most this many, and continues where the last look ended:
+/// waiting nodes must not become a load on the ledger. The time between looks doubles, up to the first of these if
+/// one look sees every slot, otherwise up to the second. Each pause is shortened by up to a half at random.
 const PROBED_AGAIN: u64 = 64;
 const LOOKS_APART_MS: (u64, u64) = (2_000, 4_000);
-/// A slot that is free within this is waited for, where there are few. It is less than a live holder ever has left (half
-/// of the shortest window), and more than a predecessor that was closed minted ahead.
+/// A node waits for a slot that is free within this time, if there are few slots. It is shorter than what a live
+/// holder always has left (half of the shortest window), and longer than a closed predecessor can have minted ahead.
 const SOON_MS: u64 = 40;
 
 /// The streams of layouts with one number of worker bits, and the slot that they mint in.
@@ -42,24 +43,24 @@ pub(crate) struct SlotGroup {
     pub(crate) workers: Workers,
     streams: Vec<Arc<Stream>>,
     held: Option<Held>,
-    /// An acquisition under way, beside the slot that is held where that one was lost.
+    /// The acquisition under way; also while a lost slot is still held.
     acquiring: Option<Acquiring>,
     /// The last end that this process held in each slot (I1).
     ends: HashMap<u64, u64>,
-    /// Slots whose record somebody deleted. Nobody knows any more what was reserved in them, so they are left alone, save a
-    /// fixed one, which is asked for once more and stops the node.
+    /// Slots with a deleted record. What was reserved in them is unknown, so the node skips them. A fixed slot is
+    /// asked for once more, and then stops the node.
     eaten: BTreeSet<u64>,
     pause: Pause,
-    /// Where the next look at slots that were all taken begins.
+    /// Where the next look begins after all slots were taken.
     looked: Option<Look>,
     era: u64,
     wanted: bool,
-    /// Nothing is reserved before the ledger has said what its clock shows.
+    /// Whether reservations wait until the ledger's clock is known.
     awaits_clock: bool,
     trouble: Option<BlockReason>,
 }
 
-/// An order of all slots, how far it was gone through in vain, and how often.
+/// An order of all slots, how far a look has come in it without success, and how many looks there were.
 #[derive(Clone, Copy)]
 struct Look {
     first: u64,
@@ -78,12 +79,12 @@ struct Held {
     token: Token,
     reserved_at: u64,
     renewing: Option<(u64, Token)>,
-    /// A renewal that the ledger did not answer: the same token is asked again until it does, so that a reservation
-    /// that took effect is not made twice and marks cannot run away.
+    /// The token of a renewal that the ledger did not answer. The node repeats it until there is an answer, so that a
+    /// reservation that took effect is not made twice, and marks cannot run away.
     unanswered: Option<Token>,
-    /// Somebody else has reserved in this slot. It is minted in to the end of the window, and never renewed.
+    /// Another node has reserved in this slot. This node mints to the end of its window and never renews it.
     lost: bool,
-    /// Where the cursors stood when it was last looked whether anybody mints.
+    /// The positions of the cursors at the last check whether anybody mints.
     seen: u64,
 }
 
@@ -91,28 +92,28 @@ struct Acquiring {
     call: Option<u64>,
     worker: u64,
     token: Token,
-    /// The ledger did not answer: the same slot with the same token again, which may be ours already.
+    /// The ledger did not answer. The node asks for the same slot with the same token again, since it may already have it.
     repeat: bool,
-    /// Probing visits `(first + index * stride) % count`, which is every slot once, in an order of its own.
+    /// Probing visits `(first + index * stride) % count`: every slot once, in this node's own order.
     first: u64,
     stride: u64,
     index: u64,
     /// Up to where it visits them.
     most: u64,
-    /// How many slots the first pass visits before the second one goes through those that refused.
+    /// How many slots the first pass visits before the second pass tries those that refused.
     until: u64,
     /// The slots that refused since then, with their marks.
     refused: Vec<(u64, u64)>,
-    /// The least mark of those that refused and have not passed: when the next slot may be free.
+    /// The smallest mark in the future among the slots that refused: when the next slot may be free.
     least: Option<u64>,
     second_pass: Option<std::vec::IntoIter<u64>>,
     /// The slots that the ledger has at hand, to be probed before all others.
     at_hand: std::vec::IntoIter<u64>,
-    /// Whether the slot being probed is one of them, and its holder has not been judged yet.
+    /// Whether the slot being probed is one of them, and its holder was not checked yet.
     unjudged: bool,
-    /// The mark of our own crashed life on a fixed slot, or on one at hand.
+    /// The mark of this node's own crashed run on a fixed slot, or on one at hand.
     own_mark: Option<u64>,
-    /// How far the mark may be at the least: where our own crashed life got to, in the slot being probed.
+    /// A lower bound of the allowed mark in the slot being probed: where this node's own crashed run stopped.
     goes_on_at: u64,
 }
 
@@ -135,7 +136,7 @@ impl SlotGroup {
         }
     }
 
-    /// Adds a stream, which mints in the window that is held, if one is.
+    /// Adds a stream. It mints in the current window, if there is one.
     pub(crate) fn add(&mut self, stream: Arc<Stream>) {
         if let Some(held) = &self.held {
             stream.own(held.worker, held.start, held.end, self.era);
@@ -151,7 +152,7 @@ impl SlotGroup {
         self.held.as_ref().map(|held| (held.worker, UnixMillis::from_position(held.end)))
     }
 
-    /// The slots whose record somebody deleted, as far as this node has met them.
+    /// The slots with a deleted record that this node knows of.
     pub(crate) fn eaten(&self) -> Vec<u64> {
         self.eaten.iter().copied().collect()
     }
@@ -161,7 +162,7 @@ impl SlotGroup {
     }
 
     pub(crate) fn step(&mut self, index: usize, desk: &mut RequestQueue, now: &Now) {
-        // All are asked: each has a flag to take.
+        // All streams are asked, because each has its own flag to take.
         for stream in &self.streams {
             self.wanted |= stream.line.take_wanted().is_some();
         }
@@ -182,7 +183,7 @@ impl SlotGroup {
                 return self.renew(index, desk, now);
             }
         }
-        // A lost slot whose window is over is a slot like any other again.
+        // When the window of a lost slot is over, it is a slot like any other.
         self.held = self.held.take().filter(|held| !held.lost || held.end > now.stamp.millis());
         let needs_window = self.held.as_ref().is_none_or(|held| held.lost);
         let moves = self.workers.len() > 1 || self.held.is_none();
@@ -192,12 +193,12 @@ impl SlotGroup {
         if needs_window && moves && (self.wanted || keep || self.held.is_some()) {
             self.acquire(index, desk, now);
         } else if !self.is_asking() {
-            // Nobody looks whether it is still so: whoever comes next finds out.
+            // Clears the old error. The next caller tries again.
             self.set_trouble(None);
         }
     }
 
-    /// In a new era nothing that was reserved before is minted, and nothing of it is given back either.
+    /// In a new era, the node neither mints nor gives back what was reserved before.
     fn on_new_era(&mut self, now: &Now) {
         if mutate!(now.stamp.era() == self.era, EraIgnored => true) {
             return;
@@ -214,7 +215,7 @@ impl SlotGroup {
         !self.streams.is_empty()
     }
 
-    /// Whether a window may be reserved as far as the clocks are concerned. Whoever waits is told why not.
+    /// Whether the clocks allow a window to be reserved. If not, waiting callers are told why.
     fn may_reserve(&mut self, desk: &mut RequestQueue, now: &Now) -> bool {
         let gate = desk.gate(now);
         self.awaits_clock = matches!(gate, Gate::Awaited);
@@ -227,7 +228,7 @@ impl SlotGroup {
         !self.awaits_clock
     }
 
-    /// The ledger has not said what its clock shows.
+    /// The ledger's clock is not known.
     pub(crate) fn clock_silent(&mut self, trouble: &BlockReason) {
         if self.awaits_clock {
             self.set_trouble(Some(trouble.clone()));
@@ -246,8 +247,8 @@ impl SlotGroup {
         self.streams.iter().filter_map(|stream| stream.line.cursor.next()).fold(0, u64::wrapping_add)
     }
 
-    /// Where a window begins that is reserved now: with the longest tick that has begun, so that its IDs can be minted at once
-    /// and not only those of the next. If the slot's mark lies behind that, nothing of the tick is anybody else's.
+    /// Where a new window begins: at the start of the longest current tick, so that IDs of this tick can be minted at
+    /// once. If the slot's mark is before that, no other node owns a part of the tick.
     fn floor(&self, now: &Now) -> u64 {
         let (time, millis) = (now.stamp.time(), now.stamp.millis());
         let begun = |stream: &Arc<Stream>| {
@@ -276,8 +277,9 @@ impl SlotGroup {
             },
             max_mark: mutate!(max_mark, RenewOverOthers => crate::ledger::MAX_MARK),
             token,
-            // So the answer tells a record that was deleted, which is missed, from a ledger that has forgotten that there
-            // ever was one: that makes it anew, and its mark lies below what is held here (I1).
+            // So the answer tells two cases apart. If the record was deleted, it is reported missing. If the ledger
+            // has forgotten that the record ever existed, it makes the record again, with a mark below what is held
+            // here (I1).
             create: true,
             note: None,
         };
@@ -317,11 +319,11 @@ impl SlotGroup {
         acquiring.call = Some(desk.ask(Purpose::SlotGroup(index), Op::Reserve(request)));
     }
 
-    /// Those who wait are told; whoever comes later asks anew.
+    /// Waiting callers get the error. Later callers ask again.
     fn slots_are_out(&mut self, free: Option<u64>, times: u32, desk: &mut RequestQueue, now: &Now) {
         let left = free.map(|mark| mark.saturating_sub(now.stamp.millis()));
         if let Some(left) = left.filter(|left| *left <= SOON_MS && self.workers.len() <= PROBED_AT_ONCE) {
-            // Somebody has just closed there, and looking again is cheap.
+            // A node has just closed there, and another look is cheap.
             return self.pause.set(now.mono.plus(left.max(1)));
         }
         self.wanted = false;
@@ -330,7 +332,7 @@ impl SlotGroup {
         let longest = if self.workers.len() <= PROBED_AGAIN { few } else { many };
         let apart = (PROBE_AGAIN_MS << times.min(8)).min(longest);
         let random = desk.random();
-        // A slot that nobody renews is free when its mark has passed, and those that wait for it do not come together.
+        // A slot without renewals is free when its mark has passed. Nodes that wait for it must not ask at the same moment.
         let left = free.since(now.stamp.time()).max(0).unsigned_abs();
         let until_free = left.max(PROBE_AGAIN_MS / 2) + random % (PROBE_AGAIN_MS / 4);
         self.pause.set(now.mono.plus(until_free.min(apart - random % (apart / 2))));
@@ -338,7 +340,9 @@ impl SlotGroup {
         let probed = if all > MOST_PROBED { format!("{MOST_PROBED} of {all}") } else { format!("all {all}") };
         let eaten = match self.eaten.len() {
             0 => String::new(),
-            some => format!(" ({some} of them left alone, since their records were deleted from the ledger)"),
+            some => {
+                format!(" ({some} of them are skipped, because their records were deleted from the ledger)")
+            }
         };
         let text = format!(
             "{probed} worker slots of {bits} bits are taken{eaten}: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits"
@@ -387,7 +391,7 @@ impl SlotGroup {
                 let trouble = desk.unavailable(cause, now, &mut self.pause, left);
                 self.set_trouble(Some(trouble));
             }
-            // The ledger remembers the slot, so nobody was given what is left of this window, and nobody will be.
+            // The ledger remembers the slot, so no other node has, or will get, the rest of this window.
             Err(LedgerError::Missing(_)) => {
                 held.lost = true;
                 self.eaten.insert(held.worker);
@@ -413,14 +417,14 @@ impl SlotGroup {
             }
             Ok(Reply::Refused { mark, note }) => {
                 acquiring.refused.push((worker, mark));
-                // One that has passed is tried once more, and says then who has taken it.
+                // A slot with a passed mark is tried once more, and its answer then names the new holder.
                 if mark > now.stamp.millis() {
                     acquiring.least = Some(acquiring.least.map_or(mark, |least| least.min(mark)));
                 }
                 if self.workers.len() == 1 {
                     self.fixed_is_taken(mark, note.as_deref(), desk, now, clock);
                 } else if std::mem::take(&mut acquiring.unjudged) {
-                    // Where it is not ours to go on with, the next one is probed.
+                    // If this node may not continue in the slot, it probes the next one.
                     self.goes_on(worker, mark, note.as_deref(), desk, clock);
                 }
             }
@@ -436,16 +440,16 @@ impl SlotGroup {
         }
     }
 
-    /// Whether the mark of a slot was left by an earlier life of this node, by its owner note, or by this process itself.
-    /// Safety does not hang on it: time that somebody has reserved is never minted in by anyone else.
+    /// Whether the mark of a slot was left by an earlier run of this node, by its owner note, or by this process itself.
+    /// Safety does not depend on it: no node mints in time that another has reserved.
     fn was_ours(&self, worker: u64, mark: u64, note: Option<&str>, desk: &RequestQueue) -> bool {
         let owner: Option<Owner> = note.and_then(|note| note.parse().ok());
-        // Nobody has reserved there since this process did: its own windows reach so far.
+        // No other node has reserved there since: this process's own windows end at the mark.
         let own = self.ends.get(&worker) == Some(&mark);
         own || owner.is_some_and(|owner| (desk.settings.is_gone)(&owner))
     }
 
-    /// Goes on in a slot where an earlier life of this node stopped, if it did and the clock may start there.
+    /// Continues in a slot where an earlier run of this node stopped, if there was one and the clock may start there.
     fn goes_on(
         &mut self,
         worker: u64,
@@ -485,10 +489,10 @@ impl SlotGroup {
         }
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
         self.wanted = false;
-        let who = note.unwrap_or("somebody who left no note");
+        let who = note.unwrap_or("an owner that left no note");
         let text = if self.was_ours(worker, mark, note, desk) {
             format!(
-                "worker {worker} was reserved until {until} by an earlier life of this node ({who}), which is further ahead than clock.max_hold: wait until then, raise clock.max_hold, or give this node another worker id"
+                "worker {worker} was reserved until {until} by an earlier run of this node ({who}), which is further ahead than clock.max_hold: wait until then, raise clock.max_hold, or give this node another worker id"
             )
         } else {
             format!(
@@ -537,7 +541,7 @@ impl SlotGroup {
         (self.trouble, self.looked) = (None, None);
         for stream in &self.streams {
             stream.line.set_trouble(None);
-            // Whoever wanted it up to now tries again; a renewal is for those who still want one then.
+            // Callers that wanted it until now try again. A renewal needs callers that still want one then.
             stream.line.take_wanted();
             stream.line.waiters.wake();
         }
@@ -546,8 +550,8 @@ impl SlotGroup {
     fn set_trouble(&mut self, trouble: Option<BlockReason>) {
         if let Some(BlockReason::Stopped(stopped)) = &trouble {
             self.stop(stopped);
-            // Names that come later do not mint in what was held either, and what may have been minted is not given
-            // back (I1).
+            // Later names must not mint in the old window either, and what may have been minted is not given back
+            // (I1).
             (self.held, self.acquiring) = (None, None);
         }
         for stream in &self.streams {
@@ -556,14 +560,14 @@ impl SlotGroup {
         self.trouble = trouble;
     }
 
-    /// Closes the streams and gives back from the first tick in which none of them drew.
+    /// Closes the streams and gives back the window from the first tick in which no stream minted.
     pub(crate) fn give_back(&mut self, desk: &mut RequestQueue, now: &Now) {
         self.on_new_era(now);
         let unminted = self.streams.iter().filter_map(|stream| stream.close()).max();
         let Some(held) = self.held.take() else { return };
         let from = unminted.and_then(UnixMillis::position).unwrap_or(0).max(held.reserved_at);
         let from = mutate!(from, GiveBackOfMinted => held.reserved_at);
-        // Where a renewal has taken effect meanwhile the token is another one, and nothing happens.
+        // If a renewal has taken effect meanwhile, the record has another token, and the ledger ignores the give-back.
         if from < held.end && !held.lost {
             let key = Key::slot(self.bits, held.worker);
             desk.ask(Purpose::GiveBack, Op::GiveBack { key, token: held.token, from });
@@ -593,14 +597,14 @@ impl SlotGroup {
                     Some(_) => None,
                     None if !self.pause.is_over(now.mono) => self.pause.until(),
                     None if half > 0 => Some(after(half)),
-                    // Nobody has minted in this half: look again, to have the next window before this one ends.
+                    // Nobody has minted in this half. Look again later, so that the next window is there before this one ends.
                     None if left > 0 => Some(after((window / 8).min(left))),
-                    // It has run out unused. Who mints next asks for another.
+                    // The window has run out unused. The next caller asks for another.
                     None => (settings.keep || self.wanted).then(|| after(1)),
                 }
             }
             _ if asking => None,
-            // A fixed slot that was lost is asked for again when this window is over.
+            // When this window is over, the node asks again for a lost fixed slot.
             Some(held) if self.workers.len() == 1 => Some(after(held.end.saturating_sub(now.stamp.millis()))),
             Some(_) => Some(self.pause.until().unwrap_or(now.mono).max(after(1))),
             None => {
@@ -704,8 +708,8 @@ impl Acquiring {
     }
 }
 
-/// The slots that the ledger has at hand and that have room for a window: those of which the steady clock has to be put
-/// ahead the least come first. Where the ledger behind is out of reach, no other can be had.
+/// The slots that the ledger has at hand with room for a window. Slots for which the steady clock must be put ahead
+/// the least come first. If the ledger behind is out of reach, there are no others.
 fn at_hand(workers: &Workers, bits: u32, desk: &RequestQueue, now: &Now, floor: u64) -> Vec<u64> {
     if workers.len() == 1 {
         return Vec::new();

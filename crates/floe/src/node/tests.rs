@@ -78,7 +78,7 @@ struct Rig {
 
 /// The ledger's own clock. It runs with the monotonic clock of the machine.
 enum LedgersClock {
-    /// So many milliseconds from the time that the machine's clock showed at first; `None` where there is none.
+    /// So many milliseconds from the time that the machine's clock showed at first; `None` if there is none.
     AtOnce(Option<i64>),
     /// Questions wait in `calls`, as others do.
     ByHand,

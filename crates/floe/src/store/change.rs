@@ -1,4 +1,4 @@
-//! The policy: one call on one record, as a state machine without I/O.
+//! One call on one record, as a state machine without I/O.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,28 +9,27 @@ use crate::ledger::{Key, LedgerError, Mark, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::name::Name;
 
-/// What a call answers, and what is to be written first.
+/// A call's answer, and the record to write first.
 type Step<T> = Result<(T, Option<Body>), LedgerError>;
 type Steps<T> = Box<dyn Fn(Option<&Body>) -> Step<T> + Send>;
 
 /// Draws the number of a write.
 type Draw = Box<dyn FnMut() -> Result<Token, LedgerError> + Send>;
 
-/// How many times a call tries at once again where the store tells what others have written: of so many callers that
-/// write the same record one wins each time, so a few hundred tries are enough for each. A store that tells no more
-/// than that there is a conflict is tried once at once: the first conflict says no more than that the guess was old.
+/// How many times a call tries again at once if the store returns what others have written. Of the callers that write
+/// one record, one wins each time, so a few hundred tries are enough for each. If the store only reports a conflict,
+/// the call tries again once at once: the first conflict means no more than that its guess was old.
 const AT_ONCE: u32 = 256;
 
-/// How long a call waits at most before it tries again where others have written meanwhile: at first, and at last.
+/// The longest wait before another try if others have written meanwhile: at first, and at last.
 const FIRST_WAIT: Duration = Duration::from_millis(4);
 const LONGEST_WAIT: Duration = Duration::from_millis(96);
 
-/// After so many waits a call waits for less, so that it is quicker than calls that came later: otherwise those pass
-/// it.
+/// After this many waits, a call waits less, so that later calls do not overtake it.
 const YOUNG: u32 = 10;
 const OLD_WAIT: Duration = Duration::from_millis(16);
 
-/// A call that has waited so many times fails.
+/// A call that has waited this many times fails.
 const MOST_WAITS: u32 = 256;
 
 /// One call on one record. It does no I/O: [`next`](Self::next) takes the store's answer and returns the next request.
@@ -41,7 +40,7 @@ pub struct Change<T> {
     draw: Draw,
     seen: Seen,
     asked: Asked<T>,
-    /// What this call tried to write last: the number of the write, and what it answers if that took effect.
+    /// This call's last write: its number, and the call's answer if it took effect.
     mine: Option<(Token, T)>,
     conflicts: u32,
     waits: u32,
@@ -107,21 +106,21 @@ enum Asked<T> {
     /// To wait.
     Wait,
     Record,
-    /// Whether a record was made that is not there; if not, this one is.
+    /// Whether the missing record was made before; if not, this call makes it.
     MadeBefore(Body, T),
     /// Whether the record that was found is the one that was made.
     Made(Found),
     Write(Content, T),
     /// Whether the realm, in which a record was made, is still there.
     Realm(Found, Then<T>),
-    /// That the record was made is written down.
+    /// The note that the record was made.
     Note(Found, Then<T>),
-    /// Somebody else has written it down: what?
+    /// The note that another process has written.
     Noted(Found, Then<T>),
 }
 
-/// What follows once it is certain that the realm, in which a record was made, is still there. That is looked at before
-/// the making is noted, so that no record stays that only looks as if all were in order, and after.
+/// What follows once it is certain that the realm of a new record still exists. The realm is checked before the
+/// making is noted, and again after, so that no record stays that only looks valid.
 struct Then<T> {
     is_noted: bool,
     goal: Goal<T>,
@@ -285,7 +284,7 @@ impl<T: Clone> Change<T> {
     /// [`Next::Done`].
     pub fn next(&mut self, heard: Heard) -> Next<T> {
         self.follow(heard).unwrap_or_else(|error| {
-            // Whether a write took effect is not known: the next call looks first.
+            // It is not known whether a write took effect, so the next call reads first.
             self.seen.record = None;
             Next::Done(Err(error))
         })
@@ -312,7 +311,7 @@ impl<T: Clone> Change<T> {
             (Asked::Record, Heard::Entry(entry)) => self.looked(entry),
             (Asked::MadeBefore(body, answer), Heard::Entry(entry)) => {
                 if entry.is_some() {
-                    // It may have been made since it was looked for. If it still is not there, it was deleted.
+                    // It may have been made since the first read. If it is still missing, it was deleted.
                     self.was_made = true;
                     return Ok(self.look());
                 }
@@ -323,7 +322,7 @@ impl<T: Clone> Change<T> {
                     self.compare(&found, &entry)?;
                     self.decide(found)
                 }
-                // Whoever made it has not come to that yet, and may never.
+                // The call that made the record has not noted it yet, and may never do so.
                 None => Ok(self.look_at_realm(found, Then::note(Goal::Decide))),
             },
             (Asked::Write(content, answer), Heard::Put(put)) => self.wrote(content, answer, put),
@@ -338,20 +337,20 @@ impl<T: Clone> Change<T> {
                 }
             },
             (Asked::Noted(found, then), Heard::Entry(entry)) => {
-                // The own write came before the other's note that this call rests on now.
+                // This call's own write came before the other process's note, on which this call now relies.
                 self.is_read = true;
                 let entry = entry.ok_or_else(|| LedgerError::Missing(self.key.clone()))?;
                 self.compare(&found, &entry)?;
                 Ok(self.look_at_realm(found, then.noted()))
             }
             (..) => Err(LedgerError::Unavailable(format!(
-                "the store answered another question about {}",
+                "the store's answer about {} does not fit the question",
                 self.key
             ))),
         }
     }
 
-    /// The step from what was seen, if it writes: then the store proves that what was seen is still so.
+    /// The step from the remembered state, if it writes: the store's answer then proves that this state is current.
     fn guess(&mut self) -> Result<Next<T>, LedgerError> {
         if let Some(found) = self.seen.record.take() {
             match (self.step)(Some(&found.content.body)) {
@@ -388,7 +387,7 @@ impl<T: Clone> Change<T> {
         let found = Found { content, version: entry.version };
         self.is_read = true;
         if let Some((_, answer)) = self.mine.take_if(|(written, _)| *written == found.content.written) {
-            // The write that was taken for lost, or for another's, was this call's own.
+            // The write that seemed lost, or another process's, was this call's own.
             return Ok(self.written(found, answer));
         }
         match self.seen.made {
@@ -441,7 +440,7 @@ impl<T: Clone> Change<T> {
         }
     }
 
-    /// For a part of the time that only this call waits: it is taken from the number of its last write.
+    /// Waits for a random part of the longest pause. The part is taken from the number of its last write.
     fn wait(&mut self, written: &Token) -> Result<Next<T>, LedgerError> {
         if self.waits == MOST_WAITS {
             return Err(LedgerError::Unavailable(format!(
@@ -491,7 +490,7 @@ impl<T: Clone> Change<T> {
         self.get(self.place.id_key(), Asked::Realm(found, then))
     }
 
-    /// The realm is there: what comes after that.
+    /// The realm exists: continue with the next step.
     fn go_on(&mut self, found: Found, then: Then<T>) -> Result<Next<T>, LedgerError> {
         match then {
             Then { is_noted: false, .. } => Ok(self.note(found, then)),
@@ -524,7 +523,7 @@ impl<T: Clone> Change<T> {
     }
 }
 
-/// How long a call waits at most that has waited so many times before.
+/// The longest wait of a call that has already waited this many times.
 fn longest_wait(waits: u32) -> Duration {
     if waits < YOUNG { FIRST_WAIT.saturating_mul(1 << waits).min(LONGEST_WAIT) } else { OLD_WAIT }
 }

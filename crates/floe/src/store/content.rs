@@ -1,4 +1,4 @@
-//! A record as text, which a person can read in whatever shows the store's content.
+//! A record as text, so that a person can read the store's content.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ const FORMAT: u32 = 1;
 /// The last line of a record.
 const END: &str = "end\n";
 
-/// What every record begins with.
+/// The beginning of every record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     /// The id of the realm that it belongs to.
@@ -30,16 +30,16 @@ pub(super) struct Content {
     pub(super) body: Body,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Body {
-    /// What a name is. None for a slot, and for a name that has a mark and is not bound yet.
+    /// The definition of a name. `None` for a slot, and for a name with a mark that is not bound yet.
     pub definition: Option<String>,
-    /// None for a name whose kind has none.
+    /// `None` for a name of a kind without marks.
     pub mark: Option<Mark>,
 }
 
-/// Why a text is no record.
+/// Why a text is not a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
     Newer(u32),
@@ -69,12 +69,12 @@ fn token(text: &str) -> Option<Token> {
     Token::from_bytes(u128::from_str_radix(text, 16).ok()?.to_be_bytes())
 }
 
-/// What a realm says of itself.
+/// The record of a realm.
 pub(super) fn write_header(realm: &str) -> String {
     format!("floe {FORMAT}\nrealm {realm}\n")
 }
 
-/// What is written down of a record that was made.
+/// The note of a record that was made.
 pub(super) fn write_made(realm: &str, made: &Token) -> String {
     format!("{}made {}\n", write_header(realm), made.hex())
 }
@@ -126,7 +126,7 @@ impl Content {
 
     pub(super) fn read(text: &str) -> Result<Self, Fault> {
         let (realm, rest) = read_header(text)?;
-        // What was cut off, by hand or by a disk, is no record.
+        // A text that was cut off, by hand or by a disk, is not a record.
         let rest = rest.strip_suffix(END).filter(|rest| rest.ends_with('\n')).ok_or(Fault::Damaged)?;
         let mut lines = Lines(rest.split_terminator('\n').peekable());
         let number = |found: Option<&str>| found.and_then(token);

@@ -14,7 +14,7 @@ pub struct Place {
     store: String,
 }
 
-/// What the keys of all realms' ids begin with.
+/// The prefix of the keys of all realm ids.
 const REALMS: &str = "realm/";
 
 impl Place {
@@ -87,7 +87,7 @@ impl Place {
     }
 
     /// # Errors
-    /// `Unfit` where a record is one of a realm with another id.
+    /// `Unfit` if a record belongs to a realm with another id.
     pub(super) fn check(&self, id: &str) -> Result<(), LedgerError> {
         if id == self.id { Ok(()) } else { Err(self.is("another than it was")) }
     }
@@ -105,7 +105,7 @@ impl Place {
         format!("{REALMS}{}", self.realm)
     }
 
-    /// What the keys of all records begin with.
+    /// The prefix of the keys of all records.
     pub(super) fn marks(&self) -> String {
         marks_of(&self.realm)
     }
@@ -129,7 +129,7 @@ impl Place {
     }
 }
 
-/// What the keys of all records of a realm begin with.
+/// The prefix of the keys of all records of a realm.
 fn marks_of(realm: &str) -> String {
     format!("mark/{realm}/")
 }

@@ -11,16 +11,16 @@ use crate::ledger::{Elsewhere, Key, Ledger, LedgerError, Mark, Record, Reply, Re
 use crate::name::Name;
 use crate::time::UnixMillis;
 
-/// How many records are remembered, of which nobody asks for one just now.
+/// How many records without a call under way are remembered.
 const REMEMBERED: usize = 4_096;
 
-/// How many times a count reserves ahead at most, where others take each time what it has reserved.
+/// How many times a count reserves ahead at most, if others take what it has reserved each time.
 const MOST_TRIES: u32 = 100;
 
 /// How many records one call of a list asks for.
 const PAGE: usize = 5_000;
 
-/// How many other realms a question after a name looks at, and how many of those that have it are told of.
+/// How many other realms a search for a name looks at, and how many of those with the name it returns.
 const LOOKED_AT: usize = 100;
 const TOLD_OF: usize = 10;
 
@@ -95,7 +95,7 @@ impl<S: Store> Stored<S> {
         outcome
     }
 
-    /// A range more for a counter that has too little left of its last one; what is new of it.
+    /// Another range for a counter that has too little left. Returns the new part.
     fn reserve_ahead(
         &self,
         counting: &dyn Counting,
@@ -112,7 +112,7 @@ impl<S: Store> Stored<S> {
         self.change_by(&request.key, |place, seen| Change::reserve_ahead(place, seen, request, left), put)
     }
 
-    /// The records below `base` whose key begins with `prefix`, as far as `read` has something to say of them.
+    /// The records below `base` with keys that begin with `prefix`, if `read` returns something for them.
     fn page<T>(
         &self,
         base: &str,
@@ -164,7 +164,7 @@ impl<S: Store> Ledger for Stored<S> {
                 }
                 Taken::Left(left) => left,
             };
-            // The second time it is the same, nobody has made it longer: something else has moved the mark.
+            // It is the same for the second time, so nobody has extended it: something else has moved the mark.
             let is_of_use = before.as_ref() != Some(&left);
             before = Some(left.clone());
             let left = left.filter(|_| is_of_use);
@@ -225,7 +225,7 @@ impl<S: Store> Ledger for Stored<S> {
                 continue;
             }
             let Some(entry) = self.store.get(&Place::name_in(&realm, name))? else { continue };
-            // What is damaged in another realm is that realm's trouble.
+            // Damage in another realm concerns only that realm.
             let Ok(Content { body, .. }) = Content::read(&entry.text) else { continue };
             let Some(definition) = body.definition else { continue };
             found.push(Elsewhere { realm, definition, mark: body.mark.map_or(0, |mark| mark.mark) });
@@ -249,7 +249,7 @@ impl<S: Store> Ledger for Stored<S> {
     }
 }
 
-/// What a panic left is whole: it is replaced as one, and good for a guess alone.
+/// A panic leaves a complete value: it is replaced in one step, and used only as a guess.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -73,7 +73,7 @@ fn shapes_that_cannot_be_are_refused_with_the_way_out() {
         ("", 6, "", "unknown time zone"),
         ("+08:00", 6, "", "unknown time zone"),
         ("Etc/Unknown", 6, "", "unknown time zone"),
-        ("UTC", 0, "", "digits 0 is outside 1..=10, which is what fits behind the date yyyyMMdd"),
+        ("UTC", 0, "", "digits 0 is outside 1..=10, the digits that fit behind the date yyyyMMdd"),
         ("UTC", 11, "", "digits 11 is outside 1..=10"),
         ("UTC", 6, "IN V", "without white space"),
         ("UTC", 6, "a prefix of more than thirty-two b", "at most 32 bytes"),

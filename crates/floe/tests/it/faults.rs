@@ -175,7 +175,7 @@ fn an_error_of_its_own_stops_every_kind() {
         ledger.set(Mode::PanicsInside);
         let minted = names.orders.mint();
         assert!(matches!(minted, Err(MintError::Stopped(_))), "{minted:?}");
-        all_stopped(&names, "on an error of its own, since IDs could repeat: the test broke the node");
+        all_stopped(&names, "because of an internal error, since IDs could repeat: the test broke the node");
     }
 }
 

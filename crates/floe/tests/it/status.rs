@@ -217,7 +217,7 @@ fn an_error_of_its_own_in_the_call_of_one_caller_stops_all() {
         let Poll::Ready(Err(MintError::Stopped(Stopped { cause: text, .. }))) = minted else {
             panic!("{minted:?}")
         };
-        assert!(text.contains("on an error of its own") && text.contains("the test broke"), "{text}");
+        assert!(text.contains("because of an internal error") && text.contains("the test broke"), "{text}");
         assert_eq!(rig.hand.stopped(), Some(text));
     }
 }

@@ -295,7 +295,7 @@ fn a_name_that_leaves_no_room_for_its_keys_is_refused_unbound() {
     let long = "n".repeat(127);
     let definition = sealed("sealed key=1 keyid=2bits base62", &one_key(1, 7));
     let Err(DefineError::Invalid(why)) = define(&floe, &long, &definition) else { panic!("it was served") };
-    assert!(why.contains("127 bytes, and 122 are the most"), "{why}");
+    assert!(why.contains("127 bytes, and at most 122 are allowed"), "{why}");
     assert_eq!(floe.stored(&name(&long)).unwrap(), None);
 }
 
@@ -458,7 +458,7 @@ fn type_names_and_properties_have_rules() {
 #[test]
 fn a_kind_that_is_none_says_what_it_is() {
     let said = |text: &str| text.parse::<Kind>().unwrap_err().to_string();
-    assert!(said("uuid8").contains("is a form and no kind") && floe::reserved_name("UUID8"));
+    assert!(said("uuid8").contains("is a form, not a kind") && floe::reserved_name("UUID8"));
     assert!(said("cuid").contains("reserved") && said("mine").contains("unknown kind"));
 }
 

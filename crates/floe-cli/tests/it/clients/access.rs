@@ -42,8 +42,8 @@ certificate = 'client.example'
         run(command.env("SSL_CERT_FILE", authority).env("FLOE_TOKEN", token))
     };
     assert_eq!(mint(&certificates.signer, token.secret()).numbers(), [4]);
-    mint(&certificates.signer, "").refuses(1, &["wants to know who calls", "FLOE_TOKEN"]);
-    mint(&certificates.signer, "floe_0").refuses(1, &["knows no such token", "FLOE_TOKEN"]);
+    mint(&certificates.signer, "").refuses(1, &["asks for a token", "FLOE_TOKEN"]);
+    mint(&certificates.signer, "floe_0").refuses(1, &["does not know this token", "FLOE_TOKEN"]);
     mint(&certificates.signer, "two words").refuses(2, &["FLOE_TOKEN holds no token"]);
     mint(&certificates.stranger, token.secret()).refuses(1, &["SSL_CERT_FILE"]);
 }

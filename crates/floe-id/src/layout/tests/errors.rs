@@ -134,7 +134,7 @@ fn values_that_do_not_fit() {
     assert_eq!(text(layout.compose(1 << 41, 0, 0).unwrap_err()), tick);
     assert!(layout.compose(u64::MAX, u64::MAX, u64::MAX).is_err());
     let foreign = format!(
-        "{} is not an ID of {of}: it has bits set above the lowest 63, which is all that the layout has",
+        "{} is not an ID of {of}: it has bits set above the lowest 63, and the layout has no more",
         1_u128 << 63
     );
     assert_eq!(text(layout.split(1 << 63).unwrap_err()), foreign);

@@ -129,7 +129,7 @@ fn a_directory_of_another_realm_or_another_ledger_is_refused() {
     // The same ledger may be called otherwise, where it can be asked.
     behind.cut();
     let text = unfit(before("default", "other:", &behind));
-    says(&text, &["was used before behind:", "other: does not answer", "remove"]);
+    says(&text, &["was made for behind:", "other: does not answer", "remove"]);
     behind.heal();
     got(&before("default", "other:", &behind).unwrap(), &window(7, NOW + 30_000));
     behind.cut();
@@ -145,7 +145,7 @@ fn a_ledger_is_no_cache_and_a_cache_is_no_ledger() {
     drop(open(dir.path(), &behind));
     match Sqlite::open(dir.path().join("cache.db")) {
         Err(OpenError::Ledger(LedgerError::Unfit(text))) => {
-            says(&text, &["belongs to a cache", "is no ledger"])
+            says(&text, &["belongs to a cache", "is not a ledger"])
         }
         other => panic!("{other:?}"),
     }

@@ -204,7 +204,7 @@ macro_rules! by_sqlx {
                     for (found, error) in [
                         (row.try_get::<Uuid, _>(0).unwrap_err(), "'z' at byte 0 cannot be there in a UUID"),
                         (row.try_get::<ObjectId, _>(1).unwrap_err(), "1 bytes are no ObjectId"),
-                        (row.try_get::<WideId, _>(1).unwrap_err(), "1 bytes are no ID of 128 bits"),
+                        (row.try_get::<WideId, _>(1).unwrap_err(), "1 bytes are not an ID of 128 bits"),
                         (row.try_get::<Id, _>(2).unwrap_err(), "-1 is negative"),
                         (row.try_get::<OrderId, _>(2).unwrap_err(), "-1 is negative"),
                         (row.try_get::<Ksuid, _>(3).unwrap_err(), "is not compatible with SQL type `FLOAT8`"),

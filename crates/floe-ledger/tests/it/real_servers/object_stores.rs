@@ -118,8 +118,8 @@ fn what_is_no_answer_of_a_store_proves_nothing() {
     stub.set("honest");
     let ledger = open(&Minio::url_at(Stub::start(&stub), "max_wait=2s"));
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
-    let page = "has a page in it: this is no object store, or something stands before it";
-    let record = "is no record of floe's: look what it is, and whether the endpoint is an object store";
+    let page = "has a web page in it: this is not an object store, or a proxy stands before it";
+    let record = "is not a record of floe's: check what it is, and whether the endpoint is an object store";
     // A page of a portal, in the place of every answer; a length that no memory has; 404 by who knows nothing of objects.
     for (mode, to_a_write, to_a_read) in
         [("page", page, record), ("endless", "", ""), ("nothing", "", ""), ("long error", "", "")]

@@ -73,7 +73,7 @@ fn without_a_file_the_worker_has_to_fit_the_layout_that_names_get() {
     config.set("worker", "5000").unwrap();
     let error = config.check().unwrap_err().to_string();
     assert!(error.contains("layout twitter") && error.contains("5000"), "{error}");
-    // Where a file lists no names, none come into being.
+    // If a file lists no names, none are made.
     parse("realm = \"r\"\nworker = 5000").unwrap().check().unwrap();
 }
 
@@ -88,7 +88,7 @@ fn a_cache_stands_before_a_shared_ledger_and_is_larger_than_a_window() {
     for ledger in ["", "ledger = \"sqlite:ids.db\"\n", "ledger = \"memory:\"\n"] {
         complains(
             &format!("{ledger}cache = \"floe-cache\""),
-            &["cache: the embedded ledger needs no cache", "--ledger"],
+            &["cache: the embedded ledger is on this machine, so it needs no cache", "--ledger"],
         );
     }
     let short = format!("{shared}cache = \"floe-cache\"\ncache_window = \"59s\"");

@@ -17,7 +17,7 @@ fn names_are_checked() {
     complains("[[name]]\nname = \"a\"\nkind = \"snowfalke\"", &["unknown kind", "did you mean `snowflake`?"]);
     complains("[[name]]\nname = \"a\"\nkind = \"UUIDv7\"", &["unknown kind", "did you mean `uuid7`?"]);
     complains("[[name]]\nname = \"a\"\nkind = \"nothing\"", &["unknown kind", "a program of your own"]);
-    complains("[[name]]\nname = \"a\"\nkind = \"typeid\"", &["is a form and no kind", "form = \"typeid\""]);
+    complains("[[name]]\nname = \"a\"\nkind = \"typeid\"", &["is a form, not a kind", "form = \"typeid\""]);
     complains("[[name]]\nname = \"a\"\nkind = \"registered\"", &["the type name that it was registered as"]);
 }
 
@@ -80,7 +80,7 @@ fn forms_and_keys_that_cannot_be_are_complained_about() {
     );
     let sealed = |keys: &str| of("counter", &format!("form = \"sealed key=1 base62\"\nkeys = {keys}"));
     complains(&sealed("{ 2 = \"00112233445566778899aabbccddeeff\" }"), &["the key 1 is missing"]);
-    complains(&sealed("{ one = \"00112233445566778899aabbccddeeff\" }"), &["\"one\" is no key id"]);
+    complains(&sealed("{ one = \"00112233445566778899aabbccddeeff\" }"), &["\"one\" is not a key id"]);
     complains(&sealed("{ 1 = 5 }"), &["1: expected a text in quotes"]);
     complains(&sealed("{ 1 = \"env:FLOE_NO_SUCH_KEY\" }"), &["FLOE_NO_SUCH_KEY is not set"]);
     complains(&sealed("{ 1 = \"file:/nowhere/key\" }"), &["/nowhere/key cannot be read"]);
@@ -283,9 +283,9 @@ fn a_first_number_is_one_that_the_name_has() {
     // Nothing is rounded in silence.
     complains(
         &of("kind = \"segment\"\nincrement = 2\nfirst = 1000"),
-        &["floe.toml:6:9: [[name]] first:", "1000 is none of its numbers", "write 1001"],
+        &["floe.toml:6:9: [[name]] first:", "1000 is not one of its numbers", "write 1001"],
     );
-    complains(&of("kind = \"counter\"\nfirst = 0"), &["0 is none of its numbers", "write 1"]);
+    complains(&of("kind = \"counter\"\nfirst = 0"), &["0 is not one of its numbers", "write 1"]);
     complains(&of("kind = \"counter\"\nfirst = 9223372036854775808"), &["outside the allowed 0 to"]);
     let last = "kind = \"segment\"\nincrement = 2\noffset = 0\nfirst = 9223372036854775807";
     complains(&of(last), &["it has no number from 9223372036854775807 on"]);

@@ -68,7 +68,7 @@ impl health_server::Health for Health {
             async move {
                 loop {
                     if last.is_some() && service.is_draining() {
-                        // It has been said that nothing is served any more, or the end of the stream says it.
+                        // The client was told that nothing is served any more, or the end of the stream tells it.
                         return None;
                     }
                     let now = if unknown { ServingStatus::ServiceUnknown } else { serving(&service) };

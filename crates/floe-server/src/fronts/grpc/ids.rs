@@ -20,16 +20,16 @@ use crate::service::call::NATIVE;
 use crate::service::{self, Service};
 use crate::status::Refusal;
 
-/// The most IDs of one stream. Whoever wants more begins another one.
+/// The most IDs of one stream. For more, a client begins another stream.
 const MAX_STREAM: u64 = 1 << 32;
 
 /// How many IDs one message of a stream holds, and are minted at a time.
 const CHUNK: u64 = 8_192;
 
-/// What HTTP/2 takes of a stream before its client reads: the window of what is sent, and the messages at its end.
+/// What HTTP/2 buffers of a stream before its client reads: the send window, and the messages at its end.
 const AHEAD: usize = 128 << 10;
 
-/// A message of fewer bytes is a part of what every request holds.
+/// A shorter message is covered by the memory that every request holds.
 const SHORT: usize = 1 << 10;
 
 /// The most that one page lists.
@@ -69,17 +69,17 @@ pub(super) fn written(minted: Minted, as_text: bool) -> (Vec<u64>, Vec<String>) 
     }
 }
 
-/// What a number of a message takes until its client has it: as it is, and as bytes in a buffer that grows by doubling.
+/// The memory of a number in a message until its client has it: as a number, and as bytes in a buffer that grows by doubling.
 const NUMBER: usize = size_of::<u64>() + 3 * 10;
 
-/// The same for a text, of which most are shorter.
+/// The same for a text. Most are shorter.
 const TEXT: usize = size_of::<String>() + 4 * 40;
 
-/// Holds what so many IDs take in a message before they are minted: then nothing is minted for a client that has to be
-/// refused.
+/// Holds the memory of a message with this many IDs before they are minted, so that nothing is minted for a client
+/// that must be refused.
 ///
 /// # Errors
-/// A refusal where there is no memory for them.
+/// A refusal if there is no memory for them.
 pub(super) async fn hold(
     client: Option<&Arc<Client>>,
     count: u64,
@@ -97,7 +97,7 @@ async fn hold_bytes(client: Option<&Arc<Client>>, bytes: usize) -> Result<Option
     }
 }
 
-/// The client of a call, as far as the gate of HTTP has told.
+/// The client of a call, if the gate of HTTP has set it.
 pub(super) fn client<T>(request: &Request<T>) -> Option<Arc<Client>> {
     request.extensions().get().map(Arc::clone)
 }
@@ -111,7 +111,7 @@ pub(super) fn holding<T>(message: T, held: Option<Held>) -> Response<T> {
     response
 }
 
-/// The same for a message whose length is known when it has been made.
+/// The same for a message with a length that is known only once it is made.
 async fn holding_all<T: prost::Message>(
     client: Option<&Arc<Client>>,
     message: T,
@@ -218,13 +218,13 @@ impl ids_server::Ids for Ids {
             held: None,
         };
         let ahead = rest.client.clone();
-        // What refuses the call refuses it before it has begun.
+        // If the call is refused, it is refused before the stream begins.
         rest.first = Some(rest.mint(Some(described(&definition))).await?);
         let messages = try_unfold(rest, |mut rest| async move {
             let message = rest.next().await?;
             Ok(message.map(|message| (message, rest)))
         });
-        // Beside its messages, what HTTP/2 takes of them ahead.
+        // In addition to its messages, what HTTP/2 buffers of them.
         let held = hold_bytes(ahead.as_ref(), AHEAD).await?;
         let messages: Self::MintStreamStream = Box::pin(messages);
         Ok(holding(messages, held))

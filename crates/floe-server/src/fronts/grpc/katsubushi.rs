@@ -33,7 +33,7 @@ impl Katsubushi {
         if as_text(&definition) {
             return Err(refused(Refusal::new(
                 crate::status::Status::WrongKind,
-                "not all IDs of the name that serves katsubushi's calls are numbers of 63 bits, and these calls hold no others: set default_names.katsubushi to another name, or ask floe.v1.Ids/Mint",
+                "the name that serves katsubushi's calls has IDs that are not numbers of 63 bits, and these calls cannot carry them: set default_names.katsubushi to another name, or ask floe.v1.Ids/Mint",
             )));
         }
         let minted = self.calls.mint(caller, n).await.map_err(refused)?;
@@ -53,7 +53,7 @@ impl generator_server::Generator for Katsubushi {
         &self,
         request: Request<FetchMultiRequest>,
     ) -> Result<Response<FetchMultiResponse>, Status> {
-        // The original takes what is left out for one.
+        // In the original, a missing count is one.
         let n = u64::from(request.get_ref().n.max(1));
         let held = hold(client(&request).as_ref(), n.min(self.service.max_batch()), false).await?;
         let ids = self.mint(&caller(&request), n).await?;

@@ -36,10 +36,10 @@ impl Media {
     }
 }
 
-/// The media type that the client wants most; JSON where it does not say.
+/// The media type that the client prefers; JSON if it does not say.
 ///
 /// # Errors
-/// What it asked for, where that is none of the three.
+/// What it asked for, if it is not one of the three.
 pub(super) fn negotiate(headers: &HeaderMap) -> Result<Media, String> {
     if !headers.contains_key(header::ACCEPT) {
         return Ok(Media::Json);

@@ -1,5 +1,5 @@
-//! The body of a request: bounded in bytes, in the time that a client may stay silent before its end, and, as a part of
-//! what is [held for all clients](crate::clients), in what the server holds of bodies that are not whole.
+//! The body of a request. It is bounded in bytes, in the time that a client may stay silent, and in the memory that
+//! the server [holds for all clients](crate::clients) for incomplete bodies.
 
 use std::error::Error;
 use std::fmt;

@@ -34,7 +34,7 @@ use crate::session;
 /// HTTP/1 and HTTP/2.
 pub(crate) const FRONT: Front = Front { protocol: &PROTOCOL, serve, turn_away, counters: &[] };
 
-/// What a connection costs beside its task where hyper serves it, in bytes: two buffers of fixed size, and its state.
+/// The memory of a connection that hyper serves, without its task, in bytes: two buffers of fixed size, and its state.
 const HYPER: usize = 16 << 10;
 
 const BEFORE_1970: &str = "the clock of this machine shows a time before 1970, as it did when the server began: set the clock right";
@@ -52,7 +52,7 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
             if thread_date::is_missing() && !left.starts_with(HTTP2) {
                 return part(&mut stream, &busy(BEFORE_1970, ""), limits.stall_timeout).await;
             }
-            // Within TLS it is a part of what that costs.
+            // With TLS, this is included in the cost of TLS.
             let Ok(_held) = client.hold_to_the_end(HYPER).await else {
                 return part(&mut stream, &busy(FULL, &date_line(service)), limits.stall_timeout).await;
             };
@@ -81,14 +81,14 @@ type Guarded = Guard<Rewound<session::Stream>>;
 /// A connection that hyper gives back: what has come of a next request, and the stream.
 type Idle = (Vec<u8>, session::Stream);
 
-/// The gate refuses with an explanation what is over the limits; what is over twice as much, hyper refuses without reading
-/// it.
+/// The gate refuses requests over the limits with an explanation. hyper refuses those over twice the limits without
+/// reading them.
 fn most_header(limits: &Limits) -> usize {
     2 * (limits.header_bytes + limits.uri_bytes)
 }
 
-/// Serves HTTP/2 to its end. What that takes is allocated here, and once: a future that awaited what it makes would have
-/// room for it twice.
+/// Serves HTTP/2 to its end. Its memory is allocated here, and only once: a future that awaited another one would
+/// reserve the memory twice.
 fn by_http2(
     guard: Guarded,
     requests: Counted<Introduced>,
@@ -184,7 +184,7 @@ pub(crate) fn date_line(service: &Service) -> String {
     date.map_or_else(String::new, |date| format!("date: {}\r\n", String::from_utf8_lossy(&date)))
 }
 
-/// What is said to a client that is not served. Most clients speak HTTP, or show it to whoever reads their log.
+/// The answer to a client that is not served. Most clients speak HTTP, or show the text in their log.
 pub(crate) fn turn_away(why: &TurnedAway<'_>, date: &str) -> Vec<u8> {
     match why {
         TurnedAway::Busy(why) => busy(why, date),

@@ -1,4 +1,4 @@
-//! What `/openapi.json` says of every call alike: how a caller shows who it is, and what the gate answers.
+//! The parts of `/openapi.json` that are the same for all calls: how a caller authenticates, and the gate's answers.
 
 use utoipa::Number;
 use utoipa::openapi::path::Operation;
@@ -8,7 +8,7 @@ use utoipa::openapi::{Content, Header, OpenApi, Ref, RefOr, Response, Schema};
 
 use crate::config::Limits;
 
-/// What any call can meet before it reaches its route, or while it waits.
+/// Errors of any call, before it reaches its route or while it waits.
 const OF_EVERY_CALL: [(u16, &str); 6] = [
     (400, "The request is wrong: a key or a value in the query, or a body where none is taken"),
     (408, "The body did not arrive in time"),
@@ -18,22 +18,22 @@ const OF_EVERY_CALL: [(u16, &str); 6] = [
     (503, "Busy, or the ledger is unavailable: see Retry-After"),
 ];
 
-/// What a call meets that is not for everybody.
+/// Errors of calls that need a token.
 const OF_CALLERS: [(u16, &str); 2] = [
-    (401, "No token or a wrong one, where the server asks for one"),
+    (401, "No token or a wrong one, if the server asks for one"),
     (403, "The token is not for this name, or not for every name"),
 ];
 
-/// What a call meets that asks for a name, or reads the ledger.
+/// Errors of calls that ask for a name or read the ledger.
 const OF_NAMES: [(u16, &str); 2] = [(404, "No such name"), (500, "The name or the ledger is stopped")];
 
-/// What a call meets that mints.
+/// Errors of calls that mint.
 const OF_MINTING: [(u16, &str); 1] = [(507, "Used up")];
 
 /// Pages that need no token, and are the same for everybody.
 const OPEN: [&str; 4] = ["/", "/livez", "/readyz", "/problems/{problem}"];
 
-/// Adds to each operation what holds of it beside what its own description says.
+/// Adds these parts to each operation's own description.
 pub(super) fn complete(api: &mut OpenApi, limits: &Limits) {
     let components = api.components.get_or_insert_default();
     let schemes = [
@@ -75,7 +75,7 @@ pub(super) fn complete(api: &mut OpenApi, limits: &Limits) {
     }
 }
 
-/// tinyid's answers have `null` where there is nothing, which a field of any type does not say by itself.
+/// tinyid's answers have `null` for a missing value, and the schema of a field must say so.
 fn nullable_data(components: &mut Components) {
     for (_, schema) in components.schemas.iter_mut().filter(|(name, _)| name.starts_with("Answer_")) {
         if let RefOr::T(Schema::Object(answer)) = schema
@@ -100,7 +100,7 @@ fn limit_count(operation: &mut Operation, limits: &Limits) {
     }
 }
 
-/// Adds answers, each a problem, where none of that status is described.
+/// Adds answers, each a problem, for statuses without a description.
 fn add(operation: &mut Operation, answers: &[(u16, &str)]) {
     for (status, description) in answers {
         let response = operation.responses.responses.entry(status.to_string());

@@ -1,4 +1,4 @@
-//! Where a client of HTTP/2 stands among its frames, so that one which has begun can be bounded in time.
+//! How far an HTTP/2 client is in its frames, so that an unfinished frame can be bounded in time.
 //!
 //! Source: RFC 9113, sections 3.4 ("HTTP/2 Connection Preface"), 4.1 ("Frame Format") and 6.10 ("CONTINUATION").
 

@@ -1,8 +1,8 @@
 //! A connection that ends by itself when its client is too slow.
 //!
 //! Three waits are bounded. Between requests a connection may be idle for `idle_timeout`; a frame of HTTP/2 that asks for
-//! nothing (a ping) is no request. A request whose header has begun (over HTTP/2, any frame) has to be whole within
-//! `header_timeout`, whatever trickles in meanwhile. A client that stops reading its answers, or leaves no window for
+//! nothing (a ping) is no request. Once a request's header has begun (over HTTP/2, any frame), it must be complete
+//! within `header_timeout`, however slowly its bytes come. A client that stops reading its answers, or leaves no window for
 //! them, is cut off after `stall_timeout`. While the server works on a request, the request's own deadline counts.
 
 use std::io;
@@ -23,13 +23,13 @@ use crate::clients::Held;
 use crate::config::Limits;
 use crate::service::{DateText, Service as Minting};
 
-/// How long nothing has to happen until a connection of HTTP/1 rests.
+/// How long a connection of HTTP/1 has to be idle until it rests.
 const REST: Duration = Duration::from_secs(1);
 
-/// What a connection ends with whose client takes nothing.
+/// The error that ends a connection if its client does not read.
 const STOPPED_READING: &str = "the client stopped reading";
 
-/// What it ends with where there is no room for a header that is not whole.
+/// The error if there is no memory for an incomplete header.
 const NO_MEMORY: &str = "all the memory for clients is in use (limits.memory)";
 
 /// How a client that speaks HTTP/2 begins.
@@ -42,10 +42,10 @@ pub(super) struct Guard<S> {
     idle: Duration,
     header: Duration,
     stall: Duration,
-    /// Where a client that speaks HTTP/2 stands.
+    /// How far a client that speaks HTTP/2 is in its frames.
     frames: Option<Frames>,
     seen_any: bool,
-    /// What has come of a header, or of a frame, that is not whole.
+    /// The memory of an incomplete header or frame.
     part: Held,
     /// How far the requests were when that was looked at last, and since when they are as far.
     standing: (u64, Instant),
@@ -70,8 +70,8 @@ struct OwnAnswer {
     asked: usize,
 }
 
-/// How long, and how many bytes, a client may go on sending after its last answer. Closing on unread bytes makes the
-/// system reset the connection, which takes the answer back before the client has read it.
+/// How long, and how many bytes, a client may keep sending after its last answer. If the server closed with unread
+/// bytes, the system would reset the connection, and the client could lose the answer.
 const FAREWELL: (Duration, usize) = (Duration::from_secs(1), 16 << 20);
 
 /// How far the requests of a connection are.
@@ -180,7 +180,7 @@ impl<S> Guard<S> {
         let counts = &self.busy.0;
         let (open, at_work) = (counts.open.load(Ordering::Acquire), counts.at_work.load(Ordering::Acquire));
         let (deadline, why) = if at_work > 0 {
-            // The request has a deadline of its own. The sleep sees to it that this is looked at again even where nothing
+            // The request has a deadline of its own. The sleep makes sure that this is checked again even if nothing
             // else wakes the connection.
             (Instant::now() + self.idle.min(self.stall), "")
         } else if open > 0 {
@@ -214,7 +214,7 @@ impl<S> Guard<S> {
     fn writing<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.write_sleep = None;
-            // What is written over HTTP/2 need be nobody's answer.
+            // Bytes written over HTTP/2 need not belong to an answer.
             if self.frames.is_none() {
                 self.busy.step();
             }
@@ -350,7 +350,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<S> {
         let last = pieces.iter().rposition(|piece| !piece.is_empty());
         let written = match last.and_then(|last| Some((last, pieces.get(last)?))) {
             Some((last, piece)) if this.own.is_some() || own_answer(piece).is_some() => {
-                // What stands before it first, and then it alone.
+                // First the pieces before it, then this piece alone.
                 match pieces.get(..last).filter(|before| before.iter().any(|piece| !piece.is_empty())) {
                     Some(before) if this.own.is_none() => {
                         Pin::new(&mut this.stream).poll_write_vectored(context, before)

@@ -1,4 +1,4 @@
-//! What a request and its answer hold until the client has read the answer, counted in [`clients`](crate::clients).
+//! The memory of a request and its answer until the client has read the answer, counted in [`clients`](crate::clients).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,32 +11,32 @@ use http_body::{Frame, SizeHint};
 
 use crate::clients::{Held, HeldMessage};
 
-/// What a request takes beside its header: its task, its stream, and a short answer, in bytes.
+/// The memory of a request without its header: its task, its stream, and a short answer, in bytes.
 const REQUEST: usize = 12 << 10;
 
-/// An answer of at most so many bytes is a part of that.
+/// An answer of at most this many bytes is included in that.
 const SHORT: usize = 1 << 10;
 
-/// What an answer that is written while it is read holds at the most: what HTTP/2 takes ahead, and the piece that is made.
+/// The most memory of a streamed answer: what HTTP/2 buffers, and the current piece.
 const PIECES: usize = 128 << 10;
 
-/// What a response carries whose body is written while it is read.
+/// Marks a response with a streamed body.
 #[derive(Clone, Copy)]
 pub(crate) struct Piecemeal;
 
-/// What a request holds from its beginning.
+/// The memory of a request from its beginning.
 pub(super) fn request(request: &Request) -> usize {
     let header: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     REQUEST + header + request.uri().path_and_query().map_or(0, |path| path.as_str().len())
 }
 
-/// What a body holds that was read before its call.
+/// The memory of a body that was read before its call.
 pub(super) fn body(request: &Request) -> usize {
     let exact = http_body::Body::size_hint(request.body()).exact();
     exact.and_then(|exact| usize::try_from(exact).ok()).unwrap_or(0)
 }
 
-/// What its answer holds beside that.
+/// The further memory of its answer.
 pub(super) fn answer(response: &Response<Body>) -> usize {
     let of_pieces = response.extensions().get::<Piecemeal>().is_some();
     let exact = http_body::Body::size_hint(response.body()).exact();

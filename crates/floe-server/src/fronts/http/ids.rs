@@ -1,5 +1,5 @@
-//! IDs as a body, written as they are read: a batch of numbers of any size takes one chunk of memory. Texts are held, as a part
-//! of what the service holds of them for all clients.
+//! IDs as a streamed body: a batch of numbers of any size takes one chunk of memory. Texts are held in memory, and
+//! count in what the service holds for all clients.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use http_body::{Frame, SizeHint};
 use super::accept::Media;
 use super::held::Piecemeal;
 
-/// A batch up to this size goes out in one piece, with its length.
+/// A batch up to this size is sent in one piece, with its length.
 const IN_ONE_PIECE: usize = 1024;
 
 /// How much is written before the client has to take it.
@@ -181,8 +181,8 @@ impl IdsBody {
     }
 }
 
-/// Writes little-endian words until `out` holds `enough` bytes or no ID is left: all at once, since this is what a
-/// client in a hurry asks for.
+/// Writes little-endian words until `out` holds `enough` bytes or no ID is left, in one step, because clients use
+/// this format for speed.
 fn write_words(out: &mut BytesMut, ids: &mut Batch<Id>, enough: usize) {
     let begun = out.len();
     let words = ids.len().min(enough.saturating_sub(begun).div_ceil(8));

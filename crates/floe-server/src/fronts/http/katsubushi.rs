@@ -55,7 +55,7 @@ pub(super) async fn id(
     get,
     path = "/ids",
     tag = "katsubushi",
-    params(("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch; 1 where it is left out", minimum = 1)),
+    params(("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1)),
     responses(
         (status = 200, description = "The IDs, one a line, or as JSON where Accept asks for it", content((String = "text/plain"), (Many = "application/json"))),
         (status = 400, description = "A count out of its range", body = ProblemBody, content_type = "application/problem+json"),
@@ -74,7 +74,7 @@ pub(super) async fn many(
     Ok(ids::katsubushi(minted, wants_json(&headers)))
 }
 
-/// katsubushi: how its calls went
+/// katsubushi: statistics of its calls
 #[utoipa::path(
     get,
     path = "/stats",

@@ -1,8 +1,8 @@
 //! The calls of Meituan Leaf, for its unmodified clients.
 //!
 //! An answer is the ID as text, as the media type that was asked for. An error is status 500 with the JSON that Spring Boot
-//! writes, whose `message` holds Leaf's own code; floe's cause and way out stand in the header `floe-detail`. The original
-//! answers 200 with the body `0` when a mode is off, which clients store as an ID: this never does.
+//! writes, whose `message` holds Leaf's own code; floe's cause and way out stand in the header `floe-detail`. The
+//! original answers 200 with the body `0` when a mode is off, and clients store it as an ID. floe never answers so.
 
 use std::fmt::Write;
 
@@ -22,13 +22,13 @@ use crate::access::Caller;
 use crate::service::call::{self, Call};
 use crate::status::{Refusal, Status};
 
-/// How Leaf names its answers, which are IDs in decimal, where nothing else is asked for.
+/// The media type of Leaf's answers, which are decimal IDs, if the client asks for no other.
 pub(super) const CONTENT_TYPE: &str = "text/plain;charset=UTF-8";
 
 /// The most rows of a page for people.
 const MAX_ROWS: usize = 1000;
 
-/// Declares the handler of a mode, whose calls answer alike.
+/// Declares the handler of a mode.
 macro_rules! mode {
     ($handler:ident, $path:literal, $call:expr, $summary:literal, $more:literal) => {
         #[doc = $summary]
@@ -38,11 +38,11 @@ macro_rules! mode {
             method(get, post, put, patch, delete),
             path = $path,
             tag = "leaf",
-            params(("key" = String, Path, description = "The name; what stands behind its last dot is an extension")),
+            params(("key" = String, Path, description = "The name; the text after its last dot is an extension")),
             responses(
                 (status = 200, description = "The ID in decimal, as the media type that was asked for", body = String, content_type = "text/plain"),
                 (status = 400, description = "The path cannot be read"),
-                (status = 401, description = "No token or a wrong one, where the server asks for one", body = SpringError),
+                (status = 401, description = "No token or a wrong one, if the server asks for one", body = SpringError),
                 (status = 403, description = "The token is not for this name", body = SpringError),
                 (status = 404, description = "Nothing is served under the path", body = SpringError),
                 (status = 406, description = "No media type that can be written"),
@@ -80,14 +80,14 @@ mode!(
     "/api/segment/get/{key}",
     &SEGMENT,
     "Leaf's segment mode",
-    "Mints from a name that counts (segment, counter, dated). Error codes: -1 the name is not initialised, -2 unknown key, -3 no numbers to be had now. Any method does, with any body."
+    "Mints from a name that counts (segment, counter, dated). Error codes: -1 the name is not initialised, -2 unknown key, -3 no numbers available now. Any method and any body are accepted."
 );
 mode!(
     snowflake,
     "/api/snowflake/get/{key}",
     &SNOWFLAKE,
     "Leaf's snowflake mode",
-    "Mints from a snowflake name. Error codes: -1 busy, -2 interrupted (nothing could be minted), -3 the clock went back too far. Any method does, with any body."
+    "Mints from a snowflake name. Error codes: -1 busy, -2 interrupted (nothing could be minted), -3 the clock went back too far. Any method and any body are accepted."
 );
 
 async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Asked) -> Response<Body> {
@@ -105,7 +105,7 @@ async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Aske
         // Leaf's snowflake ignores its key.
         Some(name) => (name, None),
         None => {
-            let message = "the path is not UTF-8 under its percent-encoding: encode it so";
+            let message = "the percent-decoded path is not UTF-8: encode it as UTF-8";
             return asked.error(now(shared), StatusCode::BAD_REQUEST, None, message);
         }
     };
@@ -117,11 +117,11 @@ async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Aske
         };
         match number(mint(shared, caller, call, key).await?)? {
             Some(id) => Ok(id),
-            // Nobody's: the next one is more.
+            // This ID goes to nobody. The next one is larger.
             None => number(mint(shared, caller, call, key).await?)?.ok_or_else(|| {
                 Refusal::new(
                     Status::Exhausted,
-                    "the name mints 0 again and again, which is no ID to Leaf's clients",
+                    "the name mints 0 again and again, which Leaf's clients do not take as an ID",
                 )
             }),
         }
@@ -147,8 +147,8 @@ fn is_snowflake(call: &'static Call) -> bool {
     std::ptr::eq(call, &SNOWFLAKE)
 }
 
-/// The name behind a key of Leaf's snowflake that cannot be a snowflake name itself: Leaf looks at no key there. Only where
-/// the configuration has every name be a snowflake that it does not list otherwise.
+/// The name to use for a key of Leaf's snowflake mode that cannot be a snowflake name. Leaf ignores the key there.
+/// Only if the configuration makes every other name a snowflake.
 fn behind_any_key(shared: &Shared, call: &'static Call) -> Option<&'static str> {
     (is_snowflake(call) && shared.service.any_is_snowflake()).then_some("leaf-snowflake")
 }
@@ -157,8 +157,8 @@ fn now(shared: &Shared) -> UnixMillis {
     shared.service.steady_time()
 }
 
-/// The one ID of a batch, as the number that a Java client reads into a `long`; `None` for 0, which the original answers
-/// where a mode is off: no ID that is handed out may look like that.
+/// The one ID of a batch, as the number that a Java client reads into a `long`; `None` for 0, which the original
+/// answers when a mode is off. No ID may look like that.
 pub(super) fn number(minted: Minted) -> Result<Option<String>, Refusal> {
     let id = match minted {
         Minted::Numbers(mut ids) => ids.next().map(|id| id.to_string()),
@@ -194,7 +194,7 @@ fn error(shared: &Shared, call: &'static Call, asked: &Asked, refusal: &Refusal)
         (_, Status::Busy | Status::Unavailable | Status::Exhausted) => -3,
         (_, Status::Stopped) => -1,
     };
-    // The original asks nobody who they are; what Spring does where it does is this.
+    // The original has no authentication. This is how Spring answers with it.
     let http = match refusal.status {
         Status::Unauthenticated | Status::WrongToken => StatusCode::UNAUTHORIZED,
         Status::Forbidden => StatusCode::FORBIDDEN,
@@ -209,7 +209,7 @@ fn error(shared: &Shared, call: &'static Call, asked: &Asked, refusal: &Refusal)
     response
 }
 
-/// Says floe's cause and way out where clients do not look. A header has what ASCII can show.
+/// Adds floe's cause and way out in a header, which clients ignore. A header can only have ASCII.
 pub(super) fn explain(response: &mut Response<Body>, refusal: &Refusal) {
     let shown = |text: String, c: char| match c {
         ' '..='~' => text + c.encode_utf8(&mut [0; 4]),
@@ -233,7 +233,7 @@ pub(super) struct Decoded {
     timestamp: String,
 }
 
-/// What Leaf answers to an ID, and to a text that is none.
+/// Leaf's answer to an ID, and to a text that is not an ID.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Decoding {
@@ -254,7 +254,7 @@ pub(super) enum Decoding {
     tag = "leaf",
     params(("snowflakeId" = String, Query, description = "The ID")),
     responses(
-        (status = 200, description = "Its parts, all as strings, or `errorMsg` for what is no number of 64 bits", body = Decoding),
+        (status = 200, description = "Its parts, all as strings, or `errorMsg` if it is not a number of 64 bits", body = Decoding),
         (status = 400, description = "It is missing", body = SpringError),
         (status = 406, description = "No media type that can be written")
     )

@@ -10,10 +10,10 @@ use super::{Shared, text};
 use crate::access::Caller;
 use crate::status::Refusal;
 
-/// The one route whose call stands in its body.
+/// The only route that has its call in the body.
 const ROUTE: &str = "/v1/ledger/{realm}";
 
-/// Whether a body is taken on a route. Nobody's is who may not call there.
+/// Whether a route takes a body. Callers without the right get an error instead.
 ///
 /// # Errors
 /// Why the caller may not.
@@ -26,8 +26,8 @@ pub(super) fn takes_body(route: &str, caller: &Caller) -> Result<bool, Refusal> 
 
 /// Call the ledger
 ///
-/// One call of a ledger, for floe's own processes (`floe://`): the question and the answer are of the same version of floe.
-/// An error of the store is an answer with status 200.
+/// One call of a ledger, for floe's own processes (`floe://`). Both sides must have the same version of floe. An
+/// error of the store is an answer with status 200.
 #[utoipa::path(
     post,
     path = "/v1/ledger/{realm}",
@@ -35,8 +35,8 @@ pub(super) fn takes_body(route: &str, caller: &Caller) -> Result<bool, Refusal> 
     params(("realm" = String, Path, description = "The realm, one of those in `ledger` of the token", min_length = 1, max_length = 128)),
     request_body(content = String, content_type = "application/json", description = "The call"),
     responses(
-        (status = 200, description = "What the store said", body = String, content_type = "application/json"),
-        (status = 400, description = "It is no call of a ledger", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The answer of the store", body = String, content_type = "application/json"),
+        (status = 400, description = "It is not a call of a ledger", body = ProblemBody, content_type = "application/problem+json"),
         (status = 401, description = "No token or a wrong one", body = ProblemBody, content_type = "application/problem+json"),
         (status = 403, description = "The token may not use this ledger, or the server offers none", body = ProblemBody, content_type = "application/problem+json")
     )

@@ -1,4 +1,4 @@
-//! What operators and their machines read.
+//! Pages for operators and their tools.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -13,7 +13,7 @@ use crate::service::Readiness;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// What to try
+/// Show examples of calls
 #[utoipa::path(
     get,
     path = "/",
@@ -29,14 +29,14 @@ pub(super) async fn home() -> Response<Body> {
         "  /v1/inspect/<ID>         an ID taken apart\n",
         "  /v1/open/<NAME>/<ID>     the number that an ID in a form stands for\n",
         "  /v1/names, /v1/slots     what is served, and by whom\n",
-        "  /livez, /readyz          for whatever starts and routes\n",
+        "  /livez, /readyz          health checks for supervisors and balancers\n",
         "  /metrics                 for Prometheus\n",
         "  /docs, /openapi.json     all of it, described\n",
     );
     text(StatusCode::OK, PLAIN, body)
 }
 
-/// Whether the process lives
+/// Say that the process is alive
 #[utoipa::path(
     get,
     path = "/livez",
@@ -47,11 +47,11 @@ pub(super) async fn live() -> Response<Body> {
     text(StatusCode::OK, PLAIN, "ok\n")
 }
 
-/// Whether clients should be sent here
+/// Say whether clients should be sent here
 ///
-/// Yes while any window lasts, also when the ledger is gone; no where nothing can be minted (the clock is refused, the
-/// window has run out without a ledger, every name is used up or stopped), and from the moment of draining. What the ledger
-/// itself said is told to clients on the same machine, and to tokens for every name (`"*"`).
+/// Yes while a window lasts, even if the ledger is gone. No if nothing can be minted (the clock is refused, the
+/// window has run out without a ledger, or every name is used up or stopped), and once the server drains. Only
+/// clients on the same machine, and tokens for every name (`"*"`), see the ledger's own error.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -68,16 +68,16 @@ pub(super) async fn ready(State(shared): State<Shared>, caller: Caller) -> Respo
     }
 }
 
-/// Metrics in Prometheus' text format, or in that of OpenMetrics where Accept names it
+/// Metrics in Prometheus' text format, or in OpenMetrics if Accept asks for it
 ///
-/// Where the server asks for tokens, one for every name (`"*"`) opens this; clients on the same machine need none.
+/// If the server asks for tokens, this needs one for every name (`"*"`). Clients on the same machine need none.
 #[utoipa::path(
     get,
     path = "/metrics",
     tag = "operate",
     responses(
         (status = 200, description = "All metrics", content((String = "text/plain"), (String = "application/openmetrics-text"))),
-        (status = 401, description = "No token or a wrong one, where the server asks for one", body = problem::ProblemBody, content_type = "application/problem+json")
+        (status = 401, description = "No token or a wrong one, if the server asks for one", body = problem::ProblemBody, content_type = "application/problem+json")
     )
 )]
 pub(super) async fn metrics(

@@ -1,10 +1,10 @@
 //! A `GET` of one ID, floe's own or one of Leaf's, answered straight from what was read.
 //!
-//! That, by a client that stays, is most of what a service like this is asked over HTTP; it costs hyper and the router
-//! several times what minting costs, and 17 KB for each client that waits. So a connection begins here, and is handed over
-//! to them, with the request at which it stands, as soon as one of its requests is anything but plain: another route, a
-//! character that would have to be decoded, a header that could change the answer, an ID that is not there at once (a
-//! counter's never is). Then nothing has been said to it yet: waits, errors, and whatever else HTTP knows, have one home.
+//! Most requests over HTTP are such a `GET`, on a connection that stays open. In hyper and the router it costs
+//! several times what minting costs, and 17 KB for each waiting client. So a connection begins here. It is handed
+//! over to hyper, with its current request, as soon as a request is not plain: another route, a character that must
+//! be decoded, a header that could change the answer, or an ID that is not available at once (a counter's never is).
+//! Nothing has been answered to that request yet, so waits, errors and the rest of HTTP are in one place only.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,7 +167,7 @@ fn front<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Beginning<'a> {
     }
 }
 
-/// Outside `None` where it is not plain, inside `None` where it has not come whole.
+/// The outer `None`: it is not plain. The inner `None`: it is not complete yet.
 fn plain<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Option<Option<Request<'a>>> {
     const METHOD: &[u8] = b"GET ";
     if HTTP2.starts_with(bytes) && bytes.len() < HTTP2.len() {
@@ -185,7 +185,7 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Option<Option<R
     };
     let call = CALLS.iter().position(|(call, ..)| begins(call))?;
     let within = bytes.get(..LONGEST).unwrap_or(bytes);
-    // A line that ends in a line feed alone is for who knows such clients.
+    // A line that ends with only a line feed is left to hyper.
     let is_bare =
         |at: usize| within.get(at) == Some(&b'\n') && (at == 0 || within.get(at - 1) != Some(&b'\r'));
     if (0..within.len()).any(is_bare) {
@@ -221,7 +221,7 @@ fn plain<'a>(bytes: &'a [u8], limits: &Limits, at_home: bool) -> Option<Option<R
         }
         count += 1;
         if is(&"accept") {
-            // Weighing several is for those who do that, save what Spring's clients send.
+            // Weighing several types is left to the other code, except for what Spring's clients send.
             let wanted = match value.trim() {
                 "*/*" | "text/plain, application/json, application/*+json, */*" => None,
                 "application/json" | "application/json, application/*+json" => Some(Media::Json),

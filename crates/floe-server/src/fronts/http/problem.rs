@@ -38,8 +38,7 @@ pub(super) struct ProblemBody<'p> {
     instance: &'p str,
 }
 
-/// What is wrong with a request before it reaches the service: HTTP's own concerns, which have no row in the table of
-/// all wires.
+/// Errors of a request before it reaches the service. They are HTTP's own, and have no row in the table of all wires.
 #[derive(Clone, Debug)]
 pub(super) enum HttpProblem {
     /// Nothing is served under this path.
@@ -92,37 +91,37 @@ const HTTP: &[Explanation] = &[
         slug: "no-route",
         status: 404,
         title: "Not found",
-        meaning: "Nothing is served under this path. /docs lists what is.",
+        meaning: "Nothing is served under this path. /docs lists all paths.",
     },
     Explanation {
         slug: "method",
         status: 405,
         title: "Method not allowed",
-        meaning: "The path is served, but not by this method: the Allow header lists those that it is.",
+        meaning: "The path is served, but not for this method: the Allow header lists the methods that are.",
     },
     Explanation {
         slug: "host",
         status: 400,
         title: "Bad Host header",
-        meaning: "A request in HTTP/1.1 says once in its Host header whom it asks: a name or an address, and a port or none (RFC 9112, section 3.2).",
+        meaning: "A request in HTTP/1.1 must have exactly one Host header: a name or an address, with or without a port (RFC 9112, section 3.2).",
     },
     Explanation {
         slug: "foreign-site",
         status: 403,
         title: "Asked by another site",
-        meaning: "A browser has sent the request for a web page of another site, or a name that is not this server's has led it here. No such page may mint.",
+        meaning: "A browser sent the request for a web page of another site, or its Host header has a name that is not this server's. No such page may mint.",
     },
     Explanation {
         slug: "not-acceptable",
         status: 406,
         title: "Not acceptable",
-        meaning: "None of the media types in the Accept header can be written for these IDs. application/octet-stream holds numbers of 64 bits alone.",
+        meaning: "None of the media types in the Accept header can be written for these IDs. application/octet-stream holds only numbers of 64 bits.",
     },
     Explanation {
         slug: "body",
         status: 400,
         title: "Bad body",
-        meaning: "The call takes no body: all that it needs stands in its path and query. (The calls of Leaf and tinyid take any, gRPC's their messages, and /v1/ledger its call.)",
+        meaning: "The call takes no body: everything that it needs is in its path and query. (Leaf's and tinyid's calls take any body, gRPC's take messages, and /v1/ledger takes a call.)",
     },
     Explanation {
         slug: "body-timeout",
@@ -217,15 +216,15 @@ impl From<Refusal> for Problem {
 impl From<HttpProblem> for Problem {
     fn from(problem: HttpProblem) -> Self {
         let (slug, detail) = match &problem {
-            HttpProblem::NoRoute(path) => ("no-route", format!("nothing is served under {path}: /docs lists what is, and /v1/mint/orders mints an ID")),
+            HttpProblem::NoRoute(path) => ("no-route", format!("nothing is served under {path}: /docs lists all paths, and /v1/mint/orders mints an ID")),
             HttpProblem::Method(method) => ("method", format!("{method} is not served here: use one of the methods in the Allow header")),
             HttpProblem::Host => ("host", "the request has no Host header, more than one, or one that is no host and port: send one, such as Host: localhost:7600".to_owned()),
             HttpProblem::ForeignSite(detail) => ("foreign-site", detail.clone()),
             HttpProblem::NotAcceptable(detail) => ("not-acceptable", detail.clone()),
             HttpProblem::BodyTooLarge(limit) => ("body-too-large", format!("the body is over {limit} bytes (limits.body_bytes): put what the call needs into its path and query")),
-            HttpProblem::BodyNotTaken => ("body", "this call takes no body, and this one would be ignored: put what the call needs into its query, such as /v1/mint/orders?n=10".to_owned()),
-            HttpProblem::BodyUnreadable(cause) => ("body", format!("the body cannot be read ({cause}): send it again, or none where the call takes none")),
-            HttpProblem::BodyTimeout(limit) => ("body-timeout", format!("the body did not arrive within {} ms (limits.header_timeout): send it again, or none where the call takes none", limit.as_millis())),
+            HttpProblem::BodyNotTaken => ("body", "this call takes no body, and would ignore this one: put what the call needs into its query, such as /v1/mint/orders?n=10".to_owned()),
+            HttpProblem::BodyUnreadable(cause) => ("body", format!("the body cannot be read ({cause}): send it again, or leave it out if the call takes none")),
+            HttpProblem::BodyTimeout(limit) => ("body-timeout", format!("the body did not arrive within {} ms (limits.header_timeout): send it again, or leave it out if the call takes none", limit.as_millis())),
             HttpProblem::UriTooLong { found, limit } => ("uri-too-long", format!("the path and query have {found} bytes, and at most {limit} are read (limits.uri_bytes)")),
             HttpProblem::HeaderTooLarge { bytes, fields } => ("header-too-large", format!("the header is over {bytes} bytes (limits.header_bytes) or {fields} fields (limits.header_count): send less")),
             HttpProblem::Timeout(limit) => ("timeout", format!("the answer did not begin within {} ms (limits.request_timeout): ask again", limit.as_millis())),

@@ -32,7 +32,7 @@ pub(super) fn read<const N: usize>(
     Ok(values)
 }
 
-/// The value of each of `keys` in a query and a form, for clients whose other keys are none of ours to judge.
+/// The value of each of `keys` in a query and a form. Other keys are ignored.
 ///
 /// # Errors
 /// A [`Refusal`] for one of the keys that comes twice, and for bytes that are not UTF-8.
@@ -87,7 +87,7 @@ fn decode(text: &str) -> Result<String, Refusal> {
     percent_decode_str(&text)
         .decode_utf8()
         .map(std::borrow::Cow::into_owned)
-        .map_err(|_| Refusal::bad("the query is not UTF-8 under its percent-encoding: encode it so"))
+        .map_err(|_| Refusal::bad("the percent-decoded query is not UTF-8: encode it as UTF-8"))
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! Which web pages may ask: those of this server alone.
+//! Which web pages may ask: only those of this server.
 //!
-//! A browser sends a request wherever the page that it shows tells it to, also to a server that listens for its own machine
-//! alone. The page cannot read the answer, but an ID is minted and a name made. Three things tell:
+//! A browser sends requests to any address that a page names, also to a server that listens only for its own machine.
+//! The page cannot read the answer, but an ID is minted, or a name made. Three headers show such requests:
 //! - `Sec-Fetch-Site` (W3C, Fetch Metadata Request Headers): what a browser says of the page. Older ones say it nowhere, and
 //!   none does to `http://` addresses that are not of the machine itself.
 //! - `Origin` (RFC 6454), which comes with `POST` at least, and has to be the `Host`.
 //! - `Host`, where a name of the page's own site leads here ("DNS rebinding"): then the page and this server are one site to the
-//!   browser. A listener that only this machine reaches has no business under a name that somebody may have registered.
+//!   browser. A listener that only this machine can reach must not be used under a name that somebody may have registered.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -19,7 +19,7 @@ use crate::access::Caller;
 /// 2024-07-29, under which containers find their host.
 const PRIVATE: [&str; 4] = ["localhost", "local", "internal", "test"];
 
-/// Refuses a request that a browser sends for a page of another site, and one that says wrongly, or twice, to whom it is.
+/// Refuses a request that a browser sends for a page of another site, and one with a wrong or repeated host.
 ///
 /// # Errors
 /// `Host` and `ForeignSite`.
@@ -44,10 +44,10 @@ pub(super) fn check(
     if let Some(host) = asked.filter(|_| caller.is_at_home()) {
         let shown = host.chars().take(100).collect::<String>().escape_debug().to_string();
         return Err(HttpProblem::ForeignSite(format!(
-            "this server listens for its own machine, and \"{shown}\" is no name of that: a web page may have sent this; ask for localhost or an address, or list the name under hosts in the configuration"
+            "this server listens for its own machine, and \"{shown}\" is not a name of it: a web page may have sent this; ask for localhost or an address, or list the name under hosts in the configuration"
         )));
     }
-    // A link to a page that only shows something is none of anybody's business.
+    // A link to a page that only shows something is allowed.
     let mut modes = headers.get_all("sec-fetch-mode").iter();
     let is_visit = modes.next().is_some_and(|mode| mode == "navigate")
         && modes.all(|mode| mode == "navigate")
@@ -73,7 +73,7 @@ pub(super) fn check(
 
 fn foreign() -> HttpProblem {
     HttpProblem::ForeignSite(
-        "a browser has sent this for a web page of another site, which may not mint here: ask from a program, or from the server of that site".to_owned(),
+        "a browser sent this for a web page of another site, which may not mint here: ask from a program, or from that site's server".to_owned(),
     )
 }
 

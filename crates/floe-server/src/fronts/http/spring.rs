@@ -1,9 +1,9 @@
-//! What Tomcat and Spring make of a request and of an error, for the calls of Leaf and tinyid: their clients, and the
-//! proxies before them, were written against that.
+//! How Tomcat and Spring treat requests and errors, for the calls of Leaf and tinyid: their clients, and the proxies
+//! in front of them, rely on it.
 //!
-//! A request is looked at before it is routed ([`recognise`]): its path is taken apart as those two do it (parameters after
-//! `;`, doubled and trailing slashes, dots, an extension), and what it comes to is [`Asked`], which the gate and the
-//! handlers read. Which media type an answer has is negotiated as there ([`media`]), and so is how an error is written.
+//! A request is looked at before it is routed ([`recognise`]): its path is parsed as those two do (parameters after
+//! `;`, doubled and trailing slashes, dots, an extension). The result is [`Asked`], which the gate and the handlers
+//! read. Media types of answers and errors are negotiated as in Spring ([`media`]).
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use media::{MediaType, NotAcceptable};
 pub(super) use parameters::Parameters;
 use path::Target;
 
-/// What OPTIONS says of a call that mints, and 405 of the others. The original lists HEAD too, whose IDs nobody would see.
+/// The methods in OPTIONS of a call that mints, and in a 405. The original lists HEAD too, but nobody would see its IDs.
 const MINTING: &str = "GET,POST,PUT,PATCH,DELETE,OPTIONS";
 
 /// The same of a page.
@@ -72,7 +72,7 @@ pub(super) struct SpringError<'e> {
     path: &'e str,
 }
 
-/// Notes on a request that it is one of Leaf's or tinyid's, and gives it the path and the method that the router knows.
+/// Marks a request as one of Leaf's or tinyid's, and gives it the path and the method that the router knows.
 pub(crate) fn recognise<B>(request: &mut Request<B>) {
     let Some(target) = path::target(request.uri()) else { return };
     let query = request.uri().query().unwrap_or_default().to_owned();
@@ -93,7 +93,7 @@ pub(crate) fn recognise<B>(request: &mut Request<B>) {
         if !routed.contains(request.method()) {
             *request.method_mut() = Method::GET;
         }
-        // To whom it is stays as it was.
+        // The host stays the same.
         let mut parts = request.uri().clone().into_parts();
         parts.path_and_query = Some(PathAndQuery::from_static(route));
         *request.uri_mut() = Uri::from_parts(parts).unwrap_or_else(|_| Uri::from_static(route));
@@ -101,7 +101,7 @@ pub(crate) fn recognise<B>(request: &mut Request<B>) {
     request.extensions_mut().insert(Asked(Arc::new(asked)));
 }
 
-/// Exactly one `Host` in HTTP/1.1, at most one before, and none in HTTP/2 where it has another place for it.
+/// Exactly one `Host` in HTTP/1.1, at most one in older versions, and none in HTTP/2, which has another field for it.
 fn is_host_right<B>(request: &Request<B>) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     match (request.version(), hosts.next(), hosts.next()) {
@@ -161,10 +161,10 @@ impl Asked {
         matches!(self.0.target, Target::Call { garbled: true, .. })
     }
 
-    /// What the media type of an answer in text, or in JSON, is to be.
+    /// The media type of an answer in text, or in JSON.
     ///
     /// # Errors
-    /// Where the client takes none of them.
+    /// If the client accepts none of them.
     pub(super) fn content_type(&self, produces: Produces) -> Result<HeaderValue, NotAcceptable> {
         let known = match &self.0.target {
             Target::Call { extension: Some(extension), .. } => media::of_extension(extension),
@@ -177,8 +177,8 @@ impl Asked {
         }
     }
 
-    /// What Tomcat says to a request that it does not look at: a path or a `Host` that is none, an expectation that nobody
-    /// can meet.
+    /// Tomcat's answer to a request that it does not process: a path or a `Host` that is not valid, or an expectation
+    /// that it cannot meet.
     pub(super) fn malformed(&self) -> Option<Response<Body>> {
         if !self.0.host || self.0.target == Target::Bad {
             return Some(bare(StatusCode::BAD_REQUEST));
@@ -186,7 +186,7 @@ impl Asked {
         (!self.0.expect).then(|| bare(StatusCode::EXPECTATION_FAILED))
     }
 
-    /// What needs no handler: a path under which there is nothing, a question for methods.
+    /// Answers without a handler: for a path with nothing under it, and for a question about methods.
     pub(super) fn answer(&self, now: impl Fn() -> UnixMillis) -> Option<Response<Body>> {
         let mints = match &self.0.target {
             Target::Bad => return Some(bare(StatusCode::BAD_REQUEST)),
@@ -210,7 +210,7 @@ impl Asked {
         Some(response)
     }
 
-    /// An error: a page for browsers, JSON for others, nothing for who takes neither.
+    /// An error: a page for browsers, JSON for other clients, and no body for clients that accept neither.
     pub(super) fn error(
         &self,
         now: UnixMillis,
@@ -219,7 +219,7 @@ impl Asked {
         message: &str,
     ) -> Response<Body> {
         let not_acceptable = || bare(StatusCode::NOT_ACCEPTABLE);
-        // That somebody has to say who he is, which the originals never ask, is told to all.
+        // An authentication error, which the originals never give, goes to all clients.
         let stranger = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let accept = match &self.0.accept {
             Ok(accept) => accept.as_slice(),
@@ -261,7 +261,7 @@ impl Asked {
     }
 }
 
-/// What Tomcat does after these: whatever the client has sent behind its request is not read.
+/// After these errors, Tomcat does not read what the client has sent after its request.
 pub(super) fn drops_connection(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 408 | 411 | 413 | 414 | 417 | 500 | 501 | 503)
 }

@@ -1,8 +1,8 @@
-//! The date that hyper keeps in each thread that serves HTTP/1, whether its answers have one or not.
+//! The date that hyper keeps in each thread that serves HTTP/1, even if its answers have none.
 //!
-//! hyper 1 makes it when a thread first serves a connection, panics if the clock shows a time before 1970, and makes it anew only
-//! when a later second begins. So each thread makes its date when it starts: a clock that steps back later does no harm.
-//! A server that starts before 1970 has none, and refuses what only hyper's HTTP/1 would answer until the clock is set right.
+//! hyper 1 makes it when a thread first serves a connection, panics if the clock shows a time before 1970, and makes
+//! it again only when a later second begins. So each thread makes its date when it starts: a clock that steps back later does no harm.
+//! A server that starts before 1970 has none. Until the clock is set right, it refuses requests that need hyper's HTTP/1.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -21,7 +21,7 @@ use hyper_util::rt::TokioIo;
 /// Whether a thread began before 1970, and so without a date.
 static WITHOUT: AtomicBool = AtomicBool::new(false);
 
-/// Has hyper make this thread's date. To be called where a thread of the server begins.
+/// Makes hyper's date of this thread. To be called when a thread of the server begins.
 pub(crate) fn make() {
     if is_before_1970() {
         WITHOUT.store(true, Ordering::Relaxed);

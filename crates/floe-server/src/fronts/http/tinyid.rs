@@ -1,9 +1,9 @@
 //! The calls of didi's tinyid, for its unmodified clients, also without its context `/tinyid`.
 //!
-//! Every answer to a request that can be read has status 200, since the Java client takes any other for none. An error is
-//! code 5 (the token) or 6 with the original's words, or an empty body where the call's name ends in `Simple`; floe's cause
-//! and way out stand in the header `floe-detail`. The parameter `token` says who calls, unless a header or a certificate
-//! does; it never reaches a log.
+//! Every answer to a readable request has status 200, because the Java client treats any other status as no answer. An error is
+//! code 5 (the token) or 6 with the original's words, or an empty body where the call's name ends in `Simple`; floe's
+//! cause and way out are in the header `floe-detail`. The parameter `token` identifies the caller, unless a header or
+//! a certificate does. It never reaches a log.
 
 use axum::body::Body;
 use axum::extract::{FromRequest, Request, State};
@@ -40,7 +40,7 @@ const LOADING_PERCENT: i64 = 20;
 /// An answer.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Answer<T> {
-    /// What was asked for; null where that is not to be had.
+    /// The result; null if there is none.
     data: Option<T>,
     /// 200, or 5 or 6 for an error.
     code: u16,
@@ -48,8 +48,8 @@ pub(super) struct Answer<T> {
     message: String,
 }
 
-/// A range of numbers, all of which are the client's: those above `currentId` up to `maxId` whose remainder by `delta`
-/// is `remainder`.
+/// A range of numbers for the client: all numbers above `currentId`, up to `maxId`, that leave `remainder` when
+/// divided by `delta`.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Segment {
     /// The last number.
@@ -117,8 +117,8 @@ macro_rules! call {
             tag = "tinyid",
             params(
                 ("bizType" = Option<String>, Query, description = "The name; in a POST also in a form"),
-                ("batchSize" = Option<i32>, Query, description = "How many, where single IDs are asked for: 1 where it is left out, none below 1, and cut to limits.max_batch (100000)"),
-                ("token" = Option<String>, Query, description = "A row of tiny_id_token for the name, or a token of floe's; looked at where the server has either")
+                ("batchSize" = Option<i32>, Query, description = "The number of single IDs: 1 if it is left out, none below 1, and cut to limits.max_batch (100000)"),
+                ("token" = Option<String>, Query, description = "A token of tiny_id_token for the name, or a token of floe's; checked if the server has either")
             ),
             responses(
                 (status = 200, description = "The answer, or an error: code 5 or 6, or an empty text", body = $body, content_type = $kind),
@@ -219,10 +219,10 @@ async fn answer_segment_simply(shared: &Shared, ask: &Ask) -> Response<Body> {
     }
 }
 
-/// How many IDs are asked for, as the original counts: one where nothing is said, and what is too many is cut.
+/// How many IDs are asked for, as in the original: one if there is no number, and a number that is too large is cut.
 ///
 /// # Errors
-/// The original's message for what is no number.
+/// The original's message for a text that is not a number.
 fn batch_size(shared: &Shared, ask: &Ask) -> Result<u64, String> {
     let Some((text, more)) = ask.parameters.first("batchSize") else { return Ok(1) };
     let size = integer(text).map_err(|cause| {
@@ -264,14 +264,14 @@ async fn range(shared: &Shared, ask: &Ask) -> Result<Segment, Failure> {
     Ok(taken(shared, &visitor, &name).await.map_err(|refusal| (name.as_str(), refusal))?)
 }
 
-/// A batch that is minted as one: its numbers follow one another, so that nobody else has one in between.
+/// A batch that is minted in one step, so that its numbers are consecutive.
 async fn taken(shared: &Shared, caller: &Caller, name: &str) -> Result<Segment, Refusal> {
     // The original's client reads it into an int.
     let delta = match shared.service.definition(caller, &CALL, name).await? {
         Definition::Segment { increment, .. } => i32::try_from(increment).map_err(|_| {
             Refusal::new(
                 Status::WrongKind,
-                format!("`{name}` has the increment {increment}, and tinyid's clients know none over {}: ask for single IDs (nextId)", i32::MAX),
+                format!("`{name}` has the increment {increment}, and tinyid's clients accept at most {}: ask for single IDs (nextId)", i32::MAX),
             )
         })?,
         _ => 1,
@@ -298,8 +298,8 @@ fn no_segment(name: &str) -> Refusal {
     Refusal::new(Status::WrongKind, format!("`{name}` mints no numbers of a segment: use another name"))
 }
 
-/// Who calls for which name. Spring puts several values together, and Tomcat replaces bytes that are no UTF-8: what comes of
-/// that may be a name that is there, and never one that comes into being.
+/// The caller and the name. Spring joins several values, and Tomcat replaces bytes that are not UTF-8. The result may
+/// be an existing name, but it never makes a new one.
 async fn visitor(shared: &Shared, ask: &Ask) -> Result<(Caller, String), Failure> {
     let text = |name: &str| ask.parameters.text(name).unwrap_or_default();
     let (name, token) = (text("bizType"), text("token"));

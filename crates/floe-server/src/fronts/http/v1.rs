@@ -41,14 +41,14 @@ pub(super) enum OneId {
 
 /// Mint IDs
 ///
-/// Answers with new IDs that nobody else gets. They are lost to everyone if the answer is lost.
+/// Answers with new IDs that nobody else gets. If the answer is lost, its IDs are never used.
 #[utoipa::path(
     get,
     path = "/v1/mint/{name}",
     tag = "ids",
     params(
         ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
-        ("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch; 1 where it is left out", minimum = 1),
+        ("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1),
         ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
     ),
     responses(
@@ -58,7 +58,7 @@ pub(super) enum OneId {
             (Vec<u8> = "application/octet-stream")
         )),
         (status = 400, description = "A count out of its range, an impossible name, a wrong kind", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 401, description = "No token or a wrong one, where the server asks for one", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 401, description = "No token or a wrong one, if the server asks for one", body = ProblemBody, content_type = "application/problem+json"),
         (status = 403, description = "The token is not for this name", body = ProblemBody, content_type = "application/problem+json"),
         (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json"),
         (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json"),
@@ -86,7 +86,7 @@ pub(super) async fn mint_get(
     tag = "ids",
     params(
         ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
-        ("n" = Option<u64>, Query, description = "How many, from 1 to limits.max_batch; 1 where it is left out", minimum = 1),
+        ("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1),
         ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
     ),
     responses((status = 200, description = "The IDs: as JSON, one a line, or as 64-bit little-endian integers", content(
@@ -129,7 +129,7 @@ async fn mint(
     Ok(ids::response(name, minted, media, numbers))
 }
 
-/// Refuses to write as numbers what is none of 64 bits.
+/// Refuses to write IDs as numbers if they may not fit 64 bits.
 fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Problem> {
     let cause = match definition {
         definition if definition.is_text() => {
@@ -139,7 +139,7 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
             format!("the IDs of `{name}` have up to {} bits", layout.total_bits())
         }
         Definition::Dated(shape) if !shape.prefix().is_empty() => {
-            format!("the IDs of `{name}` are text, they begin with its prefix {:?}", shape.prefix())
+            format!("the IDs of `{name}` are text, because they begin with its prefix {:?}", shape.prefix())
         }
         Definition::Dated(shape) if shape.overflow() == floe::Overflow::Widen && media == Media::Octets => {
             format!("the IDs of `{name}` may outgrow 63 bits, since its counter widens")
@@ -153,7 +153,7 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
         .into(),
         Media::Json | Media::Text => Refusal::new(
             crate::status::Status::WrongKind,
-            format!("{cause}, which is no number for most clients: leave numbers=true out and read them as strings"),
+            format!("{cause}, which most clients cannot read as a number: leave numbers=true out and read them as strings"),
         )
         .into(),
     })
@@ -161,8 +161,8 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
 
 /// Take an ID apart
 ///
-/// With a name or a layout, one reading; with neither, the readings that make sense: the names served here first, 100 at
-/// once, then the presets.
+/// With a name or a layout, the answer has one reading. With neither, it has all readings that make sense: first for
+/// the names served here, 100 at once, then for the presets.
 #[utoipa::path(
     get,
     path = "/v1/inspect/{id}",
@@ -171,7 +171,7 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
         ("id" = String, Path, description = "The ID, in decimal digits, or as a dated name writes it"),
         ("name" = Option<String>, Query, description = "The name that it was minted under", min_length = 1, max_length = 128),
         ("layout" = Option<String>, Query, description = "A preset such as `twitter`, also with an epoch of its own (`sonyflake epoch=2020-01-01T00:00:00Z`), or a layout's whole text", min_length = 1),
-        ("after" = Option<String>, Query, description = "The page before's `next`, where neither is given", min_length = 1)
+        ("after" = Option<String>, Query, description = "The `next` of the page before, if neither is given", min_length = 1)
     ),
     responses(
         (status = 200, description = "Fields, times and bit positions", body = Inspection),
@@ -194,7 +194,7 @@ pub(super) async fn inspect(
 
 /// Open an ID
 ///
-/// The number that an ID stands for where its name has a form: what a sealed ID hides.
+/// The number of an ID that is written in its name's form, also of a sealed ID.
 #[utoipa::path(
     get,
     path = "/v1/open/{name}/{text}",
@@ -226,8 +226,8 @@ pub(super) async fn open(
     path = "/v1/names",
     tag = "operate",
     params(
-        ("after" = Option<String>, Query, description = "Only names after this one in byte order: the page before's `next`"),
-        ("limit" = Option<usize>, Query, description = "How many at most, 1 to 1000; 100 where it is left out", minimum = 1, maximum = 1000)
+        ("after" = Option<String>, Query, description = "Only names after this one in byte order: the `next` of the page before"),
+        ("limit" = Option<usize>, Query, description = "The most rows in the answer, 1 to 1000; 100 if it is left out", minimum = 1, maximum = 1000)
     ),
     responses((status = 200, description = "Names in byte order", body = NamesPage))
 )]
@@ -250,7 +250,7 @@ pub(super) async fn names(
     tag = "operate",
     params(("name" = String, Path, description = "The name", min_length = 1, max_length = 128)),
     responses(
-        (status = 200, description = "What it is and how it stands", body = NameReport),
+        (status = 200, description = "Its definition and its state", body = NameReport),
         (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
     )
 )]
@@ -270,8 +270,8 @@ pub(super) async fn name(
     path = "/v1/slots",
     tag = "operate",
     params(
-        ("after" = Option<String>, Query, description = "The page before's `next`"),
-        ("limit" = Option<usize>, Query, description = "How many at most, 1 to 1000; 100 where it is left out", minimum = 1, maximum = 1000)
+        ("after" = Option<String>, Query, description = "The `next` of the page before"),
+        ("limit" = Option<usize>, Query, description = "The most rows in the answer, 1 to 1000; 100 if it is left out", minimum = 1, maximum = 1000)
     ),
     responses(
         (status = 200, description = "Slots in the ledger's order", body = SlotsPage),
@@ -317,7 +317,7 @@ impl<S: Send + Sync, const COUNT: usize> FromRequestParts<S> for Segments<COUNT>
         }
         let params = RawPathParams::from_request_parts(parts, state)
             .await
-            .map_err(|_| Refusal::bad("the path is not UTF-8 under its percent-encoding: encode it so"))?;
+            .map_err(|_| Refusal::bad("the percent-decoded path is not UTF-8: encode it as UTF-8"))?;
         let mut values = params.iter().map(|(_, value)| value.to_owned());
         Ok(Self([(); COUNT].map(|()| values.next().unwrap_or_default())))
     }

@@ -1,8 +1,8 @@
 //! The form of packets.
 //!
-//! A quiet `get` leaves out the answer of a miss, of which there are none here: it is answered like a plain one, by an
-//! ID or an error. After such an error the connection is closed: clients that give up a batch at its first error leave
-//! the answers to the rest unread, and would take them for the answers to what they ask next.
+//! A quiet `get` gets no answer for a miss. Here there are no misses, so it is answered like a plain `get`, with an
+//! ID or an error. After such an error, the connection is closed: some clients give up a batch at its first error
+//! without reading the other answers, and would take these for answers to their next requests.
 
 use std::time::Duration;
 

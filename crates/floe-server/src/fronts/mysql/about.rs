@@ -1,4 +1,4 @@
-//! What a connection says of itself: the variables and functions that clients read before and between their tickets.
+//! What a connection says about itself: the variables and functions that clients read before and between their tickets.
 
 use std::time::Duration;
 
@@ -150,7 +150,7 @@ const KNOWN: [(&str, Variable); 45] = {
 impl About {
     pub(super) fn new(id: u64, packet_bytes: usize, idle: Duration) -> Self {
         Self {
-            // The protocol has 32 bits for it; it tells connections apart in logs, and nothing hangs on it.
+            // The protocol has 32 bits for it; it only tells connections apart in logs.
             connection: u32::try_from(id & u64::from(u32::MAX)).unwrap_or(u32::MAX),
             user: Vec::new(),
             database: None,
@@ -179,7 +179,7 @@ impl About {
         items.iter().map(column).collect()
     }
 
-    /// What an item of a `SELECT` comes to; a `?` takes the next of `parameters`.
+    /// The value of an item of a `SELECT`; a `?` takes the next of `parameters`.
     pub(super) fn value<'p>(
         &self,
         item: &Item<'_>,

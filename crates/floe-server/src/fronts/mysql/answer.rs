@@ -1,8 +1,8 @@
-//! What a statement comes to, and how it is written.
+//! The answer to a statement, and how it is written.
 
 use floe_wire::mysql::{Cell, Column, Done, Replies, Status as Standing};
 
-/// What a statement comes to.
+/// The answer to a statement.
 pub(super) enum Answer<'s> {
     Done(Done),
     Rows(Rows<'s>),

@@ -5,8 +5,8 @@ use floe_wire::mysql::Value;
 
 use crate::status::{Refusal, Status};
 
-/// The first of `rows` numbers that follow one another by one: clients count on from it by themselves, so where the
-/// others lie elsewhere (an increment over 1), they would take numbers that are somebody else's (I1).
+/// The first of `rows` consecutive numbers. Clients count on from it themselves, so with an increment over 1 they
+/// would take numbers of other clients (I1).
 pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusal> {
     let wrong =
         |why: &str| Refusal::new(Status::WrongKind, format!("`{name}` mints {why}, or use another name"));
@@ -17,7 +17,7 @@ pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusa
             )));
         }
         Minted::Texts(_) => {
-            return Err(wrong(&format!("texts, which no AUTO_INCREMENT is: ask at /v1/mint/{name}")));
+            return Err(wrong(&format!("texts, which no AUTO_INCREMENT can be: ask at /v1/mint/{name}")));
         }
         Minted::Numbers(ids) => ends(ids.map(|id| Some(id.get()))),
         Minted::Dated(ids) => ends(ids.map(|id| id.number().map(|number| number.get()))),
@@ -31,18 +31,18 @@ pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusa
     match last.checked_sub(first).and_then(|distance| distance.checked_add(1)) == Some(rows) {
         true => Ok(first),
         false => Err(wrong(
-            "numbers that do not follow one another by one, and a client is told but the first of several: insert one row at a time",
+            "numbers that do not follow one another by one, and a client learns only the first of several: insert one row at a time",
         )),
     }
 }
 
-/// The first and the last of numbers of which there is at least one; `None` where one of the two is none.
+/// The first and the last of at least one number; `None` if either is missing.
 fn ends(mut numbers: impl Iterator<Item = Option<u64>>) -> Option<(u64, u64)> {
     let first = numbers.next()??;
     Some((first, numbers.last().unwrap_or(Some(first))?))
 }
 
-/// Refuses a row that wants a certain ID, as the reader of SQL does where the number stands in the statement.
+/// Refuses a row with an ID of the client's choice. The SQL reader does the same for numbers in a statement.
 pub(super) fn no_certain_id(parameters: &[Value<'_>]) -> Result<(), Refusal> {
     let number = |value: &Value<'_>| match *value {
         Value::Signed(number) => number != 0,
@@ -53,7 +53,7 @@ pub(super) fn no_certain_id(parameters: &[Value<'_>]) -> Result<(), Refusal> {
     match parameters.iter().any(number) {
         false => Ok(()),
         true => Err(Refusal::bad(
-            "a parameter is a number, which would be the ID of the row: floe mints the IDs, so bind texts or NULL alone",
+            "a parameter is a number, which would be the ID of the row: floe mints the IDs, so bind only texts or NULL",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! What Redis' clients say about themselves and ask about the server, and have to be answered for them to go on.
+//! What Redis' clients say about themselves and ask about the server. They need these answers to continue.
 
 use floe_wire::resp::{Encoder, Request, Version};
 use serde_json::Value;
@@ -67,7 +67,7 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
             arguments(word, request, 1..=1)?;
             if argument_text(request, 1)? != "0" {
                 return Err(Refusal::bad(
-                    "there is one database, 0: a realm is what keeps names apart (docs/configuration.md)",
+                    "there is only the database 0: realms keep names apart (docs/configuration.md)",
                 )
                 .into());
             }
@@ -113,7 +113,7 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
             }
         }
         b"INFO" => encoder.verbatim(&info(state, request)),
-        // The usual recipe sets a time to live on the key of a date. Nothing is deleted: a name never begins anew.
+        // The usual recipe sets a time to live on the key of a date. Nothing is deleted: a name never starts again.
         b"EXPIRE" | b"PEXPIRE" | b"EXPIREAT" | b"PEXPIREAT" => {
             arguments(word, request, 2..=3)?;
             encoder.integer(1);
@@ -239,8 +239,9 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
     Ok(())
 }
 
-/// Who shows this secret, as that user. Where there are tokens, any user may show one. Without them it is as in Redis, word
-/// for word: its user `default` takes any password then, and a password without a user is a mistake of the client's.
+/// The caller with this secret, as that user. With tokens, any user may show one. Without tokens, the answers are
+/// those of Redis, word for word: its user `default` takes any password, and a password without a user is an error of
+/// the client.
 fn authenticated(state: &State, user: Option<&[u8]>, secret: &[u8]) -> Result<Caller, Refusal> {
     let access = state.service.access();
     if !access.asks() {

@@ -1,4 +1,4 @@
-//! `SET name n NX` and `SETNX name n`, with which the usual recipes say where a key begins: the next `INCR` gives n + 1.
+//! `SET name n NX` and `SETNX name n`. The usual recipes use them to set where a key begins: the next `INCR` gives n + 1.
 //!
 //! No other form of `SET` is served. A client that could choose the number of a name in use could repeat IDs.
 
@@ -33,7 +33,7 @@ impl State {
         let signed: i64 =
             number.parse().map_err(|_| Refusal::bad("value is not an integer or out of range"))?;
         let number = u64::try_from(signed).map_err(|_| {
-            Refusal::bad(format!("no ID is below 0, so no name begins behind {signed}: use 0 or more"))
+            Refusal::bad(format!("no ID is below 0, so no name can begin after {signed}: use 0 or more"))
         })?;
         let set = self.service.begin_behind(&self.caller, &SET_FIRST, name, number).await?;
         let mut encoder = Encoder::new(output, self.version);
@@ -72,6 +72,6 @@ fn options(request: &Request<'_>) -> Result<(), Refusal> {
 
 fn chosen() -> Refusal {
     Refusal::bad(
-        "SET is served as SET name n NX alone: a number that a client chose for a name in use would repeat IDs. To move a name on, use floe marks raise",
+        "SET is served only as SET name n NX: a number that a client chose for a name in use would repeat IDs. To raise a name, use floe marks raise",
     )
 }

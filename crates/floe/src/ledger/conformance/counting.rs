@@ -55,7 +55,7 @@ pub(super) fn counts_keep_their_bounds(fresh: &dyn Fn() -> Realm) {
     equal(
         ledger.count(&wanted(&key, 1)),
         Err(LedgerError::Missing(key.clone())),
-        "a count makes no record, and one that is missing was eaten",
+        "a count makes no record, so a missing one was deleted",
     );
     done(ledger.bind(&invoice, "a dated name", true));
     let day = |count| Reserve { floor: 1_000, max_mark: 1_100 - count, ..wanted(&key, count) };
@@ -72,8 +72,8 @@ pub(super) fn counts_keep_their_bounds(fresh: &dyn Fn() -> Realm) {
         Reply::Refused { mark: 1_099, note: None },
         "a count past max_mark is refused with the end of the last one",
     );
-    equal(counted(&*ledger, &day(1)).end, 1_100, "the last number of a day is somebody's");
-    equal(mark(&*ledger, &key), Some(1_100), "no mark is kept ahead of a caller's last number");
+    equal(counted(&*ledger, &day(1)).end, 1_100, "the last number of a day is handed out");
+    equal(mark(&*ledger, &key), Some(1_100), "the mark is not ahead of the last number that a caller got");
     let next = counted(&*ledger, &wanted(&key, 2));
     equal((next.start, next.previous_mark), (1_100, 1_100), "a count knows the end of the last one");
     done(ledger.raise(&key, 1_105));
@@ -82,9 +82,9 @@ pub(super) fn counts_keep_their_bounds(fresh: &dyn Fn() -> Realm) {
     equal(
         done(ledger.count(&Reserve { max_mark: last - 1, ..wanted(&key, 1) })),
         Reply::Refused { mark: last, note: None },
-        "whoever may not see a mark is refused, also where more was reserved ahead for others",
+        "a mark above max_mark is refused, even if the ledger has reserved ahead for other calls",
     );
-    // More counts than a ledger may keep the mark ahead of, with reservations before, among and behind them.
+    // More counts than a ledger may reserve ahead, with reservations before, between and after them.
     let mut ranges = Vec::new();
     for call in 0..90 {
         ranges.push(counted(&*ledger, &wanted(&key, 5)));

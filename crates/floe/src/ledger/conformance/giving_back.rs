@@ -26,7 +26,11 @@ pub(super) fn only_the_token_and_only_within_bounds(fresh: &dyn Fn() -> Realm) {
         equal(record(&*other, &key), before.clone(), "a give_back that does not apply writes nothing");
         equal(got(&*other, &request), range, "a give_back that does not apply leaves the token");
     }
-    equal(done(ledger.give_back(&Key::slot(10, 11), request.token, 550)), false, "a token is of its own key");
+    equal(
+        done(ledger.give_back(&Key::slot(10, 11), request.token, 550)),
+        false,
+        "a token is valid for its own key only",
+    );
     equal(done(other.give_back(&key, request.token, 550)), true, RULE);
     let after = record(&*ledger, &key);
     equal(after.as_ref().map(|record| record.mark), Some(550), "give_back sets the mark to from");
@@ -64,7 +68,7 @@ pub(super) fn clears_the_token(fresh: &dyn Fn() -> Realm) {
     );
     let whole = ask(&key, 5);
     got(&*ledger, &whole);
-    equal(done(ledger.give_back(&key, whole.token, 165)), true, "nothing can be given back as well");
+    equal(done(ledger.give_back(&key, whole.token, 165)), true, "an empty range can be given back");
     equal(done(ledger.give_back(&key, whole.token, 165)), false, RULE);
 }
 
@@ -93,8 +97,7 @@ pub(super) fn late_retry_does_nothing(fresh: &dyn Fn() -> Realm) {
 }
 
 pub(super) fn races_with_a_reserve(fresh: &dyn Fn() -> Realm) {
-    const RULE: &str =
-        "calls that come at once happen one after the other, and give_back applies once at most";
+    const RULE: &str = "concurrent calls happen one after the other, and give_back applies at most once";
     const ROUNDS: usize = 10;
     const GIVING: usize = 4;
     const RESERVING: usize = 2;

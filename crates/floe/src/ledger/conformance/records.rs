@@ -78,13 +78,13 @@ pub(super) fn bind_makes_the_record_once(fresh: &dyn Fn() -> Realm) {
     equal(mark(&*other, &key), Some(10), "a second bind leaves the record as it is");
     done(ledger.bind(&bare, "kind=snowflake", false));
     equal(mark(&*other, &Key::name(&bare)), None, "bind without marked makes no record");
-    // The name is known and its record is not there, as if something had eaten it: only a person may mend that.
+    // The name is known and its record is missing, as if it had been deleted. Only a person may repair that.
     done(ledger.bind(&bare, "kind=snowflake", true));
     done(other.bind(&bare, "kind=segment", true));
     equal(
         mark(&*other, &Key::name(&bare)),
         None,
-        "a bind of a name that is bound makes no record, so that one that was eaten stays missed",
+        "a bind of a name that is bound makes no record, so that a deleted one stays missing",
     );
     equal(
         other.reserve(&Reserve { create: false, ..ask(&Key::name(&bare), 1) }),
@@ -324,8 +324,8 @@ pub(super) fn many_names(fresh: &dyn Fn() -> Realm) {
             &(page, keys.len()),
         );
     }
-    equal(done(ledger.names("", 0)), Vec::new(), "a page of nothing is empty");
-    equal(done(ledger.list("", "", 0)), Vec::new(), "a page of nothing is empty");
+    equal(done(ledger.names("", 0)), Vec::new(), "a page of at most 0 rows is empty");
+    equal(done(ledger.list("", "", 0)), Vec::new(), "a page of at most 0 rows is empty");
 }
 
 pub(super) fn list_is_exact_about_its_prefix(fresh: &dyn Fn() -> Realm) {
@@ -419,11 +419,11 @@ pub(super) fn notes(fresh: &dyn Fn() -> Realm) {
         equal(note(&*ledger), Some(text), RULE);
     }
     equal(note(&*realm.connect()), Some("7".to_owned()), RULE);
-    equal(record(&*ledger, &Key::slot(10, 4)), None, "a note makes no record elsewhere");
+    equal(record(&*ledger, &Key::slot(10, 4)), None, "a note makes no other record");
 }
 
 pub(super) fn connections_see_each_other_at_once(fresh: &dyn Fn() -> Realm) {
-    const RULE: &str = "what one connection was told is done, every other sees at once";
+    const RULE: &str = "when one connection gets its answer, every other connection sees the change";
     let realm = fresh();
     let connections: Vec<_> = (0..3).map(|_| realm.connect()).collect();
     let key = Key::name(&name("orders"));

@@ -164,7 +164,7 @@ pub(super) fn edges_of_max_mark(fresh: &dyn Fn() -> Realm) {
     equal(
         got(&*ledger, &Reserve { max_mark: 60, floor: 1_000, ..ask(&key, 10) }),
         Range { start: 1_000, end: 1_010, previous_mark: 60 },
-        "the mark is held against max_mark, not the floor",
+        "max_mark is compared with the mark, not with the floor",
     );
 }
 
@@ -194,7 +194,7 @@ pub(super) fn same_token_same_range(fresh: &dyn Fn() -> Realm) {
     equal(
         got(&*ledger, &Reserve { key: elsewhere, ..request }),
         Range { start: 100, end: 160, previous_mark: 0 },
-        "a token means something on its own key only",
+        "a token is valid for its own key only",
     );
 }
 
@@ -289,14 +289,14 @@ pub(super) fn overflow_writes_nothing(fresh: &dyn Fn() -> Realm) {
     equal(
         got(&*ledger, &last),
         Range { start: 100, end: MAX_MARK, previous_mark: 100 },
-        "the last position is 2^63 - 2, and it can be had",
+        "the last position is 2^63 - 2, and it can be reserved",
     );
     let error = ledger.reserve(&ask(&key, 1));
     equal(error, Err(LedgerError::Overflow { key: key.clone(), mark: MAX_MARK }), RULE);
     equal(
         done(ledger.reserve(&Reserve { max_mark: 5, ..ask(&key, 1) })),
         Reply::Refused { mark: MAX_MARK, note: Some("host a".to_owned()) },
-        "max_mark is looked at before the room",
+        "max_mark is checked before the room",
     );
     equal(got(&*ledger, &last).end, MAX_MARK, "an Overflow leaves the record's token");
 }
@@ -338,7 +338,7 @@ pub(super) fn missing_without_create(fresh: &dyn Fn() -> Realm) {
     equal(
         done(ledger.give_back(&key, token(), 0)),
         false,
-        "there is nothing to give back to a record that is not there",
+        "a give_back to a record that is not there does nothing",
     );
     equal(done(ledger.list("", "", usize::MAX)), Vec::new(), RULE);
     got(&*ledger, &ask(&key, 10));
@@ -350,7 +350,7 @@ pub(super) fn missing_without_create(fresh: &dyn Fn() -> Realm) {
 }
 
 pub(super) fn eaten_slots_stay_missing(connect: &dyn Fn() -> Box<dyn Ledger>, eat: &dyn Fn(&Key)) {
-    const RULE: &str = "a slot's record that was made and is gone is Missing, and is not made anew";
+    const RULE: &str = "a slot's record that was made and then deleted is Missing, and is not made again";
     let (ledger, other) = (connect(), connect());
     let [eaten, kept] = [7, 8].map(|worker| Key::slot(10, worker));
     // The holder has asked twice: its token is not the one that made the record.

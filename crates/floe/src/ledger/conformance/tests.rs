@@ -34,7 +34,7 @@ fn a_ledger_that_makes_an_eaten_slot_anew_fails() {
     };
     let failed = catch_unwind(AssertUnwindSafe(|| super::check_eaten(&connect, &eat))).unwrap_err();
     let words = failed.downcast_ref::<String>().unwrap();
-    assert!(words.contains("is not made anew"), "{words}");
+    assert!(words.contains("is not made again"), "{words}");
 }
 
 /// One way to be no ledger.

@@ -61,7 +61,7 @@ fn a_mark_too_far_ahead_of_a_dead_life_is_not_jumped_to() {
     rig.mint(&stream);
     rig.settle();
     let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!("it mints") };
-    assert!(text.contains("earlier life") && text.contains("max_hold"), "{text}");
+    assert!(text.contains("earlier run") && text.contains("max_hold"), "{text}");
     assert_eq!((rig.mark(&key()), rig.now()), (mark, u64::try_from(BEGIN).unwrap()));
 }
 
@@ -95,7 +95,7 @@ fn a_slot_that_is_nearly_free_is_waited_for() {
 
 #[test]
 fn the_race_for_a_crashed_slot_has_one_winner() {
-    // Two starts believe that the holder was their own earlier life. Both push on, one gets the window.
+    // Two starts believe that the holder was their own earlier run. Both push on, one gets the window.
     let ledger = Memory::default();
     let ((mut a, on_a), (mut b, on_b)) = (fixed(&ledger, 1), fixed(&ledger, 2));
     let mark = a.other(&key(), a.now(), 5_000, Some(&note("gone")));

@@ -407,7 +407,7 @@ fn slots_that_were_deleted_are_passed_over_for_good_and_told_of() {
     rig.settle();
     // Worker 2 is held, and the others are no holes to be filled while somebody may mint there.
     let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!() };
-    assert!(text.contains("all 4 worker slots") && text.contains("3 of them left alone"), "{text}");
+    assert!(text.contains("all 4 worker slots") && text.contains("3 of them are skipped"), "{text}");
     assert_eq!(rig.node.groups[0].eaten(), eaten);
     // When it is free it is found, and the others are not asked for again.
     rig.hands.pass(WINDOW + 1_500);

@@ -290,11 +290,11 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
     let modes = [
         (
             "ProvisionedThroughputExceededException",
-            "asked for more than it takes (400 Bad Request, Provisioned",
+            "gets more requests than its capacity allows (400 Bad Request, Provisioned",
         ),
-        ("ThrottlingException", "asked for more than it takes"),
+        ("ThrottlingException", "gets more requests than its capacity allows"),
         ("broken", "500 Internal Server Error, InternalServerError: slow down"),
-        ("page", "what answered is not DynamoDB (200 OK: <html>log in, please</html>)"),
+        ("page", "the server that answered is not DynamoDB (200 OK: <html>log in, please</html>)"),
     ];
     for (round, (now, words)) in (1..).zip(modes) {
         *mode.lock().unwrap() = now;
@@ -353,7 +353,7 @@ fn nobody_at_the_endpoint_is_told_within_the_bound() {
     let (error, took) = timed(|| {
         refused(
             &Dynalite::url_at(nobody, "max_wait=1s"),
-            &["dynamodb://ids", "Look whether it can be reached"],
+            &["dynamodb://ids", "Check whether it can be reached"],
         )
     });
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");

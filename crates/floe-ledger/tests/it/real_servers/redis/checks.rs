@@ -147,9 +147,9 @@ fn a_server_that_repeats_what_it_does_not_know_tells_no_password() {
 fn a_server_that_does_not_let_floe_look_is_refused() {
     let server = Redis::start(&[]);
     server.cli(&["ACL", "SETUSER", "default", "-config"]);
-    refused_unless_allowed(&server, "does not let floe look at its settings", "+config|get");
+    refused_unless_allowed(&server, "does not let floe read its settings", "+config|get");
     let hidden = Redis::start(&["--rename-command", "CONFIG", "", "--rename-command", "INFO", ""]);
-    refused_unless_allowed(&hidden, "does not let floe look at its settings", "+info");
+    refused_unless_allowed(&hidden, "does not let floe read its settings", "+info");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn a_record_that_was_made_anew_at_the_same_version_stops_the_ledger() {
         server.cli(&["delete", &only_child(&only_child(&directory))]);
     }
     got(&*other, &ask(500));
-    unfit(&*ledger, &["made anew", "marks raise"]);
+    unfit(&*ledger, &["made again", "marks raise"]);
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl MediaType {
         }
     }
 
-    /// The more special of two that fit: this one, where neither is.
+    /// The more specific of two matching types; this one if neither is more specific.
     fn narrowed_by(&self, other: &Self) -> Self {
         let other = Self { quality: self.quality, ..other.clone() };
         match special(self, &other) {
@@ -178,8 +178,8 @@ fn general(a: &MediaType, b: &MediaType, alike: impl Fn(&MediaType, &MediaType) 
     }
 }
 
-/// Sorts as Java does with few: by binary insertion behind the run at the front. The order is none that a sort of Rust's
-/// would take: what is equal to two others may stand between them.
+/// Sorts as Java does with few: by binary insertion behind the run at the front. Rust's sort would not accept this
+/// order: an element may compare equal to two others that differ.
 fn sort(types: &mut [MediaType]) {
     let before = |a: &MediaType, b: &MediaType| special(a, b).then_with(|| wanted(a, b)) == Ordering::Less;
     let at = |types: &[MediaType], i: usize, j: usize| match (types.get(i), types.get(j)) {
@@ -217,7 +217,7 @@ fn sort(types: &mut [MediaType]) {
     }
 }
 
-/// What `Accept` says, in Spring's order; anything where it says nothing.
+/// The types in `Accept`, in Spring's order; any type if there are none.
 ///
 /// # Errors
 /// Where it cannot be read.
@@ -263,7 +263,7 @@ pub(super) fn negotiate(asked: &[MediaType], produces: Produces) -> Result<Heade
     for media in fitting {
         let octets = media.kind == "application" && (media.sub == "octet-stream" || media.sub == "*");
         if octets || (media.is_any() && media.is_any_sub()) {
-            // What a converter makes of bytes without a type is its own first type.
+            // For bytes without a type, a converter's own first type is used.
             let own = if produces == Produces::Text { &text } else { made.first().unwrap_or(&text) };
             return own.written().ok_or(NotAcceptable);
         }

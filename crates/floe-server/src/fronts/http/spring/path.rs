@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::http::Uri;
 
-/// What a path comes to.
+/// The target of a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     /// A call.
@@ -47,7 +47,7 @@ const TINYID: [(&str, &str); 4] = [
 /// tinyid's context.
 const CONTEXT: &str = "/tinyid";
 
-/// What a request's path comes to; `None` where it is neither Leaf's nor tinyid's.
+/// The target of a request's path; `None` if it is neither Leaf's nor tinyid's.
 pub(super) fn target(uri: &Uri) -> Option<Target> {
     let raw = uri.path();
     if !may_be_theirs(raw) {
@@ -55,7 +55,7 @@ pub(super) fn target(uri: &Uri) -> Option<Target> {
     }
     let found = decoded(raw).and_then(|decoded| Some((normal(&decoded.0)?, decoded)));
     let Some((normal, (path, is_garbled))) = found else {
-        // It cannot be told what it would have been, save by how it begins.
+        // Only its beginning shows which call it may have been.
         return (is_theirs(&lenient(raw)) || leaves_root(raw)).then_some(Target::Bad);
     };
     let path = without_doubled(&path);
@@ -84,7 +84,7 @@ pub(super) fn target(uri: &Uri) -> Option<Target> {
     Some(if whole.bytes().all(allowed) { target } else { Target::Bad })
 }
 
-/// Whether a path needs a closer look: most do not.
+/// Whether a path needs a full check. Most do not.
 fn may_be_theirs(raw: &str) -> bool {
     let begins = ["/api", CONTEXT, "/id/", "/decodeSnowflakeId", "/cache", "/db"];
     begins.iter().any(|begin| raw.starts_with(begin))
@@ -141,7 +141,7 @@ fn decoded(raw: &str) -> Option<(String, bool)> {
     Some((text.into_owned(), is_garbled))
 }
 
-/// What stands behind a `;`, up to the next slash, is a parameter of that part of the path.
+/// The text from a `;` to the next slash is a parameter of that part of the path.
 fn without_parameters(path: &str) -> Cow<'_, str> {
     if !path.contains(';') {
         return Cow::Borrowed(path);
@@ -163,7 +163,7 @@ fn without_doubled(path: &str) -> Cow<'_, str> {
     Cow::Owned(single)
 }
 
-/// Tomcat's last step: no empty parts, no `.`, no `..`; `None` where that leads out of the root.
+/// Tomcat's last step: no empty parts, no `.`, no `..`; `None` if that leads out of the root.
 fn normal(path: &str) -> Option<String> {
     let mut parts = Vec::new();
     let mut is_folder = false;
@@ -179,8 +179,8 @@ fn normal(path: &str) -> Option<String> {
     Some(format!("/{}{end}", parts.join("/")))
 }
 
-/// The path that Spring matches: what is left of the one that was asked for behind the normal one, where it begins with
-/// that, else the normal one.
+/// The path that Spring matches. If the requested path begins with the normal one, it is the rest of it; otherwise it
+/// is the normal one.
 fn looked_up(path: &str, normal: &str) -> String {
     match path.strip_prefix(normal) {
         Some("") | None => normal.to_owned(),
