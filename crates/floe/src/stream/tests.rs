@@ -195,6 +195,23 @@ fn a_chunk_ends_with_its_era_and_with_its_time() {
     assert_eq!(taken(&mut chunk, at(0, 11)), (false, false), "it was closed");
 }
 
+/// What was drawn under another worker id is given up with it.
+#[test]
+fn a_chunk_has_the_worker_id_of_its_draw() {
+    let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let (now, stamp) = (START_MS.unsigned_abs(), Stamp::new(0, UnixMillis::new(START_MS)));
+    let mut chunk = Chunk::<Id>::new(&stream);
+    for worker in [3, 2, 5] {
+        stream.own(worker, now, now + 1_000, 0);
+        assert_eq!(chunk.take(&stream, stamp), None);
+        for _ in 0..3 {
+            assert_eq!(chunk.refill(&stream, stamp), Ok(None));
+            let id = chunk.take(&stream, stamp).unwrap();
+            assert_eq!(Layout::TWITTER.split(id.get().into()).unwrap().worker, worker);
+        }
+    }
+}
+
 /// A chunk that was given up leaves nothing behind for the next one, and one that lies in two ticks gives its IDs as they lie there.
 #[test]
 fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {

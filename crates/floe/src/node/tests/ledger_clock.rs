@@ -389,9 +389,11 @@ fn a_ledger_that_does_not_say_its_time_is_unavailable_and_asked_until_it_does() 
         assert!((12..=400).contains(&pause), "round {round}: {pause}");
         rig.hands.pass(pause);
     }
+    assert!(rig.node.desk().down().is_some());
     let asked = question(&mut rig);
     let right = rig.right_time().get();
     say(&mut rig, asked, right);
+    assert!(rig.node.desk().down().is_none(), "it answers");
     rig.settle();
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
 }
