@@ -390,10 +390,11 @@ fn a_ledger_that_does_not_say_its_time_is_unavailable_and_asked_until_it_does() 
         rig.hands.pass(pause);
     }
     assert!(rig.node.desk().down().is_some());
-    let asked = question(&mut rig);
-    let right = rig.right_time().get();
-    say(&mut rig, asked, right);
+    let (asked, now) = (question(&mut rig), rig.right_time());
+    rig.node.desk().silent_since(now);
+    say(&mut rig, asked, now.get());
     assert!(rig.node.desk().down().is_none(), "it answers");
+    assert_eq!(rig.node.desk().silent_since(now.plus(1)), now.plus(1), "which ends a silence");
     rig.settle();
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
 }
