@@ -187,6 +187,15 @@ fn the_next_range_is_wanted_when_too_little_is_left_behind_a_lease() {
     assert_eq!(numbers.draw_one(stamp), None);
 }
 
+/// A copy of the process has the range as well, and the node may not have looked yet.
+#[test]
+fn one_number_of_the_era_before_is_not_drawn() {
+    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
+    numbers.line.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
+    let draw = |era| numbers.draw_one(Stamp::new(era, UnixMillis::new(5)));
+    assert_eq!((draw(0), draw(1), draw(0)), (Some(0), None, Some(1)));
+}
+
 /// What a minter has drawn it mints only as long as the segment's ranges and the clock's era are those of the draw.
 #[test]
 fn a_minters_numbers_end_with_their_range_and_with_their_era() {
