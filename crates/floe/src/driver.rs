@@ -105,12 +105,7 @@ impl Shared {
             let asks = node.enqueue(name, ticket, &self.clock)?;
             Ok(asks.then(|| self.queue_calls(node)))
         };
-        let queued = catch_unwind(AssertUnwindSafe(queue)).unwrap_or_else(|panic| {
-            let cause = Stopped::other(own_error(&*panic));
-            self.node().stop(&cause);
-            Err(MintError::Stopped(cause))
-        });
-        match queued? {
+        match self.guarded(queue).unwrap_or_else(|cause| Err(MintError::Stopped(cause)))? {
             None => {}
             // It is too early to ask. The node's thread asks later.
             Some(0) => self.signal.raise(),
@@ -118,6 +113,16 @@ impl Shared {
             Some(_) => self.work_is_there.notify_all(),
         }
         Ok(())
+    }
+
+    /// Does work in which the node may panic. If the node finds an error of its own, all callers must learn it, not only
+    /// this thread.
+    fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Stopped> {
+        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+            let cause = Stopped::other(own_error(&*panic));
+            self.node().stop(&cause);
+            cause
+        })
     }
 
     /// What to tell a caller that has waited for `max_wait`, for a range or for the clock to reach `due`.
@@ -218,12 +223,7 @@ impl Shared {
 
     fn run(&self) {
         loop {
-            // If the node finds an error of its own, all callers must learn it, not only this thread.
-            let turn = catch_unwind(AssertUnwindSafe(|| self.turn()));
-            let millis = turn.unwrap_or_else(|panic| {
-                self.node().stop(&Stopped::other(own_error(&*panic)));
-                None
-            });
+            let millis = self.guarded(|| self.turn()).unwrap_or(None);
             let over = lock(&self.work).over;
             if over {
                 // Futures that still wait learn that floe was closed.
@@ -238,12 +238,10 @@ impl Shared {
         let mut gathering = None;
         while let Some(call) = self.next_call(gathering.take()) {
             let id = call.id;
-            match catch_unwind(AssertUnwindSafe(|| self.answer(call))) {
+            match self.guarded(|| self.answer(call)) {
                 Ok(gathers) => gathering = gathers,
-                Err(panic) => {
-                    let mut node = self.node();
-                    node.stop(&Stopped::other(own_error(&*panic)));
-                    node.handle_over(id);
+                Err(_) => {
+                    self.node().handle_over(id);
                     self.signal.raise();
                 }
             }
@@ -268,9 +266,12 @@ impl Shared {
             } else {
                 drop(work);
             }
-            let mut node = self.node();
-            node.gathered(&name, &self.clock);
-            self.queue_and_go_on(node);
+            // Where that stopped the node, nothing is asked, and its callers know.
+            let _ = self.guarded(|| {
+                let mut node = self.node();
+                node.gathered(&name, &self.clock);
+                self.queue_and_go_on(node);
+            });
             work = lock(&self.work);
         }
         loop {
@@ -484,12 +485,15 @@ impl Drop for Driver {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::Wake;
+
     use super::*;
-    use crate::clock::{ClockPolicy, system};
+    use crate::clock::{ClockPolicy, FixedClock};
     use crate::ledger::{Key, Memory, Token};
     use crate::node::{CounterQueue, NodeSettings, Purpose};
 
-    /// A floe's driver whose one thread is this one.
+    /// A floe's driver whose one thread is this one, by a clock that stands.
     fn driver(ledger: &Memory, thread: fn(&Shared)) -> Driver {
         let node = Node::new(NodeSettings {
             window_ms: 1_000,
@@ -499,9 +503,10 @@ mod tests {
             owner: "host=here boot=b pid=1 started=1 version=0 instance=".parse().unwrap(),
             is_gone: Box::new(|_| false),
             at_hand: Box::new(|_| Vec::new()),
-            entropy: Box::new(|| [1; 16]),
+            entropy: Box::new(|| *Token::random().unwrap().as_bytes()),
         });
-        let clock = system::clock(ClockPolicy::default());
+        let standing = FixedClock::at(UnixMillis::new(1_790_000_000_000));
+        let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(standing)));
         let shared = Shared::new(clock, Arc::new(ledger.clone()), node, Arc::default(), 1_000, 1_000);
         let shared = Arc::new(shared);
         let driver = Driver::new(&shared);
@@ -509,13 +514,150 @@ mod tests {
         driver
     }
 
+    /// Counts how often it is woken.
+    #[derive(Default)]
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     #[test]
-    fn closing_waits_for_no_call_that_nobody_has_taken_up() {
+    fn an_alarm_rings_at_its_time_once_and_not_where_it_was_moved_or_cancelled() {
         let driver = driver(&Memory::default(), |_| {});
+        let (shared, at) = (&driver.shared, |millis: u64| MonoMillis::new(1_000_000 + millis));
+        let woken = [(); 4].map(|()| Arc::new(Woken::default()));
+        let wakers = woken.each_ref().map(|woken| Waker::from(Arc::clone(woken)));
+        let told = || woken.each_ref().map(|woken| woken.0.load(Ordering::Relaxed));
+        // Two of one time, one that is moved to an earlier one, and one that is cancelled.
+        shared.wake_at(at(10), &wakers[0], None);
+        shared.wake_at(at(10), &wakers[1], None);
+        let moved = shared.wake_at(at(20), &wakers[2], None);
+        let cancelled = shared.wake_at(at(10), &wakers[3], None);
+        shared.signal.lower();
+        shared.wake_at(at(5), &wakers[2], Some(moved));
+        assert!(shared.signal.is_raised(), "the driver sleeps to the first of them");
+        shared.cancel(cancelled);
+        assert_eq!((shared.ring_alarms(at(4)), told()), (Some(at(5)), [0, 0, 0, 0]));
+        assert_eq!((shared.ring_alarms(at(5)), told()), (Some(at(10)), [0, 0, 1, 0]));
+        assert_eq!((shared.ring_alarms(at(10)), told()), (None, [1, 1, 1, 0]));
+        assert_eq!((shared.ring_alarms(at(30)), told()), (None, [1, 1, 1, 0]));
+    }
+
+    /// A counter on this ledger, and a call that waits for it.
+    fn counted(driver: &Driver, ledger: &Memory) -> (Name, Arc<Ticket>) {
         let name = Name::new("count").unwrap();
+        ledger.bind(&name, "counter", true).unwrap();
         driver.shared.node().add_tally(CounterQueue::new(name.clone(), None));
         let ticket = Ticket::new(1);
         driver.shared.enqueue(&name, &ticket).unwrap();
+        (name, ticket)
+    }
+
+    /// The one call that waits for a thread.
+    fn the_call(shared: &Shared) -> Call {
+        let mut calls = shared.take_calls();
+        assert_eq!(calls.len(), 1);
+        calls.pop_front().unwrap()
+    }
+
+    #[test]
+    fn the_nodes_thread_hears_of_a_count_that_failed_since_it_looks_when_to_ask_again() {
+        let ledger = Memory::default();
+        let driver = driver(&ledger, |_| {});
+        let (_, ticket) = counted(&driver, &ledger);
+        let call = the_call(&driver.shared);
+        assert!(ledger.lose(&Key::name(&Name::new("count").unwrap())));
+        driver.shared.signal.lower();
+        assert_eq!(driver.shared.answer(call), None);
+        assert!(driver.shared.signal.is_raised());
+        assert!(matches!(ticket.answered(), Some(Err(MintError::Stopped(_)))));
+    }
+
+    #[test]
+    fn the_nodes_thread_hears_of_a_caller_who_comes_before_it_is_time_to_ask_again() {
+        let ledger = Memory::default();
+        let driver = driver(&ledger, |_| {});
+        let shared = &driver.shared;
+        let (name, ticket) = counted(&driver, &ledger);
+        let gone = Err(LedgerError::Unavailable("gone".to_owned()));
+        shared.node().handle_answer(the_call(shared).id, gone, &shared.clock);
+        // That caller gives up, and with the queue empty nobody looks.
+        ticket.abandon();
+        shared.signal.lower();
+        shared.enqueue(&name, &Ticket::new(1)).unwrap();
+        assert!(!shared.has_calls() && shared.signal.is_raised());
+    }
+
+    #[test]
+    fn a_caller_whose_patience_ends_is_told_what_it_has_waited_for() {
+        let driver = driver(&Memory::default(), |_| {});
+        let shared = &driver.shared;
+        let (line, now) = (SharedCursor::new(0, Arc::default()), shared.look().unwrap().time());
+        let busy = |millis| MintError::Busy { retry: Duration::from_millis(millis) };
+        assert_eq!(shared.too_late(&line, false, Some(now.plus(250))), busy(250));
+        assert_eq!(shared.too_late(&line, false, Some(now)), busy(10));
+        let silent = shared.too_late(&line, true, None);
+        assert!(
+            matches!(silent, MintError::Unavailable { since, .. } if since == now.plus(-1_000)),
+            "{silent:?}"
+        );
+        line.stop(&Stopped::closed());
+        for for_range in [false, true] {
+            assert_eq!(shared.too_late(&line, for_range, None), MintError::Stopped(Stopped::closed()));
+        }
+    }
+
+    #[test]
+    fn what_waits_for_a_thread_ends_the_moment_in_which_callers_are_gathered() {
+        let ledger = Memory::default();
+        let driver = driver(&ledger, |_| {});
+        let shared = &driver.shared;
+        let (name, first) = counted(&driver, &ledger);
+        let call = the_call(shared);
+        let second = Ticket::new(1);
+        shared.enqueue(&name, &second).unwrap();
+        let gathering = shared.answer(call);
+        assert_eq!((&gathering.as_ref().unwrap().0, first.answered()), (&name, Some(Ok(0))));
+        let give_back = Op::GiveBack { key: Key::name(&name), token: Token::random().unwrap(), from: 1 };
+        let id = shared.node().desk().ask(Purpose::GiveBack, give_back);
+        shared.look_around();
+        let next = shared.next_call(gathering).unwrap();
+        assert_eq!(next.id, id);
+        assert!(!shared.node().tally(&name).unwrap().gathers());
+        shared.answer(next);
+        shared.answer(the_call(shared));
+        assert_eq!(second.answered(), Some(Ok(1)));
+    }
+
+    #[test]
+    fn an_error_of_its_own_where_callers_were_gathered_stops_all() {
+        let ledger = Memory::default();
+        let driver = driver(&ledger, |_| {});
+        let shared = &driver.shared;
+        let (name, _) = counted(&driver, &ledger);
+        let call = the_call(shared);
+        let second = Ticket::new(1);
+        shared.enqueue(&name, &second).unwrap();
+        let gathering = shared.answer(call);
+        assert!(gathering.is_some());
+        shared.node().desk().settings.entropy =
+            Box::new(|| std::panic::resume_unwind(Box::new("the test broke the node")));
+        lock(&shared.work).over = true;
+        let next = catch_unwind(AssertUnwindSafe(|| shared.next_call(gathering)));
+        assert!(matches!(next, Ok(None)), "the thread lives on");
+        let node = shared.node();
+        let text = node.stopped().unwrap();
+        assert!(text.contains("on an error of its own") && text.contains("the test broke"), "{text}");
+    }
+
+    #[test]
+    fn closing_waits_for_no_call_that_nobody_has_taken_up() {
+        let ledger = Memory::default();
+        let driver = driver(&ledger, |_| {});
+        let (_, ticket) = counted(&driver, &ledger);
         assert!(driver.shared.has_calls());
         driver.close();
         assert!(driver.shared.node().is_drained(), "no answer to it will come");
@@ -542,5 +684,6 @@ mod tests {
         assert!(driver.shared.has_calls());
         driver.close();
         assert_eq!(ledger.list("n/", "", 2).unwrap()[0].mark, 1);
+        assert!(driver.shared.node().is_drained(), "the answer was taken in, and closing waited for no more");
     }
 }

@@ -835,13 +835,8 @@ impl Floe {
         before: impl FnOnce() -> Result<(), DefineError>,
     ) -> Result<Handle, DefineError> {
         definition.check()?;
-        let served = lock(&self.inner.names).get(name).cloned();
-        if let Some(handle) = served {
-            if handle.definition() == definition {
-                same_keys(name, handle.definition(), definition)?;
-                return Ok(handle);
-            }
-            return Err(mismatch(name, &handle.definition().to_string(), definition));
+        if let Some(handle) = served(&lock(&self.inner.names), name, definition)? {
+            return Ok(handle);
         }
         self.check(definition, taste)?;
         // Before the name is bound, since a binding is permanent. Without the lock, since `make` may define names
@@ -853,8 +848,8 @@ impl Floe {
         self.bind_key(name, definition)?;
         // Under the lock, so that two threads never make two supplies for one name.
         let mut names = lock(&self.inner.names);
-        if let Some(handle) = names.get(name) {
-            return Ok(handle.clone());
+        if let Some(handle) = served(&names, name, definition)? {
+            return Ok(handle);
         }
         let handle = match registered {
             Some(minter) => Handle::new(minter, definition.clone()),
@@ -888,11 +883,8 @@ impl Floe {
     pub fn define_unbound(&self, name: &Name, definition: &Definition) -> Result<Handle, DefineError> {
         definition.check()?;
         let mut names = lock(&self.inner.names);
-        if let Some(handle) = names.get(name) {
-            return match handle.definition() == definition {
-                true => Ok(handle.clone()),
-                false => Err(mismatch(name, &handle.definition().to_string(), definition)),
-            };
+        if let Some(handle) = served(&names, name, definition)? {
+            return Ok(handle);
         }
         let Some(minter) = TextMinter::ledgerless(name, definition)? else {
             return Err(DefineError::Invalid(format!("{definition} cannot be minted before it is bound")));
@@ -1455,6 +1447,23 @@ fn begin_position(name: &Name, definition: &Definition, first: u64) -> Result<u6
         )),
         error => DefineError::Invalid(format!("{name} cannot begin at {first}: {error}")),
     })
+}
+
+/// The handle of a name that is served already.
+///
+/// # Errors
+/// `Mismatch` or `AnotherKey` if it is served by another definition, or with other keys.
+fn served(
+    names: &HashMap<Name, Handle>,
+    name: &Name,
+    definition: &Definition,
+) -> Result<Option<Handle>, DefineError> {
+    let Some(handle) = names.get(name) else { return Ok(None) };
+    if handle.definition() != definition {
+        return Err(mismatch(name, &handle.definition().to_string(), definition));
+    }
+    same_keys(name, handle.definition(), definition)?;
+    Ok(Some(handle.clone()))
 }
 
 fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {

@@ -169,6 +169,11 @@ impl RequestQueue {
         BlockReason::Unavailable { since, cause }
     }
 
+    /// Notes that the ledger has said something.
+    fn answered(&mut self) {
+        (self.down, self.silent) = (None, None);
+    }
+
     /// Notes that a caller has waited in vain since this time. Returns since when the ledger is silent.
     pub(crate) fn silent_since(&mut self, since: UnixMillis) -> UnixMillis {
         *self.silent.get_or_insert(since)
@@ -380,7 +385,7 @@ impl Node {
     ) -> Option<Name> {
         let purpose = self.desk.asked.remove(&id)?;
         if !matches!(answer, Err(LedgerError::Unavailable(_))) {
-            (self.desk.down, self.desk.silent) = (None, None);
+            self.desk.answered();
         }
         if self.stopped.is_some() {
             return None;

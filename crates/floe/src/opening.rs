@@ -139,3 +139,24 @@ impl From<LedgerError> for DefineError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Key;
+
+    /// Whoever hears that a ledger is unavailable tries again.
+    #[test]
+    fn what_no_retry_can_mend_is_not_said_to_be_unavailable() {
+        let key = || Key::name(&Name::new("orders").unwrap());
+        for (error, passes) in [
+            (LedgerError::Unavailable("gone".to_owned()), true),
+            (LedgerError::Unfit("replaced".to_owned()), false),
+            (LedgerError::Missing(key()), false),
+            (LedgerError::Overflow { key: key(), mark: 7 }, false),
+        ] {
+            let told = DefineError::from(error);
+            assert_eq!(matches!(told, DefineError::Unavailable(_)), passes, "{told}");
+        }
+    }
+}

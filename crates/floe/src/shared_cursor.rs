@@ -136,6 +136,16 @@ impl SharedCursor {
 mod tests {
     use super::*;
 
+    /// Callers who need no more than what is left, and one who needs more than that, ask before the node has looked.
+    #[test]
+    fn the_largest_of_what_is_wanted_is_told() {
+        let line = SharedCursor::new(0, Arc::default());
+        for wanted in [7, 85, 0] {
+            line.want(wanted);
+        }
+        assert_eq!((line.take_wanted(), line.take_wanted()), (Some(85), None));
+    }
+
     /// A process with ten thousand names has one of these for each. The first line of 128 bytes is the counter's own.
     #[test]
     fn a_name_takes_four_lines_of_memory() {

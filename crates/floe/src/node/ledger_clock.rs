@@ -150,7 +150,7 @@ impl super::Node {
                 return;
             }
             Ok(said) => {
-                self.desk.down = None;
+                self.desk.answered();
                 if let Some((at, era)) = asked {
                     clock.hear(said, at, era);
                     self.desk.clock_heard();

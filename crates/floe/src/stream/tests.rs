@@ -195,6 +195,51 @@ fn a_chunk_ends_with_its_era_and_with_its_time() {
     assert_eq!(taken(&mut chunk, at(0, 11)), (false, false), "it was closed");
 }
 
+/// What was drawn under another worker id is given up with it.
+#[test]
+fn a_chunk_has_the_worker_id_of_its_draw() {
+    let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let (now, stamp) = (START_MS.unsigned_abs(), Stamp::new(0, UnixMillis::new(START_MS)));
+    let mut chunk = Chunk::<Id>::new(&stream);
+    for worker in [3, 2, 5] {
+        stream.own(worker, now, now + 1_000, 0);
+        assert_eq!(chunk.take(&stream, stamp), None);
+        for _ in 0..3 {
+            assert_eq!(chunk.refill(&stream, stamp), Ok(None));
+            let id = chunk.take(&stream, stamp).unwrap();
+            assert_eq!(Layout::TWITTER.split(id.get().into()).unwrap().worker, worker);
+        }
+    }
+}
+
+/// Its IDs are made tick by tick, and those of the next tick end with the others.
+#[test]
+fn the_rest_of_a_chunk_in_the_next_tick_ends_with_its_era_and_with_its_time() {
+    let layout: Layout =
+        "time:41 worker:14 sequence:8 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    let at = |era, millis| Stamp::new(era, UnixMillis::new(START_MS + millis));
+    let now = START_MS.unsigned_abs();
+    for what in 0..4 {
+        let stream = Stream::new(layout.clone(), Start::Zero, 10, 42, Arc::<Signal>::default());
+        stream.own(3, now, now + 1_000, 0);
+        let mut chunk = Chunk::<Id>::new(&stream);
+        stream.draw_one(at(0, 0)).unwrap();
+        while !chunk.in_hand.is_empty() || chunk.next == chunk.end {
+            if chunk.take(&stream, at(0, 0)).is_none() {
+                assert_eq!(chunk.refill(&stream, at(0, 0)), Ok(None));
+                chunk.take(&stream, at(0, 0)).unwrap();
+            }
+        }
+        match what {
+            0 => stream.own(2, now, now + 1_000, 0),
+            1 => drop(stream.close()),
+            _ => {}
+        }
+        let stamp = [at(0, 0), at(0, 0), at(1, 0), at(0, 12)][what];
+        assert_eq!(chunk.take(&stream, stamp), None, "{what}");
+    }
+}
+
 /// A chunk that was given up leaves nothing behind for the next one, and one that lies in two ticks gives its IDs as they lie there.
 #[test]
 fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {

@@ -228,15 +228,21 @@ fn a_ledger_that_is_not_itself_any_more_stops_every_kind() {
 }
 
 #[test]
-fn binding_a_name_finds_it_out_as_well() {
-    let ledger = Faulty::new(Mode::Fine);
-    let floe = hasty(30_000).open(ledger.clone()).unwrap();
-    let names = Names::on(&floe);
-    names.mint_all();
-    ledger.set(Mode::Unfit);
-    assert!(matches!(floe.segment("another"), Err(DefineError::Stopped(_))));
-    ledger.set(Mode::Fine);
-    all_stopped(&names, "the test replaced it");
+fn binding_a_name_finds_it_out_as_well_and_so_does_reading_what_it_is_bound_to() {
+    for reads in [false, true] {
+        let ledger = Faulty::new(Mode::Fine);
+        let floe = hasty(30_000).open(ledger.clone()).unwrap();
+        let names = Names::on(&floe);
+        names.mint_all();
+        ledger.set(Mode::Unfit);
+        let refused = match reads {
+            true => floe.stored(&Name::new("another").unwrap()).err(),
+            false => floe.segment("another").err(),
+        };
+        assert!(matches!(refused, Some(DefineError::Stopped(_))), "{refused:?}");
+        ledger.set(Mode::Fine);
+        all_stopped(&names, "the test replaced it");
+    }
 }
 
 #[test]

@@ -6,7 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::Memory;
-use floe::{Definition, Floe, Generator, Id, Layout, MintError, Name, NameOptions, Outcome, Start, WideId};
+use floe::{
+    Definition, Floe, Generator, Id, Layout, MintError, Name, NameOptions, Outcome, Start, WideId,
+    WorkerChoice,
+};
 
 use crate::checker::{Returned, increasing_and_unique, unique};
 use crate::executor::block_on;
@@ -333,5 +336,38 @@ fn ticks_longer_than_any_caller_waits_are_minted_in_at_once_and_told_when_full()
     for busy in [orders.mint(), block_on(orders.mint_async())].into_iter().chain(of_batches) {
         let Err(MintError::Busy { retry }) = busy else { panic!("{busy:?}") };
         assert!(retry > Duration::from_secs(60), "the next tick is far: {retry:?}");
+    }
+}
+
+#[test]
+fn names_that_share_a_generator_have_its_options_or_are_not_bound() {
+    let (floe, late) = (patient(), Name::new("late").unwrap());
+    let snowflake = |own| Definition::Snowflake { layout: Layout::TWITTER, own };
+    let options = |start, ahead_ms| NameOptions {
+        start: Some(start),
+        max_ahead: Duration::from_millis(ahead_ms),
+        ..NameOptions::default()
+    };
+    floe.define(&Name::new("orders").unwrap(), &snowflake(false), &options(Start::Zero, 10)).unwrap();
+    for other in [options(Start::Rolling, 10), options(Start::Zero, 20)] {
+        let refused = floe.define(&late, &snowflake(false), &other).unwrap_err().to_string();
+        assert!(refused.contains("share its generator") && refused.contains("own = true"), "{refused}");
+        assert_eq!(floe.stored(&late), Ok(None), "a binding is permanent");
+    }
+    floe.define(&late, &snowflake(true), &options(Start::Zero, 20)).unwrap();
+}
+
+/// Two layouts may have the field that is pinned in different bits of the worker id.
+#[test]
+fn a_field_that_is_pinned_has_its_value_in_every_layout() {
+    let pinned = WorkerChoice::Pinned([("datacenter".to_owned(), 3)].into());
+    let floe =
+        Floe::builder().worker(pinned).max_wait(Duration::from_secs(20)).open(Memory::default()).unwrap();
+    for (name, layout) in
+        [("high", Layout::TWITTER), ("low", layout("time:41 worker:5 datacenter:5 sequence:12 tick=1ms"))]
+    {
+        let generator = floe.snowflake(name, layout).unwrap();
+        let worker = generator.inspect(generator.mint().unwrap()).unwrap().worker;
+        assert_eq!(if name == "high" { worker >> 5 } else { worker & 31 }, 3, "{name}: {worker}");
     }
 }

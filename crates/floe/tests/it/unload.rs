@@ -147,3 +147,23 @@ fn a_generator_whose_ids_are_unique_in_itself_alone_stays() {
     let ids: Vec<_> = (0..100).flat_map(|_| [shared.mint().unwrap(), again.mint().unwrap()]).collect();
     assert!(ids.is_sorted_by(|before, after| before < after));
 }
+
+/// What makes a registered kind may serve names itself, as another thread may, and the ledger cannot tell which of two
+/// definitions a name is served by.
+#[test]
+fn a_name_that_is_served_by_another_definition_meanwhile_is_refused() {
+    let (users, uuid7): (_, Definition) = (name("users"), "uuid7".parse().unwrap());
+    let unbound = uuid7.clone();
+    let kinds = KindRegistry::new().with("mine", move |_, floe| {
+        floe.define_unbound(&name("users"), &unbound).unwrap();
+        Ok(floe::kind::UlidGenerator::new())
+    });
+    let floe = Floe::builder().kinds(kinds).open(Memory::default()).unwrap();
+    let mine = Definition::Registered(Registered::new("mine", Properties::default()).unwrap());
+    let served = floe.define(&users, &mine, &NameOptions::default());
+    assert!(matches!(served, Err(DefineError::Mismatch { .. })), "{served:?}");
+    assert!(
+        matches!(floe.bind_late(&users, &uuid7), Err(DefineError::Mismatch { .. })),
+        "the ledger has the other"
+    );
+}

@@ -94,8 +94,9 @@ fn an_answer_that_was_lost_is_asked_for_again_in_the_slot_that_is_gone_on_with()
     let mark = rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
     rig.other(&slot(9), rig.now(), 45_000, Some(&note("alive")));
     rig.mint(&stream);
-    let refused = rig.call();
-    rig.serve(refused);
+    let (id, refused) = rig.reserve();
+    assert_eq!(refused.max_mark, rig.now() - WINDOW - 10_000, "a live neighbour may be behind");
+    rig.answer(id, ledger.reserve(&refused));
     let (id, first) = rig.reserve();
     assert_eq!((&first.key, first.max_mark), (&slot(7), mark));
     rig.answer(id, unavailable());
@@ -105,4 +106,34 @@ fn an_answer_that_was_lost_is_asked_for_again_in_the_slot_that_is_gone_on_with()
     assert!(again.max_mark >= mark, "it was ours to go on with, and still is");
     rig.answer(id, ledger.reserve(&again));
     assert_eq!(rig.mint_in(&stream), 7);
+}
+
+#[test]
+fn who_loses_the_race_for_a_crashed_slot_at_hand_goes_on_to_the_next() {
+    let ledger = Memory::default();
+    let (mut rig, stream) = rig(&ledger);
+    let mark = rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
+    rig.other(&slot(9), rig.now(), 45_000, Some(&note("alive")));
+    rig.mint(&stream);
+    let refused = rig.call();
+    rig.serve(refused);
+    let goes_on = rig.call();
+    rig.other(&slot(7), mark, WINDOW, Some(&note("elsewhere")));
+    rig.serve(goes_on);
+    let (_, next) = rig.reserve();
+    assert_eq!(next.key, slot(9));
+}
+
+#[test]
+fn a_slot_that_has_no_room_for_the_tick_that_has_begun_is_no_different() {
+    let minute: Layout =
+        "time:30 worker:10 sequence:12 tick=60s epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    // The window begins with the tick, and ends where one that begins now would end.
+    for (short, worker) in [(0, true), (1, false)] {
+        let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN + 25_000), 600_000, false);
+        let end = rig.now() + 600_000 - short;
+        rig.node.desk.settings.at_hand = Box::new(move |_| vec![AtHand { worker: 7, mark: 0, end }]);
+        let stream = rig.snowflake(&minute, Workers::all(10).unwrap());
+        assert_eq!(rig.mint_in(&stream) == 7, worker, "{short} ms too short");
+    }
 }

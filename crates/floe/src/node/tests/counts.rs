@@ -95,6 +95,29 @@ fn the_callers_of_a_trip_that_failed_keep_their_turns() {
     assert_eq!(behind.answered(), Some(Ok(10)));
 }
 
+/// Callers who go wait for no answer, and nobody waits for them.
+#[test]
+fn the_callers_of_a_trip_that_failed_wait_for_nobody_who_has_gone() {
+    let (mut rig, name, _) = counter();
+    rig.enqueue(&name, 1);
+    let alone = rig.call();
+    let goes = rig.enqueue(&name, 1);
+    // The trip is answered, and the next one is held back for the caller who may come again.
+    let answer = rig.effect(&alone).unwrap();
+    assert_eq!(rig.node.handle_answer(alone.id, answer, &rig.clock), Some(name.clone()));
+    let stays = rig.enqueue(&name, 1);
+    let (id, request) = rig.reserve();
+    assert_eq!(request.count, 2);
+    assert_eq!(rig.node.handle_answer(id, unavailable(), &rig.clock), None, "nobody is waited for");
+    goes.abandon();
+    rig.hands.pass(400);
+    let (id, _) = rig.reserve();
+    rig.node.handle_answer(id, unavailable(), &rig.clock);
+    rig.hands.pass(400);
+    rig.settle();
+    assert_eq!(stays.answered(), Some(Ok(1)));
+}
+
 #[test]
 fn the_numbers_of_a_cancelled_caller_are_discarded() {
     let (mut rig, name, key) = counter();
@@ -146,15 +169,18 @@ fn a_late_or_doubled_answer_is_nobodys() {
 }
 
 #[test]
-fn a_short_answer_stops_the_counter() {
+fn an_answer_of_another_length_stops_the_counter() {
     // I3: a ledger that returns less than was asked for would have callers share numbers.
-    let (mut rig, name, _) = counter();
-    let ticket = rig.enqueue(&name, 10);
-    let (id, _) = rig.reserve();
-    rig.answer(id, Ok(Reply::Got { start: 0, end: 3, previous_mark: 0 }));
-    assert!(
-        matches!(ticket.answered(), Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) if text.contains("not fit"))
-    );
+    for end in [3, 9, 11] {
+        let (mut rig, name, _) = counter();
+        let ticket = rig.enqueue(&name, 10);
+        let (id, _) = rig.reserve();
+        rig.answer(id, Ok(Reply::Got { start: 0, end, previous_mark: 0 }));
+        assert!(
+            matches!(ticket.answered(), Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) if text.contains("not fit"))
+        );
+        assert!(!rig.node.unload_tally(&name), "what stopped stays");
+    }
 }
 
 #[test]

@@ -109,6 +109,36 @@ fn a_batch_larger_than_the_step_is_reserved_in_one_piece() {
 }
 
 #[test]
+fn what_is_left_in_two_pieces_is_no_batch() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, 12), 0);
+    rig.other(&tickets(), 0, 7, None);
+    rig.settle();
+    let owned = numbers.line.cursor.owned();
+    let whole = owned.spare.end - owned.spare.start + 1;
+    assert!(numbers.line.cursor.left() >= whole, "{owned:?}");
+    assert_eq!(rig.number(&numbers, whole), Err(None));
+    rig.settle();
+    assert_eq!(rig.number(&numbers, whole), Ok(owned.spare.start));
+}
+
+#[test]
+fn a_refill_that_is_asked_for_again_is_no_larger() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", Steps { max: 1_000_000, ..STEPS });
+    assert_eq!(rig.numbers_after_settling(&numbers, 11), 0);
+    let (mut id, first) = rig.reserve();
+    for _ in 0..5 {
+        rig.answer(id, unavailable());
+        rig.hands.pass(400);
+        let (next, again) = rig.reserve();
+        assert_eq!(again.count, first.count, "that the ledger is silent says nothing about the rate");
+        id = next;
+    }
+}
+
+#[test]
 fn ranges_of_two_nodes_are_disjoint_whatever_lies_between_them() {
     // I2 and I3, with gaps: each node's range ends where the other's begins.
     let ledger = Memory::default();
@@ -157,6 +187,15 @@ fn the_next_range_is_wanted_when_too_little_is_left_behind_a_lease() {
     assert_eq!(numbers.draw_one(stamp), None);
 }
 
+/// A copy of the process has the range as well, and the node may not have looked yet.
+#[test]
+fn one_number_of_the_era_before_is_not_drawn() {
+    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
+    numbers.line.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
+    let draw = |era| numbers.draw_one(Stamp::new(era, UnixMillis::new(5)));
+    assert_eq!((draw(0), draw(1), draw(0)), (Some(0), None, Some(1)));
+}
+
 /// What a minter has drawn it mints only as long as the segment's ranges and the clock's era are those of the draw.
 #[test]
 fn a_minters_numbers_end_with_their_range_and_with_their_era() {
@@ -202,7 +241,7 @@ fn increments_and_offsets_end_at_the_largest_number() {
     for (increment, offset) in [(1, 0), (1, 1), (2, 1), (2, 2), (3, 5), (1 << 32, 1 << 32), (1_000, 7)] {
         let numbers = SegmentSupply::new(increment, offset, SharedCursor::new(0, Arc::default()));
         let last = u128::from(numbers.end - 1) * u128::from(increment) + u128::from(offset);
-        assert!(last <= u128::from(MAX_MARK), "{increment} {offset}");
+        assert!(last <= u128::from(MAX_MARK) && numbers.end <= MAX_MARK, "{increment} {offset}");
         // Position 2^63 - 1 itself is never reached: marks end there.
         assert!(last + u128::from(increment) > u128::from(MAX_MARK) || numbers.end == MAX_MARK);
     }
@@ -273,6 +312,8 @@ fn a_mark_below_what_was_held_stops_the_segment() {
         panic!("it mints on")
     };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
+    rig.settle();
+    assert!(!rig.node.unload_refill(&numbers.line, &rig.clock), "nobody waits, but what stopped stays");
     rig.node.close(&rig.clock);
     rig.collect();
     assert!(rig.calls.is_empty());

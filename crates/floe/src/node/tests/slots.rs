@@ -170,6 +170,7 @@ fn a_lost_reply_is_asked_for_again_with_the_same_slot_and_token() {
     rig.hands.pass(400);
     let (second, again) = rig.reserve();
     assert_eq!((&again.key, again.token), (&request.key, request.token));
+    assert_eq!(again.max_mark, rig.now() - WINDOW - 10_000, "it is still the first pass");
     let answer = rig.ledger.reserve(&again);
     assert_eq!(
         answer,

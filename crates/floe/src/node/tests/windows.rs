@@ -375,6 +375,32 @@ fn a_rollback_beyond_max_hold_asks_for_nothing_and_ends_with_the_rollback() {
 }
 
 #[test]
+fn a_name_that_is_bound_after_a_renewal_mints_at_once() {
+    let (mut rig, _, _) = at_home(true);
+    rig.hands.pass(WINDOW / 2);
+    rig.settle();
+    assert!(end(&rig) > rig.now() + WINDOW, "the next window is there, and this one lasts");
+    let late = rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap());
+    assert!(matches!(rig.mint(&late), Mint::Got { .. }));
+}
+
+#[test]
+fn windows_of_two_slots_that_touch_are_not_one() {
+    let (mut rig, stream, key) = at_home(true);
+    let held_to = end(&rig);
+    rig.other(&key, held_to, 5 * WINDOW, None);
+    rig.hands.pass(WINDOW / 2);
+    let renewal = rig.call();
+    rig.serve(renewal);
+    let (id, request) = rig.reserve();
+    assert_ne!(request.key, key, "another slot");
+    rig.answer(id, Ok(Reply::Got { start: held_to, end: held_to + WINDOW, previous_mark: 0 }));
+    let owned = stream.line.cursor.owned().current;
+    let begins = Layout::TWITTER.time_of(Layout::TWITTER.tick_of(owned.start)).position();
+    assert_eq!(begins, Some(held_to), "of the other slot nothing before that was reserved");
+}
+
+#[test]
 fn an_answer_of_the_wrong_kind_stops_everything() {
     let (mut rig, stream, _) = at_home(true);
     let numbers = rig.segment("tickets", STEPS);
@@ -390,15 +416,25 @@ fn an_answer_of_the_wrong_kind_stops_everything() {
     assert_eq!(rig.number(&numbers, 1), Err(Some(stopped.clone())));
     assert_eq!(ticket.answered(), Some(Err(stopped.clone())));
     assert_eq!(rig.node.stopped(), Some("the file was replaced"));
-    // Also what was being bound meanwhile; and closing gives nothing back to such a ledger.
-    let late = rig.segment("late", STEPS);
-    assert_eq!(rig.number(&late, 1), Err(None));
+    // Also what was being bound meanwhile.
+    let (late, late_count) = (rig.segment("late", STEPS), rig.tally("late-count", None));
+    let wide = rig.snowflake(&Layout::SONYFLAKE, Workers::all(16).unwrap());
+    assert_eq!((rig.number(&late, 1), rig.mint(&wide)), (Err(None), Mint::Empty(None)));
     rig.step();
-    assert_eq!(rig.number(&late, 1), Err(Some(stopped)));
+    assert_eq!(rig.number(&late, 1), Err(Some(stopped.clone())));
+    assert_eq!(rig.mint(&wide), Mint::Empty(Some(stopped.clone())));
+    assert_eq!(rig.node.enqueue(&late_count, &Ticket::new(1), &rig.clock), Err(stopped));
+    // Unloading and closing give nothing back to such a ledger, and change nothing of what is told.
+    let unused = rig.segment("unused", STEPS);
+    for line in [&numbers.line, &unused.line] {
+        assert!(!rig.node.unload_refill(line, &rig.clock));
+    }
+    assert!(!rig.node.unload_tally(&late_count));
     rig.node.close(&rig.clock);
     rig.calls.clear();
     rig.collect();
     assert_eq!(rig.calls, []);
+    assert_eq!(rig.node.stopped(), Some("the file was replaced"));
 }
 
 /// A window that began with the call would hold the next tick first, which may be longer away than any caller waits.
