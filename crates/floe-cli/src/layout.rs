@@ -438,7 +438,7 @@ mod tests {
             "time:37 server:10 sequence:16          4.35 years   1,024      65,536,000  1,024 workers in place",
             "time:41 server:13 sequence:9           69.68 years",
             "time:27 server:20 sequence:16 tick=1s  4.25 years ",
-            "time:37 server:20 sequence:16 wide     4.35 years   1,048,576  65,536,000  that it is a 64-bit",
+            "time:37 server:20 sequence:16 wide     4.35 years   1,048,576  65,536,000  128 bits in place of 64",
         ] {
             assert!(text.contains(says), "{says:?} is not in\n{text}");
         }

@@ -650,7 +650,7 @@ mod tests {
         assert!(matches!(next, Ok(None)), "the thread lives on");
         let node = shared.node();
         let text = node.stopped().unwrap();
-        assert!(text.contains("on an error of its own") && text.contains("the test broke"), "{text}");
+        assert!(text.contains("internal error") && text.contains("the test broke"), "{text}");
     }
 
     #[test]

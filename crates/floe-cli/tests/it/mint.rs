@@ -460,7 +460,7 @@ fn a_file_to_begin_with_is_written_once_and_serves() {
     assert!(new(&[]).lines()[0].contains("floe.toml"));
     let path = dir.path().join("floe.toml");
     let text = std::fs::read_to_string(&path).expect("the file");
-    new(&[]).refuses(1, &["floe.toml is there already"]);
+    new(&[]).refuses(1, &["floe.toml exists already"]);
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), text);
     new(&["other.toml"]).lines();
     let check = run(floe(["config", "--check", "floe.toml"]).current_dir(dir.path()));

