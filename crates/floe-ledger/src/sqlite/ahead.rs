@@ -64,6 +64,12 @@ impl Ahead {
         &self.path
     }
 
+    /// Gives nothing back at the end, as a process that is killed.
+    #[cfg(test)]
+    pub(super) fn forget(&self) {
+        self.keys().clear();
+    }
+
     /// Another memory, as another container sees it.
     #[cfg(test)]
     pub(super) fn beside(&self, number: u64) -> Self {
@@ -107,24 +113,32 @@ impl Ahead {
         record: &Mark,
         rest: Range<u64>,
     ) -> Result<Option<Token>, LedgerError> {
-        let own = self.rest(record).map(|(place, _)| place);
-        let mut token = Token::random()?;
+        let place = match self.rest(record) {
+            Some((place, _)) => Some(place),
+            None => self.find_free()?,
+        };
+        let Some(place) = place else { return Ok(None) };
+        let token = at(place, Token::random()?);
+        if self.write(place, Some(token), rest).is_none() {
+            return Ok(None);
+        }
+        let mut keys = self.keys();
+        if keys.len() >= REMEMBERED {
+            keys.clear();
+        }
+        keys.insert(key.to_owned());
+        Ok(Some(token))
+    }
+
+    /// A place that nobody needs; `None` if none was found.
+    fn find_free(&self) -> Result<Option<u64>, LedgerError> {
         for _ in 0..LOOKS {
-            let place = own.unwrap_or(place_of(token));
-            let is_free = own.is_some() || self.read(place).is_some_and(|(_, rest)| rest.is_empty());
-            if is_free {
-                token = at(place, token);
-                let noted = self.write(place, Some(token), rest);
-                if noted.is_some() {
-                    let mut keys = self.keys();
-                    if keys.len() >= REMEMBERED {
-                        keys.clear();
-                    }
-                    keys.insert(key.to_owned());
-                }
-                return Ok(noted.map(|()| token));
+            let place = place_of(Token::random()?);
+            match self.read(place) {
+                Some((_, rest)) if rest.is_empty() => return Ok(Some(place)),
+                Some(_) => {}
+                None => return Ok(None),
             }
-            token = Token::random()?;
         }
         Ok(None)
     }
@@ -145,10 +159,7 @@ impl Ahead {
         let mut bytes = [0; PLACE_BYTES];
         // Beyond its end the file is empty.
         let _ = self.file()?.read_at(&mut bytes, place * PLACE_BYTES as u64).ok()?;
-        let (token, numbers) = bytes.split_first_chunk()?;
-        let (next, end) = numbers.split_first_chunk()?;
-        let end = u64::from_le_bytes(*end.first_chunk()?);
-        Some((Token::from_bytes(*token), u64::from_le_bytes(*next)..end))
+        parse(&bytes)
     }
 
     pub(super) fn write(&self, place: u64, token: Option<Token>, rest: Range<u64>) -> Option<()> {
@@ -170,14 +181,26 @@ impl Ahead {
         let _ = self.write(place, None, 0..0);
     }
 
-    /// Removes the file, unless another process has it open. Nothing is left that would be skipped.
+    /// Removes the file, unless another process has it open, or one that was killed has left something in it.
     pub(super) fn remove(&self) {
+        let is_empty = |bytes: Vec<u8>| {
+            bytes.chunks(PLACE_BYTES).all(|place| parse(place).is_none_or(|(_, rest)| rest.is_empty()))
+        };
         if let Some(Some(file)) = self.file.get()
             && flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && std::fs::read(&self.path).is_ok_and(is_empty)
         {
             drop(std::fs::remove_file(&self.path));
         }
     }
+}
+
+/// The token and the rest in the bytes of a place.
+fn parse(bytes: &[u8]) -> Option<(Option<Token>, Range<u64>)> {
+    let (token, numbers) = bytes.split_first_chunk()?;
+    let (next, end) = numbers.split_first_chunk()?;
+    let end = u64::from_le_bytes(*end.first_chunk()?);
+    Some((Token::from_bytes(*token), u64::from_le_bytes(*next)..end))
 }
 
 /// The file at `path`; `None` where there is no memory for it, or somebody else made it.

@@ -217,6 +217,24 @@ mod counts {
     }
 
     #[test]
+    fn who_closes_leaves_what_a_process_that_was_killed_has_left_of_another_counter() {
+        let dir = Swept::new();
+        let ledger = bound(&dir.path());
+        (1..=3).for_each(|number| assert_eq!(count(&ledger, 1).0, number));
+        // As a kill does, and its file is closed.
+        ledger.ahead.forget();
+        drop(ledger);
+        let next = bound(&dir.path());
+        let orders = Name::new("orders").unwrap();
+        next.bind(&orders, "a counter", true).unwrap();
+        for _ in 0..3 {
+            next.count(&Reserve { key: Key::name(&orders), ..request(1) }).unwrap();
+        }
+        drop(next);
+        assert_eq!(count(&bound(&dir.path()), 1).0, 4);
+    }
+
+    #[test]
     fn a_start_of_the_machine_skips_what_was_reserved_ahead_and_repeats_nothing() {
         let dir = Swept::new();
         let path = dir.path();
