@@ -42,7 +42,7 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use floe::ledger::{Ledger, LedgerError, Mark};
+use floe::ledger::{Ledger, LedgerError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
@@ -382,9 +382,7 @@ impl Sqlite {
 
     /// Begins a transaction of this realm's.
     fn begin(&self, connection: &Connection, begin: Begin) -> Result<Turn, Trouble> {
-        if let Begin::Write = begin {
-            self.watch.check()?;
-        }
+        self.watch.check()?;
         if !connection.is_autocommit() {
             // An earlier call ended in trouble, and its rollback as well.
             run(connection, "ROLLBACK")?;
@@ -431,11 +429,11 @@ impl Sqlite {
             for key in &keys {
                 let Some(record) = self.find(connection, key)? else { continue };
                 let Some((place, rest)) = self.ahead.rest(&record) else { continue };
-                if rest.is_empty() {
-                    continue;
+                let shorter = record.token.and_then(|token| record.give_back(token, rest.start));
+                if let Some(shorter) = shorter.filter(|_| !rest.is_empty()) {
+                    self.store(connection, key, &shorter)?;
+                    places.push(place);
                 }
-                self.store(connection, key, &Mark { mark: rest.start, token: None, ..record })?;
-                places.push(place);
             }
             Ok(Done { written: !places.is_empty(), answer: places })
         })?;
