@@ -610,16 +610,26 @@ mod tests {
         }
     }
 
+    /// The name whose callers are gathered, and how long.
+    type Gathering = Option<(Name, Duration)>;
+
+    /// A counter whose first caller was answered, and whose second came meanwhile.
+    fn gathering(driver: &Driver, ledger: &Memory) -> (Name, [Arc<Ticket>; 2], Gathering) {
+        let shared = &driver.shared;
+        let (name, first) = counted(driver, ledger);
+        let call = the_call(shared);
+        let second = Ticket::new(1);
+        shared.enqueue(&name, &second).unwrap();
+        let gathering = shared.answer(call);
+        (name, [first, second], gathering)
+    }
+
     #[test]
     fn what_waits_for_a_thread_ends_the_moment_in_which_callers_are_gathered() {
         let ledger = Memory::default();
         let driver = driver(&ledger, |_| {});
         let shared = &driver.shared;
-        let (name, first) = counted(&driver, &ledger);
-        let call = the_call(shared);
-        let second = Ticket::new(1);
-        shared.enqueue(&name, &second).unwrap();
-        let gathering = shared.answer(call);
+        let (name, [first, second], gathering) = gathering(&driver, &ledger);
         assert_eq!((&gathering.as_ref().unwrap().0, first.answered()), (&name, Some(Ok(0))));
         let give_back = Op::GiveBack { key: Key::name(&name), token: Token::random().unwrap(), from: 1 };
         let id = shared.node().desk().ask(Purpose::GiveBack, give_back);
@@ -637,11 +647,7 @@ mod tests {
         let ledger = Memory::default();
         let driver = driver(&ledger, |_| {});
         let shared = &driver.shared;
-        let (name, _) = counted(&driver, &ledger);
-        let call = the_call(shared);
-        let second = Ticket::new(1);
-        shared.enqueue(&name, &second).unwrap();
-        let gathering = shared.answer(call);
+        let (_, _tickets, gathering) = gathering(&driver, &ledger);
         assert!(gathering.is_some());
         shared.node().desk().settings.entropy =
             Box::new(|| std::panic::resume_unwind(Box::new("the test broke the node")));
