@@ -493,7 +493,7 @@ impl Client {
         Held { client: Arc::clone(self), part: self.last_part.fetch_add(1, Ordering::Relaxed) + 1, bytes: 0 }
     }
 
-    /// Bytes that the connection costs as long as it lasts. They wait for the client since the last answer.
+    /// Bytes that the connection costs until they are dropped. They wait for the client since the last answer.
     ///
     /// # Errors
     /// [`Full`].
