@@ -262,8 +262,14 @@ impl From<Id> for WideId {
 impl TryFrom<u64> for Id {
     type Error = IdError;
 
+    // Inlined, since a segment checks every number.
+    #[inline]
     fn try_from(number: u64) -> Result<Self, IdError> {
-        Self::new(number).ok_or_else(|| too_large(number.to_string(), Self::BITS))
+        #[cold]
+        fn refused(number: u64) -> IdError {
+            too_large(number.to_string(), Id::BITS)
+        }
+        Self::new(number).ok_or_else(|| refused(number))
     }
 }
 

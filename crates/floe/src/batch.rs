@@ -79,6 +79,7 @@ impl<I: IdRepr> Batch<I> {
     clippy::expect_used,
     reason = "ranges end below the largest ID; minting on past it would repeat IDs"
 )]
+#[inline(always)]
 pub(crate) fn number(number: u64) -> Id {
     Id::try_from(number).expect("a reserved number has at most 63 bits")
 }

@@ -16,9 +16,9 @@
 //! # The lease
 //! Most draws take one position and see the same clock word as the draw before, so the earlier decision still holds.
 //! A successful draw of one position therefore leaves a **lease** ([`Cursor::grant`]): the clock's word, and a limit;
-//! all positions below the limit are owned, due, and of one worker. A draw with the same clock word takes the next
-//! position below the limit at once ([`Cursor::draw_leased`]). Any other draw takes the long path. This repeats
-//! nothing, and mints only what is owned:
+//! all positions below the limit are owned, due, and of one tick and worker. A draw with the same clock word takes the
+//! next position below the limit at once ([`Cursor::draw_leased`]), with the word that makes an ID of it. Any other draw
+//! takes the long path. This repeats nothing, and mints only what is owned:
 //!
 //! 1. A lease is granted under the writer's lock, on an open cursor. It begins at `next`, which lies in a range that
 //!    is owned in the clock's era, and ends at the end of that range or of what is due. A renewal revokes the lease, so
@@ -30,8 +30,9 @@
 //! 3. A close swaps `next` out, then revokes the lease, and the cursor opens again strictly above. A draw that reads
 //!    a later `next` sees that the lease was revoked, because it reads `next` first. A draw that has read an earlier one
 //!    fails to swap.
-//! 4. The worker id is written before the clock's word and read after it. It changes only across a close, which
-//!    removes the clock's word first.
+//! 4. The word for the ID is written before `below` and read after it, so a draw reads the word of its `below`, or a
+//!    later lease's. A later lease with another word begins in another tick or after a close, and `next` has moved there
+//!    before it was granted. So the swap of a draw that mixes the two fails.
 //! 5. A call that begins after the era has ended has another clock word, and finds no lease for it: a lease is
 //!    granted only with a word of the ranges' era. What one clock word allows, every later word of its era allows too.
 //!    So a lease that mixes one word with the limit of another allows nothing that is not due.
@@ -107,7 +108,8 @@ struct Lease {
     stamp: AtomicU64,
     /// The first position that it does not reach.
     below: AtomicU64,
-    tag: AtomicU64,
+    /// What makes IDs of its positions.
+    key: AtomicU64,
 }
 
 #[derive(Default)]
@@ -140,26 +142,26 @@ impl Cursor {
         }
     }
 
-    /// Draws one position, with its tag, by the lease that was granted at `stamp`. `None` if there is no lease, or it is used up.
+    /// Draws one position, with its key, by the lease that was granted at `stamp`. `None` if there is no lease, or it is used up.
     #[inline(always)]
     pub(crate) fn draw_leased(&self, stamp: Stamp) -> Option<(u64, u64)> {
         let next = self.next.0.load(Ordering::Acquire);
-        let (tag, after) = self.leased(stamp, next)?;
+        let (key, after) = self.leased(stamp, next)?;
         match self.next.0.compare_exchange(next, after, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => Some((next, tag)),
+            Ok(_) => Some((next, key)),
             Err(_) => self.draw_leased_again(stamp),
         }
     }
 
-    /// What the lease says about the position `next`, which was read before: its tag, and the position after it.
+    /// What the lease says about the position `next`, which was read before: its key, and the position after it.
     #[inline(always)]
     fn leased(&self, stamp: Stamp, next: u64) -> Option<(u64, u64)> {
         let below = self.lease.below.load(Ordering::Acquire);
         let granted = Stamp::from_word(self.lease.stamp.load(Ordering::Acquire));
-        let tag = self.lease.tag.load(Ordering::Acquire);
+        let key = self.lease.key.load(Ordering::Acquire);
         let below = mutate!(below, WindowCheckRemoved => if below == 0 { 0 } else { CLOSED >> 1 });
         let ended = mutate!(mutate!(granted != stamp, EraIgnored => granted.millis() != stamp.millis()), DrawnInAnOldEra => granted.millis() != stamp.millis());
-        (next < below && !ended).then(|| (tag, next + mutate!(1, CursorNotMoved => 0)))
+        (next < below && !ended).then(|| (key, next + mutate!(1, CursorNotMoved => 0)))
     }
 
     /// Kept apart from the first try.
@@ -169,16 +171,23 @@ impl Cursor {
         loop {
             back_off(&mut pauses);
             let next = self.next.0.load(Ordering::Acquire);
-            let (tag, after) = self.leased(stamp, next)?;
+            let (key, after) = self.leased(stamp, next)?;
             if self.next.0.compare_exchange(next, after, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                return Some((next, tag));
+                return Some((next, key));
             }
         }
     }
 
-    /// Lets draws of one position at `stamp` take the short path, from `from` up to `limit`, while at least `low`
-    /// positions are left. If the ranges are being written, it grants no lease.
-    pub(crate) fn grant(&self, stamp: Stamp, from: u64, limit: u64, low: u64) {
+    /// Lets draws of one position at `stamp` take the short path, from `from` on, while at least `low` positions are
+    /// left. `lease` says, given the first position and the tag, how far, and with which key. If the ranges are being
+    /// written, it grants no lease.
+    pub(crate) fn grant(
+        &self,
+        stamp: Stamp,
+        from: u64,
+        low: u64,
+        lease: impl FnOnce(u64, u64) -> (u64, u64),
+    ) {
         let Some(writer) = try_lock(&self.writer) else { return };
         let Owned { current, spare, tag, era } = &writer.owned;
         if !writer.open || *era != stamp.era() {
@@ -187,9 +196,10 @@ impl Cursor {
         let next = self.next.0.load(Ordering::Acquire);
         let Some(range) = [current, spare].into_iter().find(|range| range.contains(&next)) else { return };
         let left = writer.owned.left(next);
+        let (limit, key) = lease(next, *tag);
         let below = range.end.min(limit).min(next.saturating_add(left.saturating_sub(low)));
         if from <= next && next < below {
-            self.lease.tag.store(*tag, Ordering::Release);
+            self.lease.key.store(key, Ordering::Release);
             self.lease.below.store(below, Ordering::Release);
             self.lease.stamp.store(stamp.word(), Ordering::Release);
         }

@@ -121,9 +121,9 @@ impl<I: IdRepr> Generator<I> {
     #[inline]
     pub fn mint(&self) -> Result<I, MintError> {
         if let Some(stamp) = self.clock.at_hand()
-            && let Some((position, worker)) = self.stream.draw_one(stamp)
+            && let Some(id) = self.stream.mint_one(stamp)
         {
-            return Ok(self.place(position, worker));
+            return Ok(id);
         }
         self.mint_slowly()
     }
@@ -161,8 +161,8 @@ impl<I: IdRepr> Generator<I> {
     }
 
     pub(crate) fn try_mint_at(&self, stamp: Stamp) -> Result<Outcome<I>, MintError> {
-        if let Some((position, worker)) = self.stream.draw_leased(stamp) {
-            return Ok(Outcome::Ready(self.place(position, worker)));
+        if let Some(id) = self.stream.mint_leased(stamp) {
+            return Ok(Outcome::Ready(id));
         }
         let draw = self.draw_at(stamp, 1)?;
         if matches!(draw, Draw::Got(_)) {

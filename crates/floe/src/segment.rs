@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Id;
 use crate::batch::{Batch, fill, number, until_error};
-use crate::clock::Stamp;
+use crate::clock::{Clock, Stamp};
 use crate::cursor::{Draw, Drawn};
 use crate::driver::Link;
 use crate::error::MintError;
@@ -28,6 +28,8 @@ pub struct Segment {
     name: Name,
     pub(crate) numbers: Arc<SegmentSupply>,
     shared: Link,
+    /// The clock of `shared`, held here to save an indirection.
+    clock: Arc<Clock>,
 }
 
 /// The largest count for one call.
@@ -35,7 +37,7 @@ pub(crate) const MAX_BATCH: u64 = 1 << 32;
 
 impl Segment {
     pub(crate) fn new(name: Name, numbers: Arc<SegmentSupply>, shared: Link) -> Self {
-        Self { name, numbers, shared }
+        Self { name, numbers, clock: Arc::clone(&shared.clock), shared }
     }
 
     /// Returns the largest count for one call, 2^32.
@@ -71,9 +73,9 @@ impl Segment {
     }
 
     /// One number if that needs no wait: the path of nearly every call, without a batch of one.
-    #[inline]
+    #[inline(always)]
     fn try_mint(&self) -> Option<Id> {
-        let position = self.numbers.draw_one(self.shared.clock.at_hand()?)?;
+        let position = self.numbers.draw_one(self.clock.at_hand()?)?;
         Some(number(self.numbers.number_at(position)))
     }
 
@@ -164,7 +166,7 @@ impl Segment {
     /// [`MintError`]; `Count` says how many numbers one call can mint.
     pub fn try_mint_many(&self, count: u64) -> Result<Option<Batch>, MintError> {
         check_count(count, MAX_BATCH)?;
-        match self.numbers.draw(self.shared.clock.era(), count, true) {
+        match self.numbers.draw(self.clock.era(), count, true) {
             Draw::Got(drawn) => Ok(Some(self.batch(drawn))),
             Draw::Later(_) | Draw::NeedRange => Ok(None),
         }
@@ -234,7 +236,7 @@ impl SegmentMinter {
 
     #[inline(always)]
     fn take_again(&mut self) -> Option<Id> {
-        self.chunk.take_again(&self.segment.numbers, self.segment.shared.clock.word())
+        self.chunk.take_again(&self.segment.numbers, self.segment.clock.word())
     }
 
     #[cold]
@@ -244,7 +246,7 @@ impl SegmentMinter {
 
     /// This also works when no time is at hand: numbers do not depend on the time.
     fn take(&mut self) -> Option<Id> {
-        let clock = &self.segment.shared.clock;
+        let clock = &self.segment.clock;
         let stamp = clock.at_hand();
         let era = stamp.map_or_else(|| clock.era(), Stamp::era);
         self.chunk.take(&self.segment.numbers, era, stamp)

@@ -197,19 +197,20 @@ impl Stream {
         }
     }
 
-    /// One position and its worker id, if there is no need to wait or to report an error.
+    /// One ID, if there is no need to wait or to report an error.
     #[inline(always)]
-    pub(crate) fn draw_one(&self, stamp: Stamp) -> Option<(u64, u64)> {
-        match self.draw_leased(stamp) {
-            None => self.draw_and_lease(stamp),
-            drawn => drawn,
+    pub(crate) fn mint_one<I: IdRepr>(&self, stamp: Stamp) -> Option<I> {
+        match self.mint_leased(stamp) {
+            None => self.mint_and_lease(stamp),
+            minted => minted,
         }
     }
 
     /// The same, by a lease only.
     #[inline(always)]
-    pub(crate) fn draw_leased(&self, stamp: Stamp) -> Option<(u64, u64)> {
-        self.line.cursor.draw_leased(stamp)
+    pub(crate) fn mint_leased<I: IdRepr>(&self, stamp: Stamp) -> Option<I> {
+        let (position, key) = self.line.cursor.draw_leased(stamp)?;
+        Some(I::place_in_tick(&self.layout, position, key))
     }
 
     /// Grants a lease after a draw of one position by this stamp.
@@ -221,16 +222,20 @@ impl Stream {
 
     /// `now` is the first position of the stamp's tick.
     fn lease_from(&self, now: u64, stamp: Stamp) {
-        self.line.cursor.grant(stamp, now, self.limit(now, 0), 0);
+        let (layout, limit) = (&self.layout, self.limit(now, 0));
+        self.line.cursor.grant(stamp, now, 0, |next, worker| {
+            let end_of_tick = next - layout.sequence_of(next) + layout.per_tick();
+            (limit.min(end_of_tick), layout.tick_key(next, worker))
+        });
     }
 
     #[cold]
-    fn draw_and_lease(&self, stamp: Stamp) -> Option<(u64, u64)> {
+    fn mint_and_lease<I: IdRepr>(&self, stamp: Stamp) -> Option<I> {
         let now = self.layout.position_at(stamp.time()).ok()?;
         match self.draw_from(now, stamp.era(), 1, true, 0) {
             Draw::Got(drawn) => {
                 self.lease_from(now, stamp);
-                Some((drawn.start, drawn.tag))
+                Some(I::place(&self.layout, drawn.start, drawn.tag))
             }
             Draw::Later(_) | Draw::NeedRange => None,
         }

@@ -2,7 +2,7 @@
 
 use super::repr::sealed::FromLayout;
 use super::repr::{IdRepr, last};
-use super::{FieldKind, Layout, LayoutError};
+use super::{FieldKind, Layout, LayoutError, Width};
 
 /// A layout with a worker id, ready to place positions: the hot path of a generator.
 ///
@@ -222,6 +222,31 @@ impl Layout {
         let tick = u128::from(self.tick_of(position));
         let sequence = u128::from(self.sequence_of(position));
         tick << self.time_shift | sequence << self.sequence_shift | node
+    }
+
+    /// Returns what all IDs of one tick and worker have in common, for [`IdRepr::place_in_tick`]: in a narrow layout the
+    /// distance between an ID and its shifted position, in a wide one the worker id.
+    ///
+    /// ```
+    /// use floe_id::{Id, IdRepr, Layout};
+    /// let layout = Layout::TWITTER;
+    /// let key = layout.tick_key(layout.position(5, 3), 33);
+    /// assert_eq!(Id::place_in_tick(&layout, layout.position(5, 7), key).get(), 5 << 22 | 33 << 12 | 7);
+    /// ```
+    ///
+    /// # Panics
+    /// If `position` or `worker` is outside the layout.
+    pub fn tick_key(&self, position: u64, worker: u64) -> u64 {
+        match self.width() {
+            Width::Narrow => self.place(position, worker).wrapping_sub(self.number_in_tick(position, 0)),
+            Width::Wide => worker,
+        }
+    }
+
+    /// The layout keeps the shift below 64, so the wrapping shift is the plain one without its check.
+    #[inline(always)]
+    pub(super) fn number_in_tick(&self, position: u64, key: u64) -> u64 {
+        position.wrapping_shl(u32::from(self.sequence_shift)).wrapping_add(key)
     }
 
     /// The value and the shift of each node field for `worker`, low to high.

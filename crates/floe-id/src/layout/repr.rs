@@ -26,6 +26,13 @@ pub trait IdRepr:
     /// [`check`](Self::check).
     fn place(layout: &Layout, position: u64, worker: u64) -> Self;
 
+    /// Returns the ID at `position`, which lies in the tick of this [`tick_key`](Layout::tick_key): a shift and an
+    /// addition if `layout` is narrow. Its example shows it.
+    ///
+    /// # Panics
+    /// If the ID has more bits than this type. A position of another tick gives the ID of another position.
+    fn place_in_tick(layout: &Layout, position: u64, key: u64) -> Self;
+
     /// Returns the number, for [`Layout::split`].
     fn to_u128(self) -> u128;
 
@@ -67,6 +74,13 @@ impl IdRepr for Id {
         Self::composed(layout.place(position, worker))
     }
 
+    #[inline(always)]
+    fn place_in_tick(layout: &Layout, position: u64, key: u64) -> Self {
+        let number = layout.number_in_tick(position, key);
+        assert!(number <= Self::MAX.get(), "the ID has more than 63 bits");
+        Self::composed(number)
+    }
+
     fn to_u128(self) -> u128 {
         u128::from(self)
     }
@@ -96,6 +110,14 @@ impl IdRepr for WideId {
     #[inline]
     fn place(layout: &Layout, position: u64, worker: u64) -> Self {
         Self::from(layout.place_wide(position, worker))
+    }
+
+    #[inline]
+    fn place_in_tick(layout: &Layout, position: u64, key: u64) -> Self {
+        match layout.width() {
+            Width::Narrow => Self::from(u128::from(layout.number_in_tick(position, key))),
+            Width::Wide => Self::place(layout, position, key),
+        }
     }
 
     fn to_u128(self) -> u128 {

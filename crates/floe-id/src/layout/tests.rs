@@ -62,11 +62,14 @@ fn tiny_layouts_compose_every_id_exactly_once() {
                     let id = layout.compose(tick, worker, sequence).unwrap();
                     assert!(ids.insert(id), "{layout}: {id} twice");
                     assert_eq!(layout.place_wide(position, worker), id, "{layout}");
+                    let key = layout.tick_key(layout.position(tick, layout.per_tick() - 1), worker);
+                    assert_eq!(WideId::place_in_tick(&layout, position, key).get(), id, "{layout}");
                     assert_eq!(layout.placer::<WideId>(worker).unwrap().place(position).get(), id);
                     if layout.width() == Width::Narrow {
                         assert_eq!(u128::from(layout.place(position, worker)), id, "{layout}");
                         let placer = layout.placer::<Id>(worker).unwrap();
                         assert_eq!(u128::from(placer.place(position)), id, "{layout}");
+                        assert_eq!(u128::from(Id::place_in_tick(&layout, position, key)), id, "{layout}");
                     }
                     let parts = layout.split(id).unwrap();
                     assert_eq!(
@@ -468,9 +471,12 @@ proptest! {
         let position = layout.position(tick, sequence);
         prop_assert_eq!(layout.place_wide(position, worker), id);
         prop_assert_eq!(layout.placer::<WideId>(worker).unwrap().place(position).get(), id);
+        let key = layout.tick_key(layout.position(tick, 0), worker);
+        prop_assert_eq!(WideId::place_in_tick(&layout, position, key).get(), id);
         if layout.width() == Width::Narrow {
             prop_assert_eq!(u128::from(layout.place(position, worker)), id);
             prop_assert_eq!(u128::from(layout.placer::<Id>(worker).unwrap().place(position)), id);
+            prop_assert_eq!(u128::from(Id::place_in_tick(&layout, position, key)), id);
         }
         let named: Vec<_> = parts.fields.iter().filter(|part| part.field.kind() == FieldKind::Node)
             .map(|part| (part.field.name(), part.value)).collect();

@@ -220,7 +220,7 @@ fn a_range_is_drawn_from_in_its_own_era_only() {
 fn draw_and_lease(cursor: &Cursor, stamp: Stamp) -> Option<(u64, u64)> {
     cursor.draw_leased(stamp).or_else(|| match cursor.draw(stamp.era(), 1, true, LIMIT, |next| next) {
         Draw::Got(drawn) => {
-            cursor.grant(stamp, 0, LIMIT, 0);
+            cursor.grant(stamp, 0, 0, |_, tag| (LIMIT, tag));
             Some((drawn.start, drawn.tag))
         }
         Draw::Later(_) | Draw::NeedRange => None,
@@ -345,6 +345,37 @@ fn a_lease_is_granted_and_used_in_its_own_era_only() {
     });
 }
 
+/// A lease's key is for the positions of one tick: here ticks have two positions, and the key is the tick. Two threads
+/// draw, each grants a lease in the tick that it has come to, and every position has the key of its own tick.
+///
+/// Caught: a lease past the end of its tick; the key stored behind `below`, or loaded before it.
+#[test]
+fn a_position_has_the_key_of_its_own_tick() {
+    let one = |cursor: &Cursor| match cursor.draw_leased(at(0, 10)) {
+        Some(drawn) => Some(drawn),
+        None => match cursor.draw(0, 1, true, LIMIT, |next| next) {
+            Draw::Got(drawn) => {
+                cursor.grant(at(0, 10), 0, 0, |next, _| (next / 2 * 2 + 2, next / 2));
+                Some((drawn.start, drawn.start / 2))
+            }
+            Draw::Later(_) | Draw::NeedRange => None,
+        },
+    };
+    model(2, move || {
+        let cursor = Arc::new(Cursor::new(0));
+        cursor.publish(&owned(0..8, 7), 0);
+        let mut drawn: Vec<_> = one(&cursor).into_iter().collect();
+        let drawer = {
+            let cursor = Arc::clone(&cursor);
+            thread::spawn(move || [(); 3].map(|()| one(&cursor)))
+        };
+        drawn.extend([(); 2].into_iter().filter_map(|()| one(&cursor)));
+        drawn.extend(drawer.join().unwrap().into_iter().flatten());
+        drawn.sort_unstable();
+        assert_eq!(drawn, [0, 1, 2, 3, 4, 5].map(|position| (position, position / 2)));
+    });
+}
+
 /// Two threads draw by one lease, to the end of what is due.
 ///
 /// Caught: `below` not looked at; a draw that stores in place of its compare-and-swap.
@@ -354,7 +385,7 @@ fn two_threads_share_a_lease() {
         let cursor = Arc::new(Cursor::new(0));
         cursor.publish(&owned(0..8, 7), 0);
         assert!(matches!(cursor.draw(0, 1, true, 4, |next| next), Draw::Got(_)));
-        cursor.grant(at(0, 10), 0, 4, 0);
+        cursor.grant(at(0, 10), 0, 0, |_, tag| (4, tag));
         let drawers = [(); 2].map(|()| {
             let cursor = Arc::clone(&cursor);
             thread::spawn(move || [(); 2].map(|()| cursor.draw_leased(at(0, 10))))

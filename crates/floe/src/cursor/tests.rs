@@ -67,7 +67,7 @@ fn stamp(era: u64, millis: i64) -> Stamp {
     Stamp::new(era, UnixMillis::new(millis))
 }
 
-/// What is drawn by the lease that was granted at `stamp`, until it is used up, and by which tags.
+/// What is drawn by the lease that was granted at `stamp`, until it is used up, and by which keys.
 fn leased(cursor: &Cursor, stamp: Stamp) -> (Vec<u64>, Vec<u64>) {
     std::iter::from_fn(|| cursor.draw_leased(stamp)).unzip()
 }
@@ -86,7 +86,7 @@ fn a_lease_ends_with_its_range_before_the_limit_and_before_too_little_is_left() 
     ] {
         let cursor = Cursor::new(0);
         cursor.publish(&Owned { spare: 12..40, tag: 3, ..owned(0..10) }, 0);
-        cursor.grant(now, from, limit, low);
+        cursor.grant(now, from, low, |_, tag| (limit, tag));
         let (positions, tags) = leased(&cursor, now);
         assert_eq!(
             positions,
@@ -102,10 +102,10 @@ fn a_lease_is_granted_in_the_spare_and_not_in_the_gap_before_it() {
     let (cursor, now) = (Cursor::new(0), stamp(0, 5));
     cursor.publish(&Owned { spare: 12..40, ..owned(0..10) }, 0);
     assert_eq!(got(draw(&cursor, 10, true, 40)), Some((0, 10)));
-    cursor.grant(now, 0, 40, 0);
+    cursor.grant(now, 0, 0, |_, tag| (40, tag));
     assert_eq!(cursor.draw_leased(now), None, "10 and 11 are not owned");
     assert_eq!(got(draw(&cursor, 1, true, 40)), Some((12, 1)));
-    cursor.grant(now, 0, 40, 0);
+    cursor.grant(now, 0, 0, |_, tag| (40, tag));
     assert_eq!(leased(&cursor, now).0, (13..40).collect::<Vec<_>>());
 }
 
@@ -114,9 +114,9 @@ fn a_lease_is_granted_in_the_spare_and_not_in_the_gap_before_it() {
 fn a_lease_holds_for_its_own_stamp_and_for_ranges_of_its_own_era() {
     let cursor = Cursor::new(0);
     cursor.publish(&Owned { era: 1, ..owned(0..10) }, 0);
-    cursor.grant(stamp(0, 5), 0, 10, 0);
+    cursor.grant(stamp(0, 5), 0, 0, |_, tag| (10, tag));
     assert_eq!(cursor.draw_leased(stamp(0, 5)), None, "the ranges are of a later era");
-    cursor.grant(stamp(1, 5), 0, 10, 0);
+    cursor.grant(stamp(1, 5), 0, 0, |_, tag| (10, tag));
     for other in [stamp(0, 5), stamp(2, 5), stamp(1, 4), stamp(1, 6)] {
         assert_eq!(cursor.draw_leased(other), None, "{other:?}");
     }
@@ -127,7 +127,7 @@ fn a_lease_holds_for_its_own_stamp_and_for_ranges_of_its_own_era() {
 fn a_lease_ends_when_the_ranges_change_and_when_the_cursor_closes() {
     let (cursor, now) = (Cursor::new(0), stamp(0, 5));
     let granted = || {
-        cursor.grant(now, 0, 40, 0);
+        cursor.grant(now, 0, 0, |_, tag| (40, tag));
         cursor.draw_leased(now)
     };
     cursor.publish(&owned(0..10), 0);

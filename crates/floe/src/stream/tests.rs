@@ -19,8 +19,8 @@ fn one_every(every: i64, layout: &Layout, start: Start) -> Vec<u64> {
     let stamps = (0..IDS).map(|n| Stamp::new(0, UnixMillis::new(first + n * every)));
     stamps
         .map(|stamp| {
-            let (position, worker) = stream.draw_one(stamp).expect("one ID never waits");
-            layout.place(position, worker)
+            let id: Id = stream.mint_one(stamp).expect("one ID never waits");
+            id.get()
         })
         .collect()
 }
@@ -125,9 +125,10 @@ fn ids_one_by_one_reach_as_far_as_a_draw() {
         for later in [0, 50] {
             let stamp = Stamp::new(0, UnixMillis::new(START_MS + later));
             let first = Layout::TWITTER.position_at(stamp.time()).unwrap();
-            let drawn: Vec<_> = std::iter::from_fn(|| stream.draw_one(stamp)).collect();
-            let all = (first..first + ticks * Layout::TWITTER.per_tick()).map(|position| (position, 3));
-            assert!(drawn.into_iter().eq(all), "{ahead_ms} ms ahead, {later} ms later");
+            let minted: Vec<Id> = std::iter::from_fn(|| stream.mint_one(stamp)).collect();
+            let all = first..first + ticks * Layout::TWITTER.per_tick();
+            let all = all.map(|position| Layout::TWITTER.place(position, 3));
+            assert!(minted.into_iter().map(Id::get).eq(all), "{ahead_ms} ms ahead, {later} ms later");
         }
     }
 }
@@ -153,14 +154,14 @@ fn another_workers_ids_begin_in_a_tick_of_their_own() {
         let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
         let now = START_MS.unsigned_abs();
         let stamp = Stamp::new(0, UnixMillis::new(START_MS));
-        let id = |(position, worker)| Layout::TWITTER.place(position, worker);
+        let mint = || stream.mint_one::<Id>(stamp).unwrap();
         stream.own(3, now, now + 1_000, 0);
-        let before = id(stream.draw_one(stamp).unwrap());
+        let before = mint();
         if closed {
             stream.close();
         }
         stream.own(2, now, now + 1_000, 0);
-        let after = id(stream.draw_one(stamp).unwrap());
+        let after = mint();
         assert!(after > before, "{after} after {before}, closed: {closed}");
     }
 }
@@ -223,7 +224,7 @@ fn the_rest_of_a_chunk_in_the_next_tick_ends_with_its_era_and_with_its_time() {
         let stream = Stream::new(layout.clone(), Start::Zero, 10, 42, Arc::<Signal>::default());
         stream.own(3, now, now + 1_000, 0);
         let mut chunk = Chunk::<Id>::new(&stream);
-        stream.draw_one(at(0, 0)).unwrap();
+        stream.mint_one::<Id>(at(0, 0)).unwrap();
         while !chunk.in_hand.is_empty() || chunk.next == chunk.end {
             if chunk.take(&stream, at(0, 0)).is_none() {
                 assert_eq!(chunk.refill(&stream, at(0, 0)), Ok(None));
