@@ -361,6 +361,20 @@ impl Sqlite {
         answer.map_err(|trouble| trouble::at_work(self.watch.shown(), self.max_wait, trouble))
     }
 
+    /// Runs `work`, which writes nothing, under the lock for writing, if nobody uses the file. Where it fails, the same
+    /// work by [`transact`](Self::transact) says why.
+    fn try_transact<T>(&self, work: impl Fn(&Connection) -> Result<Option<T>, Trouble>) -> Option<T> {
+        let _turn = {
+            let mut busy = self.busy.try_lock().ok().filter(|busy| !**busy)?;
+            *busy = true;
+            Busy(self)
+        };
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = self.attempt(&connection, Begin::Write, |connection| work(connection).map(Done::read));
+        self.watch.check().ok()?;
+        answer.ok().flatten()
+    }
+
     fn attempt<T>(
         &self,
         connection: &Connection,

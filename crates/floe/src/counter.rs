@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Id;
 use crate::batch::{Batch, DatedBatch};
 use crate::definition::{DatedId, DatedShape};
-use crate::driver::Link;
+use crate::driver::{Caller, Link};
 use crate::error::MintError;
 use crate::name::Name;
 use crate::segment::{MAX_BATCH, check_count};
@@ -87,19 +87,19 @@ impl Drop for Queued<'_> {
 }
 
 impl Counting {
-    fn queue(&self, count: u64) -> Result<Queued<'_>, MintError> {
+    fn queue(&self, count: u64, caller: Caller) -> Result<Queued<'_>, MintError> {
         check_count(count, MAX_BATCH)?;
         let ticket = Ticket::new(count);
-        self.shared.enqueue(&self.name, &ticket)?;
+        self.shared.enqueue(&self.name, &ticket, caller)?;
         Ok(Queued { ticket, counting: self })
     }
 
     fn mint(&self, count: u64) -> Result<u64, MintError> {
-        wait::block(self.queue(count)?, &*self.shared, self.shared.max_wait_ms)
+        wait::block(self.queue(count, Caller::Thread)?, &*self.shared, self.shared.max_wait_ms)
     }
 
     async fn mint_async(&self, count: u64) -> Result<u64, MintError> {
-        wait::wait(self.queue(count)?, &*self.shared, self.shared.max_wait_ms).await
+        wait::wait(self.queue(count, Caller::Future)?, &*self.shared, self.shared.max_wait_ms).await
     }
 }
 

@@ -44,7 +44,21 @@ pub(crate) struct Shared {
 #[derive(Default)]
 struct Work {
     calls: VecDeque<Call>,
+    /// Names whose callers are to be gathered, if the thread that was answered does not do it.
+    gathering: VecDeque<Gathering>,
     over: bool,
+}
+
+/// The node waits for more callers of this name, so long.
+type Gathering = (Name, Duration);
+
+/// Who waits for a counter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A thread, which may do the ledger's work if that needs no wait.
+    Thread,
+    /// A future, whose thread has others to run.
+    Future,
 }
 
 /// The futures to wake, the earliest first.
@@ -98,21 +112,39 @@ impl Shared {
     }
 
     /// Puts a caller in a name's queue. The caller's own thread does the node's work for it, so that a trip to the
-    /// ledger wakes one thread, not two.
-    pub(crate) fn enqueue(&self, name: &Name, ticket: &Arc<Ticket>) -> Result<(), MintError> {
+    /// ledger wakes one thread, not two; and none if the ledger answers at once.
+    pub(crate) fn enqueue(&self, name: &Name, ticket: &Arc<Ticket>, caller: Caller) -> Result<(), MintError> {
         let queue = || {
             let mut node = self.node();
             let asks = node.enqueue(name, ticket, &self.clock)?;
-            Ok(asks.then(|| self.queue_calls(node)))
+            Ok(asks.then(|| take_calls(node)))
         };
-        match self.guarded(queue).unwrap_or_else(|cause| Err(MintError::Stopped(cause)))? {
-            None => {}
+        let calls = self.guarded(queue).unwrap_or_else(|cause| Err(MintError::Stopped(cause)))?;
+        let Some(calls) = calls else { return Ok(()) };
+        match calls.as_slice() {
             // It is too early to ask. The node's thread asks later.
-            Some(0) => self.signal.raise(),
-            Some(1) => self.work_is_there.notify_one(),
-            Some(_) => self.work_is_there.notify_all(),
+            [] => self.signal.raise(),
+            [call] if caller == Caller::Thread && self.answer_at_once(call) => {}
+            _ => self.hand_out(calls, None),
         }
         Ok(())
+    }
+
+    /// Asks the ledger on this thread, if it can answer without a wait. False if it cannot, and the call is still to be
+    /// made.
+    fn answer_at_once(&self, Call { id, op }: &Call) -> bool {
+        let Op::Count(request) = op else { return false };
+        let watch = Stopwatch::start();
+        // The ledger's threads make the call again and report what is wrong.
+        let ask = AssertUnwindSafe(|| self.ledger.count_at_once(request));
+        let Some(reply) = catch_unwind(ask).unwrap_or_default() else { return false };
+        let hear = || {
+            let (_, gathers) = self.hear(*id, Ok(reply), request, &watch);
+            self.hand_out(take_calls(self.node()), gathers);
+        };
+        // Where that stopped the node, its callers know.
+        let _ = self.guarded(hear);
+        true
     }
 
     /// Does work in which the node may panic. If the node finds an error of its own, all callers must learn it, not only
@@ -179,14 +211,27 @@ impl Shared {
     }
 
     /// Queues the node's calls for the ledger's threads. Returns how many there are.
-    fn queue_calls(&self, mut node: MutexGuard<'_, Node>) -> usize {
-        let calls: Vec<Call> = std::iter::from_fn(|| node.poll_call()).collect();
-        drop(node);
+    fn queue_calls(&self, node: MutexGuard<'_, Node>) -> usize {
+        let calls = take_calls(node);
         let count = calls.len();
         if count > 0 {
             lock(&self.work).calls.extend(calls);
         }
         count
+    }
+
+    /// Queues calls, and a name whose callers are to be gathered, and wakes the ledger's threads for them.
+    fn hand_out(&self, calls: Vec<Call>, gathers: Option<Gathering>) {
+        let mut work = lock(&self.work);
+        work.calls.extend(calls);
+        work.gathering.extend(gathers);
+        let count = work.calls.len() + work.gathering.len();
+        drop(work);
+        match count {
+            0 => {}
+            1 => self.work_is_there.notify_one(),
+            _ => self.work_is_there.notify_all(),
+        }
     }
 
     /// The calls that no thread has made yet.
@@ -258,23 +303,24 @@ impl Shared {
 
     /// The next call to the ledger; `None` if there will be none. While the node waits for more callers of a name,
     /// any other work ends the wait.
-    fn next_call(&self, gathering: Option<(Name, Duration)>) -> Option<Call> {
+    fn next_call(&self, mut gathering: Option<Gathering>) -> Option<Call> {
         let mut work = lock(&self.work);
-        if let Some((name, moment)) = gathering {
-            if work.calls.is_empty() && !work.over {
-                drop(self.work_is_there.wait_timeout(work, moment));
-            } else {
-                drop(work);
-            }
-            // Where that stopped the node, nothing is asked, and its callers know.
-            let _ = self.guarded(|| {
-                let mut node = self.node();
-                node.gathered(&name, &self.clock);
-                self.queue_and_go_on(node);
-            });
-            work = lock(&self.work);
-        }
         loop {
+            if let Some((name, moment)) = gathering.take().or_else(|| work.gathering.pop_front()) {
+                if work.calls.is_empty() && !work.over {
+                    drop(self.work_is_there.wait_timeout(work, moment));
+                } else {
+                    drop(work);
+                }
+                // Where that stopped the node, nothing is asked, and its callers know.
+                let _ = self.guarded(|| {
+                    let mut node = self.node();
+                    node.gathered(&name, &self.clock);
+                    self.queue_and_go_on(node);
+                });
+                work = lock(&self.work);
+                continue;
+            }
             if let Some(call) = work.calls.pop_front() {
                 return Some(call);
             }
@@ -287,17 +333,11 @@ impl Shared {
 
     /// Makes a call to the ledger and hands in the answer. If it returns a name, the node waits for more callers of
     /// that name for the returned time.
-    fn answer(&self, Call { id, op }: Call) -> Option<(Name, Duration)> {
+    fn answer(&self, Call { id, op }: Call) -> Option<Gathering> {
         let watch = Stopwatch::start();
         let reserve = |request: &Reserve, ask: fn(&dyn Ledger, &Reserve) -> Result<Reply, LedgerError>| {
             let answer = catch_unwind(AssertUnwindSafe(|| ask(&*self.ledger, request)));
-            let answer = answer.unwrap_or_else(|panic| Err(failed(&*panic)));
-            let micros = watch.micros();
-            self.calls.record(&answer, micros);
-            let answer = answer.and_then(|reply| sound(reply, request));
-            let well = answer.is_ok();
-            let gathers = self.node().handle_answer(id, answer, &self.clock);
-            (well, gathers.map(|name| (name, Duration::from_micros(micros / 2).min(GATHERING))))
+            self.hear(id, answer.unwrap_or_else(|panic| Err(failed(&*panic))), request, &watch)
         };
         match op {
             Op::Count(request) => {
@@ -326,9 +366,30 @@ impl Shared {
         None
     }
 
+    /// Hands in an answer that took as long as `watch` says: whether it went well, and whose callers are to be gathered.
+    fn hear(
+        &self,
+        id: u64,
+        answer: Result<Reply, LedgerError>,
+        request: &Reserve,
+        watch: &Stopwatch,
+    ) -> (bool, Option<Gathering>) {
+        let micros = watch.micros();
+        self.calls.record(&answer, micros);
+        let answer = answer.and_then(|reply| sound(reply, request));
+        let well = answer.is_ok();
+        let gathers = self.node().handle_answer(id, answer, &self.clock);
+        (well, gathers.map(|name| (name, Duration::from_micros(micros / 2).min(GATHERING))))
+    }
+
     pub(crate) fn ledger_calls(&self) -> LedgerCalls {
         self.calls.snapshot()
     }
+}
+
+/// The calls that the node wants to be made.
+fn take_calls(mut node: MutexGuard<'_, Node>) -> Vec<Call> {
+    std::iter::from_fn(|| node.poll_call()).collect()
 }
 
 /// Refuses an answer that is impossible: nothing may be minted from such a ledger. A retry gets what its first
@@ -552,7 +613,7 @@ mod tests {
         ledger.bind(&name, "counter", true).unwrap();
         driver.shared.node().add_tally(CounterQueue::new(name.clone(), None));
         let ticket = Ticket::new(1);
-        driver.shared.enqueue(&name, &ticket).unwrap();
+        driver.shared.enqueue(&name, &ticket, Caller::Future).unwrap();
         (name, ticket)
     }
 
@@ -587,7 +648,7 @@ mod tests {
         // That caller gives up, and with the queue empty nobody looks.
         ticket.abandon();
         shared.signal.lower();
-        shared.enqueue(&name, &Ticket::new(1)).unwrap();
+        shared.enqueue(&name, &Ticket::new(1), Caller::Future).unwrap();
         assert!(!shared.has_calls() && shared.signal.is_raised());
     }
 
@@ -610,16 +671,13 @@ mod tests {
         }
     }
 
-    /// The name whose callers are gathered, and how long.
-    type Gathering = Option<(Name, Duration)>;
-
     /// A counter whose first caller was answered, and whose second came meanwhile.
-    fn gathering(driver: &Driver, ledger: &Memory) -> (Name, [Arc<Ticket>; 2], Gathering) {
+    fn gathering(driver: &Driver, ledger: &Memory) -> (Name, [Arc<Ticket>; 2], Option<Gathering>) {
         let shared = &driver.shared;
         let (name, first) = counted(driver, ledger);
         let call = the_call(shared);
         let second = Ticket::new(1);
-        shared.enqueue(&name, &second).unwrap();
+        shared.enqueue(&name, &second, Caller::Future).unwrap();
         let gathering = shared.answer(call);
         (name, [first, second], gathering)
     }
@@ -640,6 +698,62 @@ mod tests {
         shared.answer(next);
         shared.answer(the_call(shared));
         assert_eq!(second.answered(), Some(Ok(1)));
+    }
+
+    /// Which must not wait for the driver's threads, since there are none.
+    #[test]
+    fn a_thread_is_answered_by_itself_where_the_ledger_needs_no_wait() {
+        let ledger = Memory::default();
+        let driver = driver(&ledger, |_| {});
+        let shared = &driver.shared;
+        let (name, first) = counted(&driver, &ledger);
+        shared.answer(the_call(shared));
+        let second = Ticket::new(3);
+        shared.enqueue(&name, &second, Caller::Thread).unwrap();
+        assert_eq!([first, second].map(|ticket| ticket.answered()), [Some(Ok(0)), Some(Ok(1))]);
+        assert!(!shared.has_calls());
+        assert_eq!(shared.ledger_calls().granted, 2, "it counts as a call");
+        // What the ledger refuses is for its own threads, which report it.
+        assert!(ledger.lose(&Key::name(&name)));
+        let third = Ticket::new(1);
+        shared.enqueue(&name, &third, Caller::Thread).unwrap();
+        assert_eq!(third.answered(), None);
+        shared.answer(the_call(shared));
+        assert!(matches!(third.answered(), Some(Err(MintError::Stopped(_)))));
+    }
+
+    #[test]
+    fn who_came_while_a_thread_asked_for_itself_is_gathered_by_the_ledgers_threads() {
+        let ledger = Memory::default();
+        let driver = driver(&ledger, |_| {});
+        let shared = &driver.shared;
+        let (name, first) = counted(&driver, &ledger);
+        let call = the_call(shared);
+        let second = Ticket::new(1);
+        shared.enqueue(&name, &second, Caller::Thread).unwrap();
+        assert_eq!(second.answered(), None, "one question at a time");
+        assert!(shared.answer_at_once(&call));
+        assert_eq!((first.answered(), shared.has_calls()), (Some(Ok(0)), false));
+        // A thread that finds nothing to do ends.
+        lock(&shared.work).over = true;
+        let next = shared.next_call(None).unwrap();
+        shared.answer(next);
+        assert_eq!(second.answered(), Some(Ok(1)));
+    }
+
+    #[test]
+    fn an_answer_at_once_from_a_ledger_that_went_back_stops_the_name() {
+        let ledger = Memory::default();
+        let driver = driver(&ledger, |_| {});
+        let shared = &driver.shared;
+        let (name, _) = counted(&driver, &ledger);
+        shared.answer(the_call(shared));
+        let before = Memory::default();
+        before.bind(&name, "counter", true).unwrap();
+        ledger.restore(&before);
+        let late = Ticket::new(1);
+        shared.enqueue(&name, &late, Caller::Thread).unwrap();
+        assert!(matches!(late.answered(), Some(Err(MintError::Stopped(_)))));
     }
 
     #[test]

@@ -107,6 +107,13 @@ impl Ledger for Sqlite {
         })
     }
 
+    fn count_at_once(&self, request: &Reserve) -> Option<Reply> {
+        self.try_transact(|connection| {
+            let record = self.find(connection, request.key.as_str())?;
+            Ok(record.and_then(|record| self.ahead.take(&record, request).ok()))
+        })
+    }
+
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
         self.transact(Begin::Write, |connection| {
             let found = self.find(connection, key.as_str())?;

@@ -36,6 +36,19 @@ fn a_range_written_to_a_file_that_is_replaced_meanwhile_is_not_handed_out() {
 }
 
 #[test]
+fn a_number_of_a_file_that_is_moved_meanwhile_is_not_handed_out_at_once() {
+    let (dir, ledger) = ledger();
+    let path = dir.path().join("ids.db");
+    let moved = ledger.try_transact(|_| {
+        fs::rename(&path, dir.path().join("moved.db")).unwrap();
+        Ok(Some(7))
+    });
+    assert_eq!(moved, None);
+    fs::rename(dir.path().join("moved.db"), &path).unwrap();
+    assert_eq!(ledger.try_transact(|_| Ok(Some(7))), Some(7));
+}
+
+#[test]
 fn work_that_fails_leaves_nothing_behind() {
     let (_dir, ledger) = ledger();
     let key = Key::slot(1, 1);
@@ -108,7 +121,11 @@ mod counts {
     }
 
     fn count(ledger: &Sqlite, count: u64) -> (u64, u64) {
-        match ledger.count(&request(count)).unwrap() {
+        let request = request(count);
+        // Half of them by the way that a thread tries first.
+        let at_once = request.token.as_bytes()[0] % 2 == 0;
+        let reply = if at_once { ledger.count_at_once(&request) } else { None };
+        match reply.unwrap_or_else(|| ledger.count(&request).unwrap()) {
             Reply::Got { start, end, previous_mark } if previous_mark <= start && end == start + count => {
                 (start, end)
             }
@@ -174,6 +191,29 @@ mod counts {
         assert_eq!(turn(), before, "nothing is written");
         assert_eq!((count(&ledger, 2), mark(&ledger)), ((35, 37), 37 + 64));
         assert_eq!(count(&ledger, 65), (37, 102), "longer than what is left, which it begins with");
+    }
+
+    /// Nor for a lock, nor for a flush.
+    #[test]
+    fn who_wants_an_answer_at_once_never_waits() {
+        let dir = Swept::new();
+        let ledger = bound(&dir.path());
+        let at_once = |count| ledger.count_at_once(&request(count));
+        let got = |start| Some(Reply::Got { start, end: start + 1, previous_mark: start });
+        assert_eq!((at_once(1), mark(&ledger)), (None, 0), "nothing is reserved ahead");
+        assert_eq!([count(&ledger, 1), count(&ledger, 1)], [(1, 2), (2, 3)]);
+        assert_eq!((at_once(1), at_once(33), mark(&ledger)), (got(3), None, 35), "31 are left");
+        let turn = ledger.turn().unwrap();
+        assert_eq!(at_once(1), None, "another thread has its turn");
+        drop(turn);
+        let other = rusqlite::Connection::open(dir.path()).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert_eq!(at_once(1), None, "another process has the file");
+        other.execute_batch("ROLLBACK").unwrap();
+        assert_eq!(at_once(1), got(4));
+        fs::rename(dir.path(), dir.path().with_extension("moved")).unwrap();
+        assert_eq!(at_once(1), None, "another file may come to its place");
+        fs::rename(dir.path().with_extension("moved"), dir.path()).unwrap();
     }
 
     #[test]

@@ -18,6 +18,10 @@ macro_rules! pass_on {
                 (**self).count(request)
             }
 
+            fn count_at_once(&self, request: &Reserve) -> Option<Reply> {
+                (**self).count_at_once(request)
+            }
+
             fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
                 (**self).give_back(key, token, from)
             }

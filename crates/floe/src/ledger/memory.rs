@@ -111,6 +111,10 @@ impl Ledger for Memory {
         Ok(reply)
     }
 
+    fn count_at_once(&self, request: &Reserve) -> Option<Reply> {
+        self.reserve(request).ok()
+    }
+
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
         let mut state = self.state();
         let Some(mark) = state.marks.get_mut(key.as_str()) else { return Ok(false) };
