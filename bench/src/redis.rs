@@ -1,5 +1,6 @@
 //! `INCR` by redis-benchmark, on a real Redis and on floe in turn: requests a second, and what each costs the server's
-//! processor.
+//! processor. What floe answers before it is on a disk stands beside a Redis that persists nothing; a counter beside one
+//! that flushes before it answers.
 
 use std::fs;
 use std::path::Path;
@@ -24,18 +25,19 @@ struct Row {
     micros: f64,
 }
 
-/// Measures Redis, then floe's segment, counter and snowflake, at each depth, and prints medians and ratios.
+/// Measures the two Redis, then floe's counter, segment and snowflake, at each depth, and prints medians and ratios.
 pub(crate) fn report(binary: &Path) -> Result<bool> {
     let redis = Redis::start(&["--save", "", "--appendonly", "no"]);
+    let durable = Redis::start(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"]);
     let floe = Subject::start(binary, "")?;
-    let port = floe.port;
-    let redis_process = redis.home().processes().first().map(|pid| pid.as_raw_nonzero().get());
-    let redis_process = u32::try_from(redis_process.ok_or("redis-server does not run")?)?;
+    let (port, process) = (floe.port, floe.server.id());
+    // Where it is, its process, the key, and the number of the one that it is compared with.
     let subjects = [
-        (redis.port(), redis_process, "redis"),
-        (port, floe.server.id(), "segment"),
-        (port, floe.server.id(), "counter"),
-        (port, floe.server.id(), "snowflake"),
+        (redis.port(), process_of(&redis)?, "redis", 0),
+        (durable.port(), process_of(&durable)?, "redis-always", 1),
+        (port, process, "counter", 1),
+        (port, process, "segment", 0),
+        (port, process, "snowflake", 0),
     ];
     println!(
         "{:<12} {:>6} {:>14} {:>8} {:>16} {:>8}",
@@ -44,22 +46,28 @@ pub(crate) fn report(binary: &Path) -> Result<bool> {
     for (depth, requests) in DEPTHS {
         let mut rows: Vec<Vec<Row>> = subjects.iter().map(|_| Vec::new()).collect();
         for _ in 0..ROUNDS {
-            for ((port, process, name), rows) in subjects.iter().zip(&mut rows) {
+            for ((port, process, name, _), rows) in subjects.iter().zip(&mut rows) {
                 rows.push(measure(*port, *process, name, depth, requests)?);
             }
         }
         let medians: Vec<Row> = rows.iter().map(|rows| median(rows)).collect();
-        for ((_, _, name), row) in subjects.iter().zip(&medians) {
+        for ((_, _, name, beside), row) in subjects.iter().zip(&medians) {
+            let beside = medians[*beside];
             println!(
                 "{name:<12} {depth:>6} {:>14.0} {:>8.2} {:>16.3} {:>8.2}",
                 row.a_second,
-                row.a_second / medians[0].a_second,
+                row.a_second / beside.a_second,
                 row.micros,
-                row.micros / medians[0].micros
+                row.micros / beside.micros
             );
         }
     }
     Ok(true)
+}
+
+fn process_of(redis: &Redis) -> Result<u32> {
+    let process = redis.home().processes().first().map(|pid| pid.as_raw_nonzero().get());
+    Ok(u32::try_from(process.ok_or("redis-server does not run")?)?)
 }
 
 fn measure(port: u16, process: u32, name: &str, depth: u32, requests: u32) -> Result<Row> {
