@@ -141,6 +141,12 @@ fn read(
 pub struct NanoIdFormat {
     alphabet: Box<[u8]>,
     length: u8,
+    /// The bits of a place in the alphabet, which has at most 94 characters.
+    bits: u8,
+    /// So many bits that are set.
+    mask: u8,
+    /// How many places a word of 64 bits has.
+    places: u8,
 }
 
 /// Why an alphabet and a length are not a format.
@@ -208,7 +214,14 @@ impl NanoIdFormat {
         }
         let fitting = u8::try_from(length).ok().filter(|_| (1..=LONGEST).contains(&length));
         let length = fitting.ok_or(NanoIdFormatError::Length(length))?;
-        Ok(Self { alphabet: alphabet.as_bytes().into(), length })
+        Ok(Self::of(alphabet.as_bytes().into(), length))
+    }
+
+    fn of(alphabet: Box<[u8]>, length: u8) -> Self {
+        let last = u8::try_from(alphabet.len() - 1).unwrap_or(u8::MAX);
+        let mask = u8::MAX >> last.leading_zeros();
+        let bits = 8 - u8::try_from(last.leading_zeros()).unwrap_or_default();
+        Self { alphabet, length, bits, mask, places: 64 / bits }
     }
 
     /// Returns the alphabet.
@@ -255,28 +268,35 @@ impl NanoIdFormat {
         read(text, self.length()..=self.length(), rule, |byte| self.alphabet.contains(&byte))
     }
 
-    /// Makes the ID whose characters stand at `places` in the alphabet, counted from 0. A place after the alphabet's
-    /// end is skipped, so that places drawn from a power of two favour no character.
+    /// Makes the ID of random `words`. From the lowest bit on, a word has as many places in the alphabet as fit, each
+    /// of as many bits as the last place needs. A place after the alphabet's end is skipped, so that no character is
+    /// favoured.
     ///
     /// ```
     /// use floe_id::kind::NanoIdFormat;
-    /// let mut places = [1, 9, 200, 0].into_iter(); // 200 is skipped
-    /// let id = NanoIdFormat::new("0123456789", 3)?.compose(|| places.next().ok_or("too few"))?;
+    /// let mut words = [0x0_f91].into_iter(); // places of 4 bits: 1, 9, 15, which is skipped, 0
+    /// let id = NanoIdFormat::new("0123456789", 3)?.compose(|| words.next().ok_or("too few"))?;
     /// assert_eq!(id.to_string(), "190");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// Those of `places`.
+    /// Those of `words`.
     #[inline]
-    pub fn compose<E>(&self, mut places: impl FnMut() -> Result<u8, E>) -> Result<NanoId, E> {
+    pub fn compose<E>(&self, mut words: impl FnMut() -> Result<u64, E>) -> Result<NanoId, E> {
         let mut id = NanoId { characters: [0; LONGEST], length: self.length };
-        for character in id.characters.iter_mut().take(self.length()) {
-            *character = loop {
-                if let Some(character) = self.alphabet.get(usize::from(places()?)) {
-                    break *character;
-                }
-            };
+        let (bits, mask, alphabet) = (u32::from(self.bits), self.mask, &*self.alphabet);
+        let mut rest = id.characters.get_mut(..self.length()).unwrap_or_default().iter_mut();
+        while !rest.as_slice().is_empty() {
+            let mut word = words()?;
+            for _ in 0..self.places {
+                let [.., low] = word.to_be_bytes();
+                // There are fewer than 64, so it is the plain shift without its check.
+                word = word.wrapping_shr(bits);
+                let Some(character) = alphabet.get(usize::from(low & mask)) else { continue };
+                let Some(place) = rest.next() else { break };
+                *place = *character;
+            }
         }
         Ok(id)
     }
@@ -286,7 +306,7 @@ impl Default for NanoIdFormat {
     fn default() -> Self {
         // The packages' own order is another one, which makes no difference to random characters.
         let alphabet = *b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-        Self { alphabet: alphabet.into(), length: 21 }
+        Self::of(alphabet.into(), 21)
     }
 }
 

@@ -77,8 +77,6 @@ fn format(properties: &Properties) -> Result<NanoIdFormat, DefinitionError> {
 pub struct NanoIdGenerator {
     format: NanoIdFormat,
     random: Random,
-    /// The bits of a place in the alphabet.
-    bits: u32,
 }
 
 impl NanoIdGenerator {
@@ -95,9 +93,7 @@ impl NanoIdGenerator {
     }
 
     pub(super) fn of(format: NanoIdFormat, random: Random) -> Self {
-        // A place in an alphabet of ASCII has at most 7 bits.
-        let bits = usize::BITS - (format.alphabet().len() - 1).leading_zeros();
-        Self { format, random, bits }
+        Self { format, random }
     }
 
     /// Returns the format of its IDs.
@@ -116,16 +112,6 @@ impl Mint for NanoIdGenerator {
     type Id = NanoId;
 
     fn mint(&self) -> Result<NanoId, MintError> {
-        let (mut word, mut left) = (0, 0);
-        self.format.compose(|| {
-            if left == 0 {
-                word = self.random.word()?;
-                left = u64::BITS / self.bits;
-            }
-            let [.., low] = word.to_be_bytes();
-            word >>= self.bits;
-            left -= 1;
-            Ok(low & ((1 << self.bits) - 1))
-        })
+        self.format.compose(|| self.random.word())
     }
 }

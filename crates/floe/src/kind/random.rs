@@ -1,22 +1,25 @@
 //! Where kinds get random bits: drawn from the operating system once, and stretched for many IDs.
 //!
 //! A thread has its own ChaCha12 (RFC 8439's function with twelve rounds), keyed by 32 bytes of the operating system's
-//! randomness, for 64 KiB. No state is shared, so no thread waits for another. A copy of the memory shows the random
-//! bits of later IDs only until the next seed.
+//! randomness, for 64 KiB. No state is shared, so no thread waits for another. Of each KiB the first 32 bytes are the
+//! next key (Bernstein's fast key erasure, 2017), and what is handed out is wiped. So a copy of the memory does not show the
+//! random bits of earlier IDs, and those of later IDs only until the next seed.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use chacha20::ChaCha12Rng;
-use chacha20::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha12;
+use chacha20::cipher::{KeyIvInit, StreamCipher};
 
 use crate::error::MintError;
 use crate::sync::lock_std;
 
-/// How many words of 8 bytes are made at once.
-const WORDS: usize = 128;
+/// Of the KiB that is made at once, so many bytes are the next key.
+const KEY_BYTES: usize = 32;
+/// How many words of 8 bytes the rest are.
+const WORDS: usize = (1_024 - KEY_BYTES) / 8;
 /// How many times words are made from one seed: 64 KiB in all, as in `rand`'s thread generator.
 const REFILLS: u32 = 64;
 
@@ -32,7 +35,7 @@ struct Ready {
 }
 
 struct Stretched {
-    stretch: ChaCha12Rng,
+    key: [u8; KEY_BYTES],
     refills: u32,
     generation: u64,
 }
@@ -164,11 +167,7 @@ impl Ready {
 
     /// Makes words that belong to `generation`, which was read before: an invalidation meanwhile drops them.
     fn refill(&self, generation: u64) -> Result<(), MintError> {
-        let fill = |made: &mut Stretched| {
-            for word in &self.words {
-                word.set(made.stretch.next_u64());
-            }
-        };
+        let fill = |made: &mut Stretched| made.stretch(&self.words);
         let made = STRETCHED.try_with(|stretched| {
             let mut stretched = stretched.borrow_mut();
             let current =
@@ -192,11 +191,27 @@ impl Ready {
     }
 }
 
+impl Stretched {
+    fn stretch(&mut self, words: &[Cell<u64>; WORDS]) {
+        let mut made = [0; KEY_BYTES + WORDS * 8];
+        // A key is used once, so the nonce need not differ.
+        ChaCha12::new(&self.key.into(), &[0; 12].into()).apply_keystream(&mut made);
+        let (key, rest) = made.split_at_mut(KEY_BYTES);
+        self.key.copy_from_slice(key);
+        for (word, bytes) in words.iter().zip(rest.as_chunks().0) {
+            word.set(u64::from_le_bytes(*bytes));
+        }
+        made.fill(0);
+        // Or the compiler would leave the wiping out.
+        std::hint::black_box(&made);
+    }
+}
+
 fn seed(generation: u64) -> Result<Stretched, MintError> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed)
+    let mut key = [0; KEY_BYTES];
+    getrandom::fill(&mut key)
         .map_err(|error| MintError::stopped(format!("the operating system gives no randomness: {error}")))?;
-    Ok(Stretched { stretch: ChaCha12Rng::from_seed(seed), refills: REFILLS, generation })
+    Ok(Stretched { key, refills: REFILLS, generation })
 }
 
 #[cfg(test)]
@@ -237,15 +252,20 @@ mod tests {
             let copy: HashSet<u64> = READY.with(|ready| ready.words.iter().map(Cell::get).collect());
             let stretched = STRETCHED.with_borrow(|stretched| {
                 let stretched = stretched.as_ref().unwrap();
-                let mut copy = ChaCha12Rng::deserialize_state(&stretched.stretch.serialize_state());
-                (stretched.generation == generation).then(|| (0..1_000).map(move |_| copy.next_u64()))
+                let mut copy = Stretched { key: stretched.key, refills: 0, generation };
+                let words = [const { Cell::new(0) }; WORDS];
+                let next = move |_| {
+                    copy.stretch(&words);
+                    words.each_ref().map(Cell::get)
+                };
+                (stretched.generation == generation).then(|| (0..8).flat_map(next))
             });
             // Another test may have invalidated meanwhile.
             if let Some(stretched) = stretched {
                 break copy.into_iter().filter(|word| *word != 0).chain(stretched).collect();
             }
         };
-        assert!(ahead.len() >= 1_000 + WORDS - 1);
+        assert_eq!(ahead.len(), 8 * WORDS + WORDS - 1);
         invalidate();
         for _ in 0..1_000 {
             assert!(!ahead.contains(&Random::System.word().unwrap()));
@@ -270,6 +290,22 @@ mod tests {
         });
     }
 
+    /// Who finds a key learns nothing of what was made before it.
+    #[test]
+    fn a_key_is_replaced_by_what_is_handed_to_nobody() {
+        let mut stretched = Stretched { key: [7; KEY_BYTES], refills: 1, generation: 0 };
+        let words = [const { Cell::new(0) }; WORDS];
+        for _ in 0..2 {
+            let key = stretched.key;
+            stretched.stretch(&words);
+            let mut stream = [0; 1_024];
+            ChaCha12::new(&key.into(), &[0; 12].into()).apply_keystream(&mut stream);
+            assert_eq!(stretched.key, stream[..KEY_BYTES]);
+            let made: Vec<u8> = words.iter().flat_map(|word| word.get().to_le_bytes()).collect();
+            assert_eq!(made, stream[KEY_BYTES..]);
+        }
+    }
+
     #[test]
     fn a_word_that_was_taken_is_wiped() {
         let word = Random::System.word().unwrap();
@@ -291,7 +327,7 @@ mod tests {
                 Random::System.word().unwrap();
                 words += 1;
             }
-            assert!(words <= (64 * 1024 - WORDS * 8) / 8 + 1, "{words}");
+            assert_eq!(words, (REFILLS as usize - 1) * WORDS + 1);
             for _ in 0..WORDS {
                 Random::System.word().unwrap();
             }
