@@ -21,7 +21,7 @@ pub struct Protocol {
     /// Whether the server speaks first. Only its port identifies such a client, so the server listens for it on `port`
     /// unless a setting says otherwise.
     pub server_begins: bool,
-    /// How a connection's first bytes look. More may follow, but 16 have to be enough.
+    /// How a connection's first bytes look. More may follow, but [`FIRST_BYTES`] have to be enough.
     pub begins: fn(&[u8]) -> Begins,
 }
 
