@@ -173,8 +173,8 @@ impl Subject {
                         machine
                             .violation(format!("{label} minted for a caller who came after it was closed"));
                     }
-                    // A caller's thread that was preempted may bring a time from before the era ended. Callers of a
-                    // counter wait for an answer of their own, so they are checked.
+                    // A caller's thread that was preempted may bring a time from before the era ended. A counter's
+                    // callers wait for an answer of their own. Neither is checked.
                     let looked = prompt && !(at_once && how == Some(How::Preempted));
                     if looked && ask.name < names::COUNT {
                         self.check_era(process, &ask, &ids, machine);
