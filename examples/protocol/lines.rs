@@ -24,7 +24,7 @@ use crate::service::call::NATIVE;
 use crate::session::{Next, Session, Taken};
 use crate::status::{Refusal, Status};
 
-/// What the listener needs to know about it.
+/// The description for the listener.
 pub(crate) const FRONT: Front = Front {
     protocol: &codec::PROTOCOL,
     serve,

@@ -27,7 +27,7 @@ struct State {
     is_cut: bool,
 }
 
-/// What happens to bytes on their way.
+/// The fate of bytes on their way.
 enum Fate {
     Arrives,
     Lost,

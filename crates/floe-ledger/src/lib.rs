@@ -6,14 +6,14 @@
 //! |---|---|---|
 //! | `memory:` | (always there) | nobody; a restart forgets it |
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
-//! | `mysql://…`, `mariadb://…` | `mysql` | whoever reaches the database |
-//! | `postgres://…` | `postgres`, or `postgres-no-tls` without rustls | whoever reaches the database |
-//! | `redis://…`, `rediss://…` | `redis` | whoever reaches the server |
-//! | `etcd://…` | `etcd` | whoever reaches the cluster |
-//! | `zookeeper://…` | `zookeeper` | whoever reaches the ensemble |
-//! | `s3://…`, `gs://…`, `az://…` | `object-store` | whoever reaches the bucket |
-//! | `floe://…` | `served` | whoever reaches a floe server that [offers](offer) its own ledger |
-//! | `dynamodb://…` | `dynamodb` | whoever reaches the table |
+//! | `mysql://…`, `mariadb://…` | `mysql` | all that reach the database |
+//! | `postgres://…` | `postgres`, or `postgres-no-tls` without rustls | all that reach the database |
+//! | `redis://…`, `rediss://…` | `redis` | all that reach the server |
+//! | `etcd://…` | `etcd` | all that reach the cluster |
+//! | `zookeeper://…` | `zookeeper` | all that reach the ensemble |
+//! | `s3://…`, `gs://…`, `az://…` | `object-store` | all that reach the bucket |
+//! | `floe://…` | `served` | all that reach a floe server that [offers](offer) its own ledger |
+//! | `dynamodb://…` | `dynamodb` | all that reach the table |
 //!
 //! A `Cache` (feature `cache`) may stand in front of a shared one. A node can restart with it while the shared one is down.
 //!

@@ -1,4 +1,4 @@
-//! What an opening may make in a ledger, and what it has to find there.
+//! The rules for opening a ledger: which parts may be made, and which must exist.
 
 use floe::ledger::LedgerError;
 
@@ -27,7 +27,7 @@ pub struct Opening {
     pub(crate) servers: u8,
 }
 
-/// What to do if a ledger, tables or a realm do not exist.
+/// The reaction if a ledger, tables or a realm do not exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "offer", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Missing {
@@ -121,7 +121,7 @@ impl Opening {
     }
 }
 
-/// What an operator must do with a restored or remade ledger before anything is minted.
+/// The way out for a restored or remade ledger, before anything is minted.
 pub(crate) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
 
 /// The error for a caller that named no realm although there are several.

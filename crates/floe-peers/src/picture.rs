@@ -145,7 +145,7 @@ pub struct Collision {
     pub id: String,
     /// The lane that minted it, as an index into [`Picture::lanes`], and when, in true time.
     pub mints: Vec<(usize, Micros)>,
-    /// Where the time in the ID lies on the axis, if it has one.
+    /// The place on the axis of the time in the ID, if it has one.
     pub stamp_us: Option<i64>,
     /// A sentence that says what went wrong.
     pub words: String,

@@ -46,7 +46,7 @@ pub(crate) struct Host {
     mono: Clock,
     /// The rate of the monotonic clock while the machine is awake.
     drift: i64,
-    /// What a right wall clock showed at true time 0, in microseconds since 1970.
+    /// The time of a right wall clock at true time 0, in microseconds since 1970.
     begin: i64,
 }
 

@@ -17,7 +17,7 @@ pub use crate::world::Mode;
 pub struct Entrant {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Where it is published.
+    /// The place where it is published.
     pub source: &'static str,
     /// Its configuration.
     pub setting: &'static str,
@@ -44,7 +44,7 @@ impl Entrant {
         (self.play)(scenario, history, mode);
     }
 
-    /// What a story of a scenario should show: the repeated ID if the algorithm repeats one there.
+    /// The violation that a story of a scenario should show: a repeated ID, if the algorithm repeats one there.
     pub fn worst(&self, scenario: &Scenario, history: &mut History) -> Option<Wrong> {
         let twice = Some(Wrong::Twice);
         self.run(scenario, history, Mode { noting: false, until_wrong: true, only: twice });

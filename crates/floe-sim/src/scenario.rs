@@ -206,7 +206,7 @@ pub struct Fault {
 pub struct Scenario {
     /// The seed that it was drawn from. It also decides everything that is not written here.
     pub seed: u64,
-    /// What the right clock shows at true time 0, in milliseconds since 1970.
+    /// The right clock's time at true time 0, in milliseconds since 1970.
     pub begin_ms: i64,
     /// The settings that all nodes share.
     pub fleet: Fleet,

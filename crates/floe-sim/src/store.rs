@@ -143,7 +143,7 @@ impl Ended {
     }
 }
 
-/// What a call waits for.
+/// The event that a call waits for.
 enum Waiting {
     /// Its request has not reached the store.
     Asked(Request),

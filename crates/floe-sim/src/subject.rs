@@ -220,7 +220,7 @@ impl Subject {
         }
     }
 
-    /// What is wrong with an error that a caller got; `None` if nothing is.
+    /// The violation in an error that a caller got; `None` if there is none.
     fn check_error(
         &self,
         process: &Process,

@@ -130,7 +130,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// What is wrong with a message. The text is for the client.
+/// The fault of a message. Its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The message is longer than [`Limits::message`], given here.

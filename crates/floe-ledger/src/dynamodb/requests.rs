@@ -17,7 +17,7 @@ const TOLD: usize = 300;
 /// A code contains this if a right is missing.
 pub(super) const DENIED: &str = "AccessDenied";
 
-/// Where requests go, and what signs them.
+/// The address of requests, and the credentials that sign them.
 pub(super) struct Endpoint {
     client: HttpClient,
     credentials: AwsCredentialProvider,

@@ -1,4 +1,4 @@
-//! Where the database keeps a record.
+//! The place of a record in the database.
 //!
 //! A realm is one hash, `floe:{REALM}`, and a sorted set of its fields. The braces are a hash tag: a Redis Cluster
 //! keeps both in one slot, so a script may use them together. A brace in the realm's name would end the tag early, so

@@ -48,7 +48,7 @@ pub(super) struct Link {
     is_one_of_several: bool,
 }
 
-/// What a server, or something in front of it, did in place of an answer.
+/// The reaction of a server, or of something in front of it, in place of an answer.
 #[derive(Debug)]
 pub(super) struct Fault {
     server: Endpoint,

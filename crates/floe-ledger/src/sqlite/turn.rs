@@ -76,7 +76,7 @@ pub(super) struct Below {
     file: Shared,
     /// The start and length of the page with the turn.
     page: (u64, usize),
-    /// Where in the page the stamp was found last.
+    /// The place in the page where the stamp was found last.
     place: AtomicU64,
     turn: AtomicU64,
     below: AtomicU64,

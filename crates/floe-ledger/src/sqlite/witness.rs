@@ -31,7 +31,7 @@ By it floe notices when writes were lost, or when the database is a copy: either
 repeat IDs. Leave this file where it is; docs/operating.md says when to remove it.
 ";
 
-/// Where the turns begin.
+/// The start of the turns.
 const HEAD_BYTES: usize = 1024;
 
 /// How many turns the file has.
@@ -51,7 +51,7 @@ const FLUSHED_EVERY: u64 = 1024;
 pub(super) struct Witness {
     file: File,
     path: PathBuf,
-    /// Where the database was made; empty if that cannot be determined.
+    /// The place where the database was made; empty if that cannot be determined.
     origin: String,
     /// The turn that the database had reached, at least.
     turn: u64,
@@ -156,7 +156,7 @@ impl Witness {
     }
 }
 
-/// Where the database is made, if its file system keeps the facts that show it.
+/// The place where the database is made, if its file system keeps the facts that show it.
 fn origin(place: &Place) -> Result<String, LedgerError> {
     if place.is_on_network() {
         return Ok(String::new());

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::processes::{lines, program};
 
-/// What an application prints on standard output, and on standard error.
+/// The output of an application, and its messages on standard error.
 pub(crate) fn run(dir: &Path, program: &Path, arguments: &[&str]) -> (String, String) {
     let output =
         Command::new(program).args(arguments).current_dir(dir).stdin(Stdio::null()).output().unwrap();

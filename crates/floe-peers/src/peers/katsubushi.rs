@@ -53,7 +53,7 @@ impl Locks {
 /// A command, or the messages of a subscription.
 #[derive(Clone, Copy, Debug)]
 pub enum Command {
-    /// What was published in the last 3 s.
+    /// The messages of the last 3 s.
     Heard,
     /// `SET raus:id:<worker> <name> NX EX 600`.
     SetNx(u64, u64),

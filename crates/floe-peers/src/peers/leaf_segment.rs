@@ -86,7 +86,7 @@ impl Segment {
     }
 }
 
-/// What `updateSegmentFromDb` does with the row when it arrives.
+/// The use that `updateSegmentFromDb` makes of the row when it arrives.
 #[derive(Clone, Copy, Debug)]
 enum Update {
     First,

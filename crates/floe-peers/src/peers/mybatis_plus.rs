@@ -44,7 +44,7 @@ pub struct Sequence {
     waiting: BTreeMap<u64, (MonoMillis, i64)>,
 }
 
-/// What a host keeps for ever: the lower 16 bits of its network card's address, once something has read them.
+/// A host's lasting data: the lower 16 bits of its network card's address, once something has read them.
 pub type Card = Option<u64>;
 
 /// This host's card. Its address is random.

@@ -69,7 +69,7 @@ pub struct Instance {
     closed: bool,
     last: i64,
     sequence: u64,
-    /// Where the next millisecond's sequence begins.
+    /// The start of the next millisecond's sequence.
     offset: u64,
     spinning: bool,
     sleeping: Option<MonoMillis>,

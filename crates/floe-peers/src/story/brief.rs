@@ -9,7 +9,7 @@ const MOST_CLAUSES: usize = 12;
 /// At most this many of them come before the first hand-over.
 const MOST_BEFORE: usize = 5;
 
-/// Who did it (`None` for the store), when, and the clause, with or without its subject.
+/// A clause, with or without its subject; its node (`None` for the store), and its time.
 struct Clause {
     at: Micros,
     who: Option<usize>,

@@ -249,7 +249,7 @@ impl Pen<'_> {
                 Happened::Restored => (MarkKind::Fault, "restored from the snapshot".to_owned()),
                 Happened::Fault(words) => (MarkKind::Fault, words.clone()),
                 Happened::Note(Note::Says(words)) => {
-                    // What a node says as it starts is the reason for how it starts.
+                    // A note at the start of a node is the reason for how it starts.
                     if let Some(mark) = marks.last_mut()
                         && mark.kind == MarkKind::Start
                         && mark.at_us == event.at

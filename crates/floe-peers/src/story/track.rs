@@ -118,7 +118,7 @@ impl Track {
         open.into_iter().for_each(|index| self.close(index, at));
     }
 
-    /// What its wall clock showed during a time, on the axis of true time: one piece from each step to the next.
+    /// The times that its wall clock showed, on the axis of true time: one piece from each step to the next.
     fn shown(&self, from: Micros, until: Micros) -> Vec<Stretch> {
         let place = |at: Micros, error_ms: i64| whole(at).saturating_add(error_ms.saturating_mul(1_000));
         let steps = self.errors.iter().filter(|error| error.stepped && error.at > from && error.at < until);

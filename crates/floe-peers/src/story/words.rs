@@ -245,7 +245,7 @@ fn holds(held: &Held, scene: &Scene<'_>) -> String {
     format!("has {what} from {from} to {until}: {} s to {} s here", here(held.start), here(held.end))
 }
 
-/// What the two IDs share.
+/// The parts that the two IDs share.
 fn common(scene: &Scene<'_>) -> Option<String> {
     let ([first, second], [mint, _]) = (scene.parts()?, scene.pair()?);
     let begin_ms = scene.scenario.begin_ms;

@@ -55,7 +55,7 @@ pub enum Error {
     Quotes,
 }
 
-/// Where an argument is in a request.
+/// The place of an argument in a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: usize,

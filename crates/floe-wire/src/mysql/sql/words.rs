@@ -24,7 +24,7 @@ pub(super) enum Word<'a> {
 pub(super) struct Words<'a> {
     text: &'a [u8],
     at: usize,
-    /// Where the last word taken begins.
+    /// The start of the last word taken.
     last: usize,
     /// Inside a comment that MySQL executes.
     executable: bool,
