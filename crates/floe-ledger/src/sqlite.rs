@@ -26,9 +26,9 @@
 //! - **There is only one.** A copy of the file with its witness is refused: its inode, its time of birth or the
 //!   machine's id differ from the witness.
 //! - **A backup is old.** A restored file has the marks of its day, and later ranges would be reserved again: raise
-//!   every mark above every ID in use before anything is minted. Copy the file with `sqlite3 floe.db ".backup
-//!   copy.db"`: `floe.db` alone, without its `-wal`, lacks the last ranges. Before you put a copy in place, stop every
-//!   floe and move the old `-wal` and `-shm` away, or SQLite applies them to the copy.
+//!   every mark above every ID in use before anything is minted. Copy the file with
+//!   `sqlite3 floe.db ".backup copy.db"`: `floe.db` alone, without its `-wal`, lacks the last ranges. Before you put a
+//!   copy in place, stop every floe and move the old `-wal` and `-shm` away, or SQLite applies them to the copy.
 //! - **No fork.** A process that forks without exec must not use a `Sqlite` in the child: SQLite's locks belong to the
 //!   parent. Open it again in the child.
 //! - **No other opener inside the process.** If other code in the process opens and closes the file, that drops

@@ -4,15 +4,15 @@
 //! only what MySQL 8 and MariaDB share: no stored routines, user variables, `RETURNING` or `LAST_INSERT_ID`.
 //!
 //! 1. An UPDATE by the whole primary key waits for any other transaction that has changed the record. It checks the
-//!   rest of its WHERE on the record's newest version, which it has locked (MySQL 8.0 manual, 17.7.2.4 "Locking
-//!   Reads"). READ COMMITTED takes no locks on gaps (17.7.2.1), so calls on different keys do not meet. So if it
-//!   changes a record, that was the expected one until the commit. A record's version is its text: no two writes of
-//!   floe leave the same ([`floe::store`]). It is compared by its bytes, whatever the column's collation.
+//!    rest of its WHERE on the record's newest version, which it has locked (MySQL 8.0 manual, 17.7.2.4 "Locking
+//!    Reads"). READ COMMITTED takes no locks on gaps (17.7.2.1), so calls on different keys do not meet. So if it
+//!    changes a record, that was the expected one until the commit. A record's version is its text: no two writes of
+//!    floe leave the same ([`floe::store`]). It is compared by its bytes, whatever the column's collation.
 //! 2. A statement that writes is answered after the flush (`innodb_flush_log_at_trx_commit`, `sync_binlog`).
 //! 3. Without a binary log, InnoDB shows a transaction to others a moment **before** that flush. A later transaction
-//!   that writes is flushed after it, because there is one log. So what a call has read is durable as soon as the call
-//!   has written something. If an answer hands something out after only a read, the call first writes a record that
-//!   nobody reads ([`settle`]). A refusal hands out nothing, writes nothing, and may be lost.
+//!    that writes is flushed after it, because there is one log. So what a call has read is durable as soon as the call
+//!    has written something. If an answer hands something out after only a read, the call first writes a record that
+//!    nobody reads ([`settle`]). A refusal hands out nothing, writes nothing, and may be lost.
 //! 4. If nothing was changed, the SELECT after it shows the newest record, so the next try needs no read.
 //!
 //! On a Galera cluster a statement fails as a deadlock if another node's transaction on the same record came first, and
@@ -41,8 +41,8 @@ pub(super) fn get(key: &str) -> String {
 /// Makes a record if none exists. Answers: begin, make, the record, commit.
 ///
 /// The record found is this call's own unless another existed, because until the commit nobody changes it. The server's
-/// count of changed rows does not show it: some servers count a row that was found and not changed. `ON DUPLICATE KEY
-/// UPDATE` without a change writes nothing and, unlike `INSERT IGNORE`, turns no error into a warning.
+/// count of changed rows does not show it: some servers count a row that was found and not changed.
+/// `ON DUPLICATE KEY UPDATE` without a change writes nothing and, unlike `INSERT IGNORE`, turns no error into a warning.
 pub(super) fn create(key: &str, record: &str) -> String {
     format!(
         "START TRANSACTION; INSERT INTO floe_record (`key`, record) VALUES ({}, {}) \

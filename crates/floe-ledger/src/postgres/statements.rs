@@ -5,12 +5,12 @@
 //! PostgreSQL:
 //!
 //! 1. All parts of one statement, including the data-modifying parts of its WITH, read one **snapshot**, taken while
-//!   the statement runs. It holds every transaction whose commit anyone has heard of, and none with an unflushed WAL (a
-//!   transaction becomes visible after its flush, and after its synchronous standby has answered). So what `get` reads
-//!   is right at the moment of the snapshot, which lies inside the call, and is durable.
+//!    the statement runs. It holds every transaction whose commit anyone has heard of, and none with an unflushed WAL (a
+//!    transaction becomes visible after its flush, and after its synchronous standby has answered). So what `get` reads
+//!    is right at the moment of the snapshot, which lies inside the call, and is durable.
 //! 2. If another transaction has changed an UPDATE's row since the snapshot, the UPDATE waits for that transaction,
-//!   then checks its WHERE **again on the newest version of the row** (at READ COMMITTED; above that level it fails).
-//!   So if `put` changes a row, the record was the expected one when it was locked, and stays it until the commit.
+//!    then checks its WHERE **again on the newest version of the row** (at READ COMMITTED; above that level it fails).
+//!    So if `put` changes a row, the record was the expected one when it was locked, and stays it until the commit.
 //!
 //! A record's version is its text: no two writes of floe leave the same ([`floe::store`]). If `put` changes nothing,
 //! the statement returns the record of its snapshot. That may still be the expected one, if it was changed since.

@@ -7,10 +7,11 @@
 //! # Why no number is handed out twice
 //! 1. The range is in the ledger, and on disk, before a number of it is handed out.
 //! 2. Each reservation has a fresh random token, in the record and in the file. Numbers are taken from the rest only if
-//!   the two tokens are equal, and only inside a transaction that holds the ledger's write lock.
+//!    the two tokens are equal, and only inside a transaction that holds the ledger's write lock.
 //! 3. If they differ, the count continues at the record's mark. So numbers that are lost with the file are skipped:
-//!   after a restart of the machine, or if another process sees another `/dev/shm`, as in a container.
+//!    after a restart of the machine, or if another process sees another `/dev/shm`, as in a container.
 //! 4. A raise skips the numbers of the rest below it. If it does not find the rest, it removes the token from the record.
+//!
 //! Processes that see different files would skip numbers for each other. So a count that finds another's token takes only
 //! what it needs, and only the next count reserves ahead again. A process that closes the ledger gives back its rest.
 

@@ -1,5 +1,6 @@
 //! CosId's snowflake, with machine ids from Redis: 41 bits of milliseconds since 2019-12-24T16:00Z, 10 (or as configured) of
 //! machine id, 12 of sequence.
+//!
 //! It promises unique IDs that increase on a generator, machine ids that are handed out and recycled automatically, and
 //! protection against a clock that goes back, also over restarts. The sequence continues from millisecond to
 //! millisecond, and is reset once it is past 2047. If the clock is 1 ms behind, it spins; up to 500 ms behind, it

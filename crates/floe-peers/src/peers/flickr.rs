@@ -2,9 +2,9 @@
 //!
 //! They promise numbers that are unique over all of Flickr. Two MySQL servers know nothing of each other. Both have
 //! `auto_increment_increment` 2; `auto_increment_offset` is 1 on one and 2 on the other, so one makes odd and one even
-//! numbers. A client uses them in turn, and the other one when one is down. A ticket is `REPLACE INTO Tickets64 (stub)
-//! VALUES ('a'); SELECT LAST_INSERT_ID();`: the single row is deleted and inserted again with the server's next number,
-//! which the connection then reads. Here both statements are one request.
+//! numbers. A client uses them in turn, and the other one when one is down. A ticket is
+//! `REPLACE INTO Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID();`: the single row is deleted and inserted again
+//! with the server's next number, which the connection then reads. Here both statements are one request.
 //!
 //! No order is promised: the two servers are not used equally often, so they drift apart. Each server keeps only its
 //! counter, so a server that is put back to an earlier state repeats tickets.
