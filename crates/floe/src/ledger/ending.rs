@@ -76,16 +76,6 @@ pub fn retired(ledger: &dyn Ledger, name: &Name) -> Result<Option<String>, Ledge
 }
 
 /// Returns the name of which `note` is the note of retirement ([`Name::is_note`]); `None` if it is not such a note.
-///
-/// ```
-/// use floe::{Name, UnixMillis, ledger::{self, Ledger, Memory}};
-/// let (ledger, orders) = (Memory::default(), Name::new("orders")?);
-/// ledger::retire(&ledger, &orders, UnixMillis::new(1_790_000_000_000))?;
-/// let (note, _) = ledger.names("", 1)?.remove(0);
-/// assert_eq!(ledger::retirement_of(&Name::new(&note)?), Some(orders.clone()));
-/// assert_eq!(ledger::retirement_of(&orders), None);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn retirement_of(note: &Name) -> Option<Name> {
     Name::new(note.as_str().strip_prefix(NOTE)?).ok()
 }
